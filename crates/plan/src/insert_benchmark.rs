@@ -1,0 +1,435 @@
+//! The Insert Benchmark as data: its profiles, its parameters, and the steps they expand to.
+//!
+//! Four incompatible versions of the benchmark have been published from; a profile names one, so
+//! that an old report can be repeated with the statements it used.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::nearest::suggestion;
+use crate::quantity::{Count, Span};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Profile {
+    /// December 2020: real prices, no deletes, twelve read-write steps, unprepared queries.
+    P2020,
+    /// April 2023: as 2020 with prepared queries and three read-write steps.
+    P2023,
+    /// March 2024: integer prices, the ten current steps, deletes by half-open key range.
+    P2024,
+    /// The current benchmark: deletes take the lowest keys by LIMIT.
+    P2025,
+}
+
+impl Profile {
+    pub const ALL: [Profile; 4] = [Profile::P2020, Profile::P2023, Profile::P2024, Profile::P2025];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Profile::P2020 => "p2020",
+            Profile::P2023 => "p2023",
+            Profile::P2024 => "p2024",
+            Profile::P2025 => "p2025",
+        }
+    }
+
+    /// The 2020 and 2023 versions: insert only, real prices, one kind of query.
+    pub fn is_legacy(self) -> bool {
+        matches!(self, Profile::P2020 | Profile::P2023)
+    }
+
+    pub fn default_rates(self) -> Vec<u32> {
+        match self {
+            Profile::P2020 => {
+                [100, 200, 400, 600, 800, 1000].into_iter().flat_map(|r| [r, r]).collect()
+            }
+            Profile::P2023 | Profile::P2024 | Profile::P2025 => vec![100, 500, 1000],
+        }
+    }
+
+    /// Rows written by l.i1 and l.i2 for a table of `rows`, when the user gives none. The legacy
+    /// profiles have no l.i2 and load as much again, as their posts did.
+    fn default_writes(self, rows: u64) -> (u64, u64) {
+        if self.is_legacy() { (rows, 0) } else { ((rows * 2 / 5).max(50), (rows / 10).max(5)) }
+    }
+}
+
+/// When the writes of a rate-limited step start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pacing {
+    /// Evenly spaced.
+    Uniform,
+    /// Exponential gaps of the same mean.
+    Poisson,
+    /// A second's worth at the start of each second, as the original does it.
+    Burst,
+}
+
+impl Pacing {
+    pub const ALL: [Pacing; 3] = [Pacing::Uniform, Pacing::Poisson, Pacing::Burst];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Pacing::Uniform => "uniform",
+            Pacing::Poisson => "poisson",
+            Pacing::Burst => "burst",
+        }
+    }
+}
+
+macro_rules! named {
+    ($type:ty, $what:literal) => {
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+        impl FromStr for $type {
+            type Err = String;
+            fn from_str(name: &str) -> Result<Self, String> {
+                let found = <$type>::ALL.into_iter().find(|value| value.name() == name);
+                found.ok_or_else(|| {
+                    let known = <$type>::ALL.map(<$type>::name);
+                    format!("unknown {} '{name}': {}", $what, suggestion(name, known))
+                })
+            }
+        }
+    };
+}
+named!(Profile, "profile");
+named!(Pacing, "pacing");
+
+/// What is run; everything needed to repeat it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InsertBenchmark {
+    pub profile: Profile,
+    /// Rows that each client loads in l.i0.
+    pub rows: Count,
+    /// Rows that each client inserts in l.i1 and in l.i2.
+    pub writes: [Count; 2],
+    /// How long a read-write step lasts when its write rate is sustained.
+    pub query_time: Span,
+    /// Rows inserted per second and client in the read-write steps, in order.
+    pub rates: Vec<u32>,
+    pub clients: u32,
+    /// All clients share one table. It has no deletes, since one queue cannot have two ends.
+    pub one_table: bool,
+    pub pacing: Pacing,
+    /// The shortest time between the write steps and the first read-write step.
+    pub pause: Span,
+    /// Only these steps, by name, in the benchmark's order; all when empty.
+    #[serde(default)]
+    pub only: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InsertBenchmarkError {
+    #[error("{0} must be at least {1}")]
+    TooSmall(&'static str, u64),
+    #[error(
+        "one table for all clients needs a profile without deletes (p2020 or p2023): {0} deletes"
+    )]
+    OneTable(Profile),
+    #[error("unknown step '{name}': {hint}")]
+    Step { name: String, hint: String },
+    #[error(
+        "step '{0}' needs the steps before it: the list must start with the first step and leave no gap before '{0}' but read-write steps"
+    )]
+    Gap(String),
+}
+
+impl InsertBenchmark {
+    /// The benchmark at a size, with everything else as the profile has it.
+    pub fn new(profile: Profile, rows: Count) -> Self {
+        let (first, second) = profile.default_writes(rows.0);
+        InsertBenchmark {
+            profile,
+            rows,
+            writes: [Count(first), Count(second)],
+            query_time: Span(Duration::from_secs(5)),
+            rates: profile.default_rates(),
+            clients: 1,
+            one_table: false,
+            pacing: Pacing::Uniform,
+            pause: default_pause(rows.0),
+            only: Vec::new(),
+        }
+    }
+
+    pub fn tables(&self) -> u32 {
+        if self.one_table { 1 } else { self.clients }
+    }
+
+    pub fn validate(&self) -> Result<(), InsertBenchmarkError> {
+        let at_least = [
+            ("rows", self.rows.0, 100),
+            ("clients", u64::from(self.clients), 1),
+            ("writes of l.i1", self.writes[0].0, 50),
+            ("rates", u64::from(self.rates.iter().copied().min().unwrap_or(1)), 1),
+            ("query-secs", self.query_time.0.as_secs(), 1),
+        ];
+        for (name, value, minimum) in at_least {
+            if value < minimum {
+                return Err(InsertBenchmarkError::TooSmall(name, minimum));
+            }
+        }
+        if !self.profile.is_legacy() && self.writes[1].0 < 5 {
+            return Err(InsertBenchmarkError::TooSmall("writes of l.i2", 5));
+        }
+        if self.one_table && !self.profile.is_legacy() {
+            return Err(InsertBenchmarkError::OneTable(self.profile));
+        }
+        self.validate_only()
+    }
+
+    /// A step works on what the steps before it left, so only trailing steps and read-write
+    /// steps can be left out.
+    fn validate_only(&self) -> Result<(), InsertBenchmarkError> {
+        let all = self.all_steps();
+        for name in &self.only {
+            if !all.iter().any(|step| step.name == *name) {
+                let hint = suggestion(name, all.iter().map(|step| step.name.as_str()));
+                return Err(InsertBenchmarkError::Step { name: name.clone(), hint });
+            }
+        }
+        let steps = self.steps();
+        let last_write = steps.iter().rposition(|step| !step.kind.is_query());
+        let needed = match (steps.iter().any(|step| step.kind.is_query()), last_write) {
+            (true, _) => all.iter().filter(|step| !step.kind.is_query()).count(),
+            (false, Some(_)) => steps.len(),
+            (false, None) => 0,
+        };
+        for (step, expected) in steps.iter().zip(all.iter().take(needed)) {
+            if step.name != expected.name {
+                return Err(InsertBenchmarkError::Gap(step.name.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The steps that will run, in order.
+    pub fn steps(&self) -> Vec<Step> {
+        let chosen = |step: &Step| self.only.is_empty() || self.only.contains(&step.name);
+        self.all_steps().into_iter().filter(chosen).collect()
+    }
+
+    fn all_steps(&self) -> Vec<Step> {
+        let [first, second] = self.writes.map(|writes| writes.0);
+        let deletes = !self.profile.is_legacy();
+        let step = |name: &str, kind, rows, rows_per_commit, deletes| Step {
+            name: name.to_string(),
+            kind,
+            rows,
+            rows_per_commit,
+            deletes,
+            before: Maintenance::None,
+        };
+        // l.x inserts a batch of its own before it builds the indexes.
+        let index_rows = if deletes { 100 } else { 100_000u64.div_ceil(u64::from(self.clients)) };
+        let mut steps = vec![
+            step("l.i0", StepKind::Load, self.rows.0, 100, false),
+            step("l.x", StepKind::Index, index_rows, 100, false),
+            step("l.i1", StepKind::Write, first, 50, deletes),
+        ];
+        if deletes {
+            steps.push(step("l.i2", StepKind::Write, second, 5, true));
+        }
+        let queries: &[Query] =
+            if deletes { &[Query::Range, Query::Point] } else { &[Query::Range] };
+        let first_query = steps.len();
+        for (index, &rate) in self.rates.iter().enumerate() {
+            // Rates may repeat; the posts number the repeats, and only those.
+            let repeat = self.rates[..index].iter().filter(|&&earlier| earlier == rate).count() + 1;
+            for &query in queries {
+                let name = match (query, deletes) {
+                    (_, false) => format!("q{rate}.{repeat}"),
+                    (Query::Range, true) => format!("qr{rate}{}", repeat_suffix(repeat)),
+                    (Query::Point, true) => format!("qp{rate}{}", repeat_suffix(repeat)),
+                };
+                let rows = (self.query_time.0.as_secs_f64() * f64::from(rate)).round() as u64;
+                let batch = 50.min(rate);
+                steps.push(step(&name, StepKind::Query { query, rate }, rows, batch, deletes));
+            }
+        }
+        for (index, step) in steps[first_query..].iter_mut().enumerate() {
+            step.before = match (self.profile.is_legacy(), index) {
+                (_, 0) => Maintenance::Pause,
+                (true, 1..) => Maintenance::Background,
+                (false, 1..) => Maintenance::None,
+            };
+        }
+        steps
+    }
+}
+
+fn repeat_suffix(repeat: usize) -> String {
+    if repeat == 1 { String::new() } else { format!(".{repeat}") }
+}
+
+/// The published pause is min(1200, 60 + rows/1e6) seconds. Its 60 seconds are for tables of tens
+/// of millions of rows; below 10M it shrinks in proportion, so that a small run is not mostly pause.
+pub fn default_pause(total_rows: u64) -> Span {
+    let published = (60.0 + total_rows as f64 / 1e6).min(1200.0);
+    let scaled = published * (total_rows as f64 / 10e6).min(1.0);
+    Span(Duration::from_secs_f64(scaled.max(1.0).round()))
+}
+
+/// One step: what it writes, how, and what must happen before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// As in the posts: `l.i0`, `qr100`, `q100.2`.
+    pub name: String,
+    pub kind: StepKind,
+    /// Rows each client inserts; the step ends when they (and their deletes) are done.
+    pub rows: u64,
+    pub rows_per_commit: u32,
+    /// Whether each insert is paired with a delete of as many of the lowest keys.
+    pub deletes: bool,
+    pub before: Maintenance,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepKind {
+    /// Create the table and insert in key order, without secondary indexes.
+    Load,
+    /// Insert a batch, then build the three secondary indexes.
+    Index,
+    /// Insert and delete as fast as possible.
+    Write,
+    /// Query as fast as possible while writing at `rate` rows per second and client.
+    Query { query: Query, rate: u32 },
+}
+
+impl StepKind {
+    pub fn is_query(self) -> bool {
+        matches!(self, StepKind::Query { .. })
+    }
+
+    /// The write rate that a step promises, in rows per second and client.
+    pub fn rate(self) -> Option<u32> {
+        match self {
+            StepKind::Query { rate, .. } => Some(rate),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Query {
+    Range,
+    Point,
+}
+
+/// What is done to the DBMS between two steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Maintenance {
+    None,
+    /// Vacuum and checkpoint, then wait out the rest of the pause.
+    Pause,
+    /// The legacy profiles: a vacuum that runs while the step does.
+    Background,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(benchmark: &InsertBenchmark) -> Vec<String> {
+        benchmark.steps().into_iter().map(|step| step.name).collect()
+    }
+
+    fn at(profile: Profile) -> InsertBenchmark {
+        InsertBenchmark::new(profile, Count(100_000))
+    }
+
+    #[test]
+    fn the_current_profile_has_the_ten_published_steps() {
+        let expected = "l.i0 l.x l.i1 l.i2 qr100 qp100 qr500 qp500 qr1000 qp1000";
+        assert_eq!(names(&at(Profile::P2025)).join(" "), expected);
+        assert_eq!(names(&at(Profile::P2024)).join(" "), expected);
+    }
+
+    #[test]
+    fn the_old_profiles_have_their_own_steps() {
+        assert_eq!(names(&at(Profile::P2023)).join(" "), "l.i0 l.x l.i1 q100.1 q500.1 q1000.1");
+        let p2020 = names(&at(Profile::P2020));
+        assert_eq!(p2020.len(), 15);
+        assert_eq!(p2020[3..7].join(" "), "q100.1 q100.2 q200.1 q200.2");
+    }
+
+    #[test]
+    fn batches_are_100_50_5_and_at_most_the_rate() {
+        let mut benchmark = at(Profile::P2025);
+        benchmark.rates = vec![20, 100];
+        let batches: Vec<u32> = benchmark.steps().iter().map(|step| step.rows_per_commit).collect();
+        assert_eq!(batches, [100, 100, 50, 5, 20, 20, 50, 50]);
+    }
+
+    #[test]
+    fn a_read_write_step_inserts_rate_times_seconds() {
+        let steps = at(Profile::P2025).steps();
+        assert_eq!(steps.iter().find(|step| step.name == "qp500").unwrap().rows, 2500);
+    }
+
+    #[test]
+    fn only_the_first_read_write_step_has_the_pause() {
+        let paused = |profile| {
+            let steps = at(profile).steps();
+            steps
+                .iter()
+                .map(|step| step.before)
+                .filter(|&m| m != Maintenance::None)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(paused(Profile::P2025), [Maintenance::Pause]);
+        assert_eq!(
+            paused(Profile::P2023),
+            [Maintenance::Pause, Maintenance::Background, Maintenance::Background]
+        );
+    }
+
+    #[test]
+    fn the_pause_is_the_published_one_from_ten_million_rows_on() {
+        for (rows, seconds) in
+            [(30_000_000, 90), (200_000_000, 260), (800_000_000, 860), (2_000_000_000, 1200)]
+        {
+            assert_eq!(default_pause(rows), Span(Duration::from_secs(seconds)));
+        }
+        assert_eq!(default_pause(100_000), Span(Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn steps_can_be_left_out_only_where_nothing_needs_them() {
+        let only = |names: &[&str]| {
+            let mut benchmark = at(Profile::P2025);
+            benchmark.only = names.iter().map(|name| name.to_string()).collect();
+            benchmark.validate()
+        };
+        assert_eq!(only(&["l.i0"]), Ok(()));
+        assert_eq!(only(&["l.i0", "l.x", "l.i1", "l.i2", "qp500"]), Ok(()));
+        assert!(matches!(only(&["l.i0", "l.i1"]), Err(InsertBenchmarkError::Gap(_))));
+        assert!(matches!(only(&["qr100"]), Err(InsertBenchmarkError::Gap(_))));
+        assert!(matches!(only(&["l.i0", "l.x", "qr100"]), Err(InsertBenchmarkError::Gap(_))));
+        let unknown = only(&["qr10"]).unwrap_err().to_string();
+        assert!(unknown.contains("did you mean 'qr100'"), "{unknown}");
+    }
+
+    #[test]
+    fn impossible_sizes_are_refused() {
+        let refused = |change: fn(&mut InsertBenchmark)| {
+            let mut benchmark = at(Profile::P2025);
+            change(&mut benchmark);
+            benchmark.validate().unwrap_err().to_string()
+        };
+        assert!(refused(|b| b.rows = Count(5)).contains("rows must be at least 100"));
+        assert!(refused(|b| b.clients = 0).contains("clients"));
+        assert!(refused(|b| b.rates = vec![0]).contains("rates"));
+        assert!(refused(|b| b.one_table = true).contains("without deletes"));
+    }
+}
