@@ -1,0 +1,160 @@
+//! The vocabulary of what is observed: one row per metric, with its unit and its source.
+
+use std::collections::BTreeMap;
+
+/// How a metric is read from two readings at the edges of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Only grows; a window has the difference.
+    Counter,
+    /// Has a value at any time; a window has the last one.
+    Gauge,
+}
+
+macro_rules! metrics {
+    ($($(#[$doc:meta])* $variant:ident $name:literal $kind:ident $unit:literal $source:literal;)*) => {
+        /// Something that is read at the edges of a window and once a second.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Metric { $($(#[$doc])* $variant,)* }
+
+        impl Metric {
+            pub const ALL: &'static [Metric] = &[$(Metric::$variant,)*];
+
+            /// The name in the store and in exports; never changed once published.
+            pub fn name(self) -> &'static str {
+                match self { $(Metric::$variant => $name,)* }
+            }
+
+            pub fn kind(self) -> Kind {
+                match self { $(Metric::$variant => Kind::$kind,)* }
+            }
+
+            pub fn unit(self) -> &'static str {
+                match self { $(Metric::$variant => $unit,)* }
+            }
+
+            /// Where the number comes from: a kernel file, a call, or the DBMS.
+            pub fn source(self) -> &'static str {
+                match self { $(Metric::$variant => $source,)* }
+            }
+        }
+    };
+}
+
+metrics! {
+    /// CPU of the client's worker threads. Absent when the DBMS runs inside the client.
+    ClientCpuUser "client_cpu_user" Counter "us" "getrusage(RUSAGE_THREAD) of each worker";
+    ClientCpuSystem "client_cpu_system" Counter "us" "getrusage(RUSAGE_THREAD) of each worker";
+    ClientVoluntarySwitches "client_voluntary_switches" Counter "switches" "getrusage(RUSAGE_THREAD) of each worker";
+    ClientInvoluntarySwitches "client_involuntary_switches" Counter "switches" "getrusage(RUSAGE_THREAD) of each worker";
+    /// CPU of the server's processes, those that have ended included. For a DBMS inside the
+    /// client: of the worker threads, client work included.
+    ServerCpuUser "server_cpu_user" Counter "us" "/proc/PID/stat of the server's process tree, with reaped children";
+    ServerCpuSystem "server_cpu_system" Counter "us" "/proc/PID/stat of the server's process tree, with reaped children";
+    ServerVoluntarySwitches "server_voluntary_switches" Counter "switches" "/proc/PID/task/*/status";
+    ServerInvoluntarySwitches "server_involuntary_switches" Counter "switches" "/proc/PID/task/*/status";
+    /// Time the server's threads were runnable but had no CPU.
+    ServerRunQueueWait "server_run_queue_wait" Counter "us" "/proc/PID/task/*/schedstat";
+    ServerMajorFaults "server_major_faults" Counter "faults" "/proc/PID/stat";
+    /// What the server's processes caused to be read from and written to storage.
+    ServerReadBytes "server_read_bytes" Counter "bytes" "/proc/PID/io";
+    ServerWriteBytes "server_write_bytes" Counter "bytes" "/proc/PID/io";
+    /// Resident memory of the largest server process; shared memory counts where it was touched.
+    ServerRss "server_rss" Gauge "bytes" "/proc/PID/stat";
+    HostCpuBusy "host_cpu_busy" Counter "us" "/proc/stat: user, nice, system, irq and softirq of all CPUs";
+    HostCpuSteal "host_cpu_steal" Counter "us" "/proc/stat";
+    HostSwitches "host_switches" Counter "switches" "/proc/stat: ctxt";
+    /// The block device under the data directory, whoever used it.
+    DeviceReads "device_reads" Counter "requests" "/proc/diskstats";
+    DeviceReadBytes "device_read_bytes" Counter "bytes" "/proc/diskstats";
+    DeviceWrites "device_writes" Counter "requests" "/proc/diskstats";
+    DeviceWriteBytes "device_write_bytes" Counter "bytes" "/proc/diskstats";
+    DeviceFlushes "device_flushes" Counter "requests" "/proc/diskstats";
+    /// The database alone, as the DBMS tells it.
+    DatabaseBytes "database_bytes" Gauge "bytes" "the DBMS";
+    /// The whole data directory, with logs.
+    DirectoryBytes "directory_bytes" Gauge "bytes" "sizes of the files in the data directory";
+}
+
+impl Metric {
+    pub fn from_name(name: &str) -> Option<Metric> {
+        Metric::ALL.iter().copied().find(|metric| metric.name() == name)
+    }
+}
+
+/// Values of the metrics that could be read, at one instant or over one window.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reading(BTreeMap<Metric, u64>);
+
+impl Reading {
+    pub fn get(&self, metric: Metric) -> Option<u64> {
+        self.0.get(&metric).copied()
+    }
+
+    pub fn set(&mut self, metric: Metric, value: u64) {
+        self.0.insert(metric, value);
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (Metric, u64)> + '_ {
+        self.0.iter().map(|(metric, value)| (*metric, *value))
+    }
+
+    /// The sum of those of `metrics` that were read; none if none was.
+    pub fn sum(&self, metrics: &[Metric]) -> Option<u64> {
+        metrics.iter().filter_map(|metric| self.get(*metric)).reduce(|sum, value| sum + value)
+    }
+
+    /// The window from `earlier` to this reading: differences of the counters, the last value of
+    /// the gauges. A metric that was missing at either edge is missing from the window.
+    pub fn since(&self, earlier: &Reading) -> Reading {
+        let mut window = Reading::default();
+        for (metric, value) in self.iter() {
+            match metric.kind() {
+                Kind::Gauge => window.set(metric, value),
+                Kind::Counter => {
+                    if let Some(before) = earlier.get(metric) {
+                        window.set(metric, value.saturating_sub(before));
+                    }
+                }
+            }
+        }
+        window
+    }
+
+    /// This reading with the metrics of `other` added to it.
+    pub fn merge(&mut self, other: Reading) {
+        self.0.extend(other.0);
+    }
+}
+
+impl FromIterator<(Metric, u64)> for Reading {
+    fn from_iter<I: IntoIterator<Item = (Metric, u64)>>(values: I) -> Self {
+        Reading(values.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_is_found_by_its_name() {
+        for metric in Metric::ALL {
+            assert_eq!(Metric::from_name(metric.name()), Some(*metric));
+        }
+    }
+
+    #[test]
+    fn a_window_has_differences_of_counters_and_the_last_gauge() {
+        let before = Reading::from_iter([(Metric::DeviceReads, 10), (Metric::ServerRss, 500)]);
+        let after = Reading::from_iter([
+            (Metric::DeviceReads, 17),
+            (Metric::ServerRss, 400),
+            (Metric::DeviceWrites, 3),
+        ]);
+        let window = after.since(&before);
+        assert_eq!(window.get(Metric::DeviceReads), Some(7));
+        assert_eq!(window.get(Metric::ServerRss), Some(400));
+        assert_eq!(window.get(Metric::DeviceWrites), None, "it was not read at the first edge");
+    }
+}

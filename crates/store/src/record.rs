@@ -1,0 +1,164 @@
+//! What is kept of a run: measured values only. Everything else is derived from them.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use rqps_observe::Reading;
+use serde::{Deserialize, Serialize};
+
+/// A contender as it turned out to be when it was started.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContenderRecord {
+    /// Its name in tables: the label, or the contender as written.
+    pub name: String,
+    /// As written, without the label.
+    pub spec: String,
+    pub dbms: String,
+    /// As the server tells it.
+    pub version: String,
+    /// Where the build came from: `npm`, `maven`, `system`, a path, `in rqps`, or `running server`.
+    pub source: String,
+    pub archive_sha256: Option<String>,
+    pub server_sha256: Option<String>,
+    pub compiler: Option<String>,
+    pub libc: Option<String>,
+    /// How the client reached it: `unix socket`, `tcp` or `in process`.
+    pub transport: String,
+    /// The settings in force, as the server tells them.
+    pub settings: BTreeMap<String, String>,
+    /// Seconds from nothing to a server that answers: creating the data directory included.
+    pub start_seconds: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// Started and not ended: what a killed rqps leaves.
+    Running,
+    Done,
+    /// An error ended it.
+    Failed,
+    /// The user ended it.
+    Interrupted,
+}
+
+impl Status {
+    pub const ALL: [Status; 4] =
+        [Status::Running, Status::Done, Status::Failed, Status::Interrupted];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Running => "running",
+            Status::Done => "done",
+            Status::Failed => "failed",
+            Status::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// What an operation does; a step can have workers of several kinds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Operation {
+    Insert,
+    Delete,
+    Query,
+}
+
+impl Operation {
+    pub const ALL: [Operation; 3] = [Operation::Insert, Operation::Delete, Operation::Query];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Operation::Insert => "insert",
+            Operation::Delete => "delete",
+            Operation::Query => "query",
+        }
+    }
+}
+
+/// One step of one contender.
+#[derive(Clone, Debug)]
+pub struct StepRecord {
+    pub contender: String,
+    /// As in the posts: `l.i0`, `qr100`.
+    pub step: String,
+    /// Its place in the run, counted from 0 for each contender.
+    pub order: u32,
+    /// 1, or more when the step was begun again after an interruption.
+    pub attempt: u32,
+    pub status: Status,
+    /// Why it failed; what check found.
+    pub error: Option<String>,
+    /// RFC 3339.
+    pub started: String,
+    /// Wall seconds of the measured window: connections are up before it, checks run after it.
+    pub seconds: f64,
+    /// Seconds of maintenance and pause before the window.
+    pub pause_seconds: f64,
+    /// Seconds the check took after the window.
+    pub check_seconds: f64,
+    pub clients: u32,
+    /// Rows per second over all clients that the step promises to insert; none if unlimited.
+    pub target_rate: Option<f64>,
+    /// Rows that were indexed, in a step that creates indexes; its rate counts them.
+    pub indexed_rows: Option<u64>,
+    pub workers: Vec<WorkerRecord>,
+    /// Cost over the window.
+    pub cost: Reading,
+    /// Cost of each second of the window; the last may be shorter.
+    pub samples: Vec<Sample>,
+}
+
+/// One connection's work in a step.
+#[derive(Clone, Debug)]
+pub struct WorkerRecord {
+    /// Counted from 1.
+    pub client: u32,
+    pub operation: Operation,
+    pub operations: u64,
+    /// Rows inserted, deleted or returned, as the DBMS counts them.
+    pub rows: u64,
+    /// Operations begun again because the DBMS asked for it (deadlock, serialization failure).
+    pub retries: u64,
+    /// Nanoseconds from the start of an operation to its end.
+    pub service: Histogram<u64>,
+    /// Nanoseconds from the intended start of an operation to its end; only where a rate is set.
+    pub response: Option<Histogram<u64>>,
+    /// The longest that an operation began after its intended start, in nanoseconds.
+    pub max_lag: u64,
+    pub seconds: Vec<Second>,
+}
+
+/// What one connection did in one second of a step, by the time its operations ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Second {
+    pub operations: u64,
+    pub rows: u64,
+    /// The longest service time in nanoseconds.
+    pub max_service: u64,
+}
+
+/// A second of the window as the operating system saw it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// Seconds from the start of the window to the end of this sample.
+    pub at: f64,
+    /// Over the time since the sample before it.
+    pub cost: Reading,
+}
+
+/// The machine and the tool, for the manifest.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    pub rqps_version: String,
+    /// RFC 3339, when the run was begun.
+    pub created: String,
+    /// The command as given.
+    pub command: Vec<String>,
+    pub cpus: u32,
+    /// Facts of the machine by name: kernel, CPU model, governor, filesystem, … in the order shown.
+    pub machine: Vec<(String, String)>,
+    /// The order in which the contenders ran.
+    pub order: Vec<String>,
+}
