@@ -7,7 +7,7 @@ use rqps_observe::Reading;
 use serde::{Deserialize, Serialize};
 
 /// A contender as it turned out to be when it was started.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ContenderRecord {
     /// Its name in tables: the label, or the contender as written.
     pub name: String,
@@ -103,6 +103,8 @@ pub struct StepRecord {
     pub target_rate: Option<f64>,
     /// Rows that were indexed, in a step that creates indexes; its rate counts them.
     pub indexed_rows: Option<u64>,
+    /// Seconds of the window that building the indexes took.
+    pub index_seconds: Option<f64>,
     pub workers: Vec<WorkerRecord>,
     /// Cost over the window.
     pub cost: Reading,
