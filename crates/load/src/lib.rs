@@ -1,1 +1,24 @@
+//! Load: connections as threads, when each operation starts, and what is recorded of it. Knows no
+//! SQL; what an operation does is behind [`Work`].
+//!
+//! Who starts whom: the lab builds one [`Work`] per connection and hands them to a [`Crew`], which
+//! gives each a thread. [`Crew::run`] may be called many times; connections, statements, generators
+//! and threads live on between the calls, so that a call can be as short as a slice of 10 ms.
 
+mod clock;
+mod crew;
+mod halt;
+mod live;
+mod pair;
+mod recorder;
+mod schedule;
+mod worker;
+
+pub use clock::now;
+pub use crew::{Crew, Failure, Order};
+pub use halt::Halt;
+pub use live::{Live, ThreadCost};
+pub use pair::{Pair, Side};
+pub use recorder::{SecondTally, Tally};
+pub use schedule::Schedule;
+pub use worker::{Until, Work};

@@ -3,6 +3,7 @@
 mod contender;
 mod insert_benchmark;
 mod nearest;
+mod operation;
 mod plan_file;
 mod quantity;
 
@@ -12,5 +13,6 @@ pub use insert_benchmark::{
     default_pause,
 };
 pub use nearest::suggestion;
+pub use operation::Operation;
 pub use plan_file::{Plan, PlanError};
 pub use quantity::{Count, QuantityError, Span};

@@ -2,9 +2,8 @@
 
 mod record;
 
-pub use record::{
-    ContenderRecord, Manifest, Operation, Sample, Second, Status, StepRecord, WorkerRecord,
-};
+pub use record::{ContenderRecord, Manifest, Sample, Second, Status, StepRecord, WorkerRecord};
+pub use rqps_plan::Operation;
 
 use rqps_plan::Plan;
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use rqps_observe::Reading;
+use rqps_plan::Operation;
 use serde::{Deserialize, Serialize};
 
 /// A contender as it turned out to be when it was started.
@@ -52,27 +53,6 @@ impl Status {
             Status::Done => "done",
             Status::Failed => "failed",
             Status::Interrupted => "interrupted",
-        }
-    }
-}
-
-/// What an operation does; a step can have workers of several kinds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Operation {
-    Insert,
-    Delete,
-    Query,
-}
-
-impl Operation {
-    pub const ALL: [Operation; 3] = [Operation::Insert, Operation::Delete, Operation::Query];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Operation::Insert => "insert",
-            Operation::Delete => "delete",
-            Operation::Query => "query",
         }
     }
 }

@@ -1,1 +1,106 @@
+//! Blocking connections for the hot path: one thread, one connection, no async runtime, no
+//! allocation per operation. Rows are received whole and not decoded, except by [`Connection::query`],
+//! which is for control work.
+//!
+//! A known user-space cost per prepared point query is what these clients are for; see `benches/`.
 
+mod error;
+pub mod postgres;
+mod sqlite;
+
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+pub use error::{Class, Error};
+
+/// Where a connection leads; cloned for every connection that a workload opens.
+#[derive(Clone, Debug)]
+pub enum Target {
+    Postgres(postgres::Config),
+    /// A database file, and the pragmas that every connection sets.
+    Sqlite {
+        path: PathBuf,
+        pragmas: Vec<(String, String)>,
+    },
+}
+
+impl Target {
+    pub fn connect(&self) -> Result<Box<dyn Connection>, Error> {
+        match self {
+            Target::Postgres(config) => Ok(Box::new(postgres::Postgres::connect(config)?)),
+            Target::Sqlite { path, pragmas } => Ok(Box::new(sqlite::Sqlite::open(path, pragmas)?)),
+        }
+    }
+
+    /// How a result says the client reached the DBMS.
+    pub fn transport(&self) -> &'static str {
+        match self {
+            Target::Postgres(config) => config.address.transport(),
+            Target::Sqlite { .. } => "in process",
+        }
+    }
+}
+
+/// The type a statement's parameter is declared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    Int4,
+    Int8,
+    Varchar,
+}
+
+/// A parameter's value; integers are sent in the width that the statement declared.
+#[derive(Clone, Copy, Debug)]
+pub enum Value<'a> {
+    Int(i64),
+    Text(&'a [u8]),
+}
+
+/// A statement that this connection has prepared; good only there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Statement(usize);
+
+/// A row of text for control work; SQL NULL is `None`.
+pub type Row = Vec<Option<String>>;
+
+pub trait Connection: Send {
+    /// Sends one statement as text and receives all it returns. Answers the rows returned or
+    /// changed.
+    fn run(&mut self, sql: &str) -> Result<u64, Error>;
+
+    /// Sends one statement as text and decodes its rows. For control work, not for the hot path.
+    fn query(&mut self, sql: &str) -> Result<Vec<Row>, Error>;
+
+    /// Has the DBMS parse a statement, with placeholders in its own notation.
+    fn prepare(&mut self, sql: &str, parameters: &[Type]) -> Result<Statement, Error>;
+
+    /// Executes a prepared statement and receives all it returns. Answers the rows returned or
+    /// changed.
+    fn execute(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<u64, Error>;
+
+    /// A handle with which another thread can end a call that blocks.
+    fn interrupter(&self) -> Result<Interrupter, Error>;
+}
+
+/// The single value of a query that has one.
+pub fn scalar(connection: &mut dyn Connection, sql: &str) -> Result<Option<String>, Error> {
+    Ok(connection.query(sql)?.into_iter().next().and_then(|row| row.into_iter().next().flatten()))
+}
+
+/// Ends a call that blocks, from another thread. The connection is unusable afterwards.
+pub enum Interrupter {
+    Socket(OwnedFd),
+    Sqlite(rusqlite::InterruptHandle),
+}
+
+impl Interrupter {
+    pub fn interrupt(&self) {
+        match self {
+            // A socket that is already closed needs no more.
+            Interrupter::Socket(socket) => {
+                let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
+            }
+            Interrupter::Sqlite(handle) => handle.interrupt(),
+        }
+    }
+}

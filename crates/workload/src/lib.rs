@@ -1,1 +1,8 @@
+//! The benchmarks: their data, their statements in each dialect, and the checks that the data are
+//! right. Knows nothing of how time is kept or what an operation cost.
 
+mod dialect;
+pub mod insert_benchmark;
+mod random;
+
+pub use dialect::Dialect;

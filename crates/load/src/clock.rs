@@ -1,0 +1,44 @@
+//! Monotonic time in nanoseconds, and sleeping until an instant of it.
+
+use std::time::Duration;
+
+use crate::halt::Halt;
+
+/// The longest sleep between two looks at the halt flag.
+const LOOK: u64 = 50_000_000;
+
+/// CLOCK_MONOTONIC in nanoseconds.
+#[inline]
+pub fn now() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a valid clock and a live timespec; the call cannot fail for them.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Sleeps until `deadline`, absolutely, so that a late wake-up does not shift what follows. Returns
+/// early when `halt` ends the run.
+pub(crate) fn sleep_until(deadline: u64, halt: &Halt) {
+    loop {
+        let now = now();
+        if now >= deadline || halt.is_abandoned() {
+            return;
+        }
+        let wake = deadline.min(now + LOOK);
+        let wake = Duration::from_nanos(wake);
+        let time = libc::timespec {
+            tv_sec: wake.as_secs() as libc::time_t,
+            tv_nsec: wake.subsec_nanos() as libc::c_long,
+        };
+        // SAFETY: a valid clock, and a live timespec; the remainder is not asked for. A signal ends
+        // the sleep early, and the loop goes on with it.
+        unsafe {
+            libc::clock_nanosleep(
+                libc::CLOCK_MONOTONIC,
+                libc::TIMER_ABSTIME,
+                &time,
+                std::ptr::null_mut(),
+            );
+        }
+    }
+}

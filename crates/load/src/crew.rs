@@ -1,0 +1,192 @@
+//! Threads with a worker each, run together as often as wanted.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rqps_wire::{Error, Interrupter};
+
+use crate::clock::now;
+use crate::halt::Halt;
+use crate::live::Live;
+use crate::recorder::Tally;
+use crate::schedule::Schedule;
+use crate::worker::{Until, Work, Worker};
+
+const SECOND: u64 = 1_000_000_000;
+/// How often the user's wish to stop is asked for.
+const LOOK: u64 = 50_000_000;
+/// How long a worker may take over the operation in hand after the run was abandoned, before its
+/// connection is cut.
+const GRACE: u64 = 2 * SECOND;
+
+/// What a worker is to do in a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Order {
+    pub schedule: Schedule,
+    pub until: Until,
+}
+
+/// Why a run ended early.
+#[derive(Debug)]
+pub enum Failure {
+    /// A worker met an error; the index is its place in the crew.
+    Worker { index: usize, error: Error },
+    /// The caller asked for it.
+    Cancelled,
+}
+
+pub struct Crew {
+    members: Vec<Member>,
+    reports: Receiver<(usize, Report)>,
+    halt: Arc<Halt>,
+}
+
+struct Member {
+    orders: Sender<(Order, u64)>,
+    live: Arc<Live>,
+    interrupter: Interrupter,
+    thread: JoinHandle<Tally>,
+}
+
+enum Report {
+    /// When it ended, on the monotonic clock.
+    Ended(Result<u64, Error>),
+    /// The thread is gone without having reported: it panicked.
+    Died,
+}
+
+/// Reports the death of a thread that unwinds.
+struct Obituary {
+    index: usize,
+    reports: Sender<(usize, Report)>,
+}
+
+impl Drop for Obituary {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // Nobody may be listening any more.
+            let _ = self.reports.send((self.index, Report::Died));
+        }
+    }
+}
+
+impl Crew {
+    /// Gives each piece of work a thread of its own, which waits for its first order.
+    pub fn start(work: Vec<Box<dyn Work>>) -> Result<Self, Error> {
+        let halt = Arc::new(Halt::default());
+        let (report_sender, reports) = channel();
+        let mut members = Vec::with_capacity(work.len());
+        for (index, work) in work.into_iter().enumerate() {
+            let (orders, inbox) = channel::<(Order, u64)>();
+            let live = Arc::new(Live::default());
+            let interrupter = work.interrupter()?;
+            let mut worker = Worker::new(work, live.clone());
+            let (halt, reports) = (halt.clone(), report_sender.clone());
+            let thread =
+                std::thread::Builder::new().name(format!("worker-{index}")).spawn(move || {
+                    let obituary = Obituary { index, reports };
+                    for (order, epoch) in inbox {
+                        let result = worker.run(order.schedule, order.until, epoch, &halt);
+                        if obituary.reports.send((index, Report::Ended(result))).is_err() {
+                            break;
+                        }
+                    }
+                    worker.finish()
+                })?;
+            members.push(Member { orders, live, interrupter, thread });
+        }
+        Ok(Crew { members, reports, halt })
+    }
+
+    /// The live totals of each worker, in the order of the work.
+    pub fn live(&self) -> Vec<Arc<Live>> {
+        self.members.iter().map(|member| member.live.clone()).collect()
+    }
+
+    /// Runs all workers, an order each, from one instant on, and waits until they have ended.
+    /// `each_second` is called with the nanoseconds since then; `cancelled` is asked some times a
+    /// second. Answers the nanoseconds until the last worker that others wait for had ended.
+    pub fn run(
+        &mut self,
+        orders: &[Order],
+        each_second: &mut dyn FnMut(u64),
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<u64, Failure> {
+        assert_eq!(orders.len(), self.members.len(), "an order for every worker");
+        self.halt.reset();
+        let epoch = now();
+        for (member, order) in self.members.iter().zip(orders) {
+            member.orders.send((*order, epoch)).expect("threads wait for orders until told to end");
+        }
+        let leads = |index: usize| orders[index].until != Until::LeadersDone;
+        let mut leaders = (0..orders.len()).filter(|&index| leads(index)).count();
+        let mut running = orders.len();
+        let mut elapsed = 0;
+        let mut failure: Option<Failure> = None;
+        let mut cut_at = None;
+        let mut next_second = epoch + SECOND;
+        while running > 0 {
+            let time = now();
+            if time >= next_second {
+                each_second(next_second - epoch);
+                next_second += SECOND;
+            }
+            if failure.is_none() && cancelled() {
+                failure = Some(Failure::Cancelled);
+                self.halt.abandon();
+            }
+            if failure.is_some() {
+                let cut = *cut_at.get_or_insert(time + GRACE);
+                if time >= cut {
+                    self.members.iter().for_each(|member| member.interrupter.interrupt());
+                    cut_at = Some(time + GRACE);
+                }
+            }
+            let wake = next_second.min(now() + LOOK);
+            let patience = Duration::from_nanos(wake.saturating_sub(now()));
+            let (index, report) = match self.reports.recv_timeout(patience) {
+                Ok(report) => report,
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            running -= 1;
+            match report {
+                Report::Ended(Ok(ended)) if leads(index) => {
+                    elapsed = elapsed.max(ended - epoch);
+                    leaders -= 1;
+                }
+                Report::Ended(Ok(_)) => {}
+                Report::Ended(Err(error)) => {
+                    // The first error is the cause; those after it are what it led to.
+                    if failure.is_none() {
+                        failure = Some(Failure::Worker { index, error });
+                    }
+                    self.halt.abandon();
+                }
+                Report::Died => {
+                    let error = Error::Protocol("the client's thread panicked".to_string());
+                    failure.get_or_insert(Failure::Worker { index, error });
+                    self.halt.abandon();
+                }
+            }
+            if leaders == 0 {
+                self.halt.leaders_done();
+            }
+        }
+        match failure {
+            Some(failure) => Err(failure),
+            None => Ok(elapsed),
+        }
+    }
+
+    /// Ends the threads and answers what each recorded over all runs, in the order of the work.
+    pub fn finish(self) -> Vec<Tally> {
+        let end = |member: Member| {
+            drop(member.orders);
+            member.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        self.members.into_iter().map(end).collect()
+    }
+}

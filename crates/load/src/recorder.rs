@@ -1,0 +1,158 @@
+//! What a worker records of its operations: histograms and a row for each second.
+
+use hdrhistogram::Histogram;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Everything recorded of one worker. Times are in nanoseconds.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    pub operations: u64,
+    /// Rows that the DBMS says were returned or changed.
+    pub rows: u64,
+    /// Operations begun again because the DBMS asked for it.
+    pub retries: u64,
+    /// From the start of an operation to its end.
+    pub service: Histogram<u64>,
+    /// From the intended start to the end; only of operations that had one.
+    pub response: Histogram<u64>,
+    /// The longest that an operation began after its intended start.
+    pub max_lag: u64,
+    /// By the second in which operations ended.
+    pub seconds: Vec<SecondTally>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SecondTally {
+    pub operations: u64,
+    pub rows: u64,
+    pub max_service: u64,
+}
+
+/// 1 µs to 1 h with three digits.
+fn histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1_000, 3_600 * SECOND, 3).expect("the bounds are in order")
+}
+
+impl Tally {
+    pub(crate) fn new() -> Self {
+        Tally {
+            operations: 0,
+            rows: 0,
+            retries: 0,
+            service: histogram(),
+            response: histogram(),
+            max_lag: 0,
+            seconds: Vec::new(),
+        }
+    }
+}
+
+/// Fills a tally. Its seconds begin at `epoch`.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    pub(crate) tally: Tally,
+    epoch: u64,
+    second: SecondTally,
+    second_end: u64,
+}
+
+impl Recorder {
+    pub(crate) fn new(epoch: u64) -> Self {
+        let second = SecondTally::default();
+        Recorder { tally: Tally::new(), epoch, second, second_end: epoch + SECOND }
+    }
+
+    /// Records one operation; answers whether a second ended before it did.
+    #[inline]
+    pub(crate) fn record(
+        &mut self,
+        intended: Option<u64>,
+        started: u64,
+        ended: u64,
+        rows: u64,
+    ) -> bool {
+        let rolled = ended >= self.second_end;
+        if rolled {
+            self.roll(ended);
+        }
+        let service = ended - started;
+        self.second.operations += 1;
+        self.second.rows += rows;
+        self.second.max_service = self.second.max_service.max(service);
+        self.tally.operations += 1;
+        self.tally.rows += rows;
+        self.tally.service.saturating_record(service);
+        if let Some(intended) = intended {
+            self.tally.response.saturating_record(ended - intended.min(started));
+            self.tally.max_lag = self.tally.max_lag.max(started.saturating_sub(intended));
+        }
+        rolled
+    }
+
+    /// Closes the seconds that ended before `time`; a stall leaves seconds with nothing in them.
+    #[cold]
+    fn roll(&mut self, time: u64) {
+        while time >= self.second_end {
+            self.tally.seconds.push(std::mem::take(&mut self.second));
+            self.second_end += SECOND;
+        }
+    }
+
+    /// Closes the last second, partial as it is, and gives the tally away.
+    pub(crate) fn finish(mut self, time: u64) -> Tally {
+        self.roll(time);
+        if self.second_end - SECOND < time.max(self.epoch + 1)
+            && self.second != SecondTally::default()
+        {
+            self.tally.seconds.push(self.second);
+        }
+        self.tally
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn operations_count_in_the_second_they_end_in() {
+        let mut recorder = Recorder::new(0);
+        recorder.record(None, 0, 10 * MS, 1);
+        recorder.record(None, 990 * MS, 1_020 * MS, 2);
+        let tally = recorder.finish(1_500 * MS);
+        let operations: Vec<u64> = tally.seconds.iter().map(|second| second.operations).collect();
+        assert_eq!(operations, [1, 1]);
+        assert_eq!(tally.seconds[1].max_service, 30 * MS);
+        assert_eq!((tally.operations, tally.rows), (2, 3));
+    }
+
+    #[test]
+    fn a_stall_leaves_empty_seconds() {
+        let mut recorder = Recorder::new(0);
+        recorder.record(None, 0, 1, 1);
+        recorder.record(None, 1, 3_200 * MS, 1);
+        let tally = recorder.finish(3_200 * MS);
+        let operations: Vec<u64> = tally.seconds.iter().map(|second| second.operations).collect();
+        assert_eq!(operations, [1, 0, 0, 1]);
+    }
+
+    #[test]
+    fn response_time_counts_from_the_intended_start() {
+        let mut recorder = Recorder::new(0);
+        recorder.record(Some(100 * MS), 600 * MS, 601 * MS, 1);
+        let tally = recorder.finish(700 * MS);
+        assert!(tally.service.max() < 2 * MS);
+        assert!(tally.response.max() >= 500 * MS);
+        assert_eq!(tally.max_lag, 500 * MS);
+    }
+
+    #[test]
+    fn closed_loops_have_no_response_times() {
+        let mut recorder = Recorder::new(0);
+        recorder.record(None, 0, 5 * MS, 1);
+        assert_eq!(recorder.finish(6 * MS).response.len(), 0);
+    }
+}

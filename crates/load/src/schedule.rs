@@ -1,0 +1,92 @@
+//! When the next operation is to start.
+
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// Start times of a worker's operations.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Schedule {
+    /// The next as soon as the last has ended.
+    Closed,
+    /// Evenly spaced.
+    Uniform { per_second: f64 },
+    /// Exponential gaps; two workers with one seed have the same times.
+    Poisson { per_second: f64, seed: u64 },
+    /// So many at the start of each second.
+    Burst { per_second: u64 },
+}
+
+/// Walks through a schedule. A late operation does not shift those after it: no backlog is dropped.
+#[derive(Debug)]
+pub(crate) struct Timetable {
+    schedule: Schedule,
+    next: u64,
+    time: f64,
+    random: Option<Xoshiro256PlusPlus>,
+}
+
+impl Timetable {
+    pub(crate) fn new(schedule: Schedule) -> Self {
+        let random = match schedule {
+            Schedule::Poisson { seed, .. } => Some(Xoshiro256PlusPlus::seed_from_u64(seed)),
+            _ => None,
+        };
+        Timetable { schedule, next: 0, time: 0.0, random }
+    }
+
+    /// The intended start of the next operation in nanoseconds after the epoch; none in a closed
+    /// loop.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Option<u64> {
+        let nanos = match self.schedule {
+            Schedule::Closed => return None,
+            Schedule::Uniform { per_second } => (self.next as f64 * 1e9 / per_second) as u64,
+            Schedule::Burst { per_second } => self.next / per_second * 1_000_000_000,
+            Schedule::Poisson { per_second, .. } => {
+                if let Some(random) = &mut self.random {
+                    // 1 - [0, 1) is never zero, so the logarithm is finite.
+                    self.time -= (1.0 - random.random::<f64>()).ln() / per_second;
+                }
+                (self.time * 1e9) as u64
+            }
+        };
+        self.next += 1;
+        Some(nanos)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn millis(schedule: Schedule, count: usize) -> Vec<u64> {
+        let mut timetable = Timetable::new(schedule);
+        (0..count).map(|_| timetable.next().unwrap() / 1_000_000).collect()
+    }
+
+    #[test]
+    fn uniform_operations_are_evenly_spaced() {
+        assert_eq!(millis(Schedule::Uniform { per_second: 4.0 }, 5), [0, 250, 500, 750, 1000]);
+    }
+
+    #[test]
+    fn bursts_start_with_the_second() {
+        assert_eq!(millis(Schedule::Burst { per_second: 2 }, 5), [0, 0, 1000, 1000, 2000]);
+    }
+
+    #[test]
+    fn poisson_arrivals_have_the_asked_for_mean_and_repeat_for_a_seed() {
+        let schedule = Schedule::Poisson { per_second: 100.0, seed: 7 };
+        let times = millis(schedule, 20_000);
+        let rate = 20_000.0 / (*times.last().unwrap() as f64 / 1e3);
+        // The standard error of the mean of 20,000 exponential gaps is 0.7 %.
+        assert!((97.0..103.0).contains(&rate), "{rate}");
+        assert_eq!(times, millis(schedule, 20_000));
+        assert_ne!(times, millis(Schedule::Poisson { per_second: 100.0, seed: 8 }, 20_000));
+    }
+
+    #[test]
+    fn a_closed_loop_has_no_timetable() {
+        assert_eq!(Timetable::new(Schedule::Closed).next(), None);
+    }
+}

@@ -1,0 +1,114 @@
+//! The loop that performs operations: when to start, when to end, what to record.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rqps_wire::{Class, Error, Interrupter};
+
+use crate::clock::{now, sleep_until};
+use crate::halt::Halt;
+use crate::live::Live;
+use crate::recorder::{Recorder, Tally};
+use crate::schedule::{Schedule, Timetable};
+
+/// One connection's operations, one after the other.
+pub trait Work: Send {
+    /// Makes the next operation ready; not part of its measured time. May wait for a partner, and
+    /// then returns early once `halt` says that the run is abandoned.
+    fn make(&mut self, halt: &Halt) -> Result<(), Error>;
+
+    /// Performs the operation that was made ready and answers the rows returned or changed. Called
+    /// again for the same operation after an error of [`Class::Retry`].
+    fn execute(&mut self) -> Result<u64, Error>;
+
+    /// Ends an execution that blocks.
+    fn interrupter(&self) -> Result<Interrupter, Error>;
+}
+
+/// When a worker's run ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    Operations(u64),
+    /// At the first operation that ends after so long.
+    Elapsed(Duration),
+    /// When all workers that are not told this have ended.
+    LeadersDone,
+}
+
+pub(crate) struct Worker {
+    work: Box<dyn Work>,
+    live: Arc<Live>,
+    /// Begun with the first run.
+    recorder: Option<Recorder>,
+}
+
+impl Worker {
+    pub(crate) fn new(work: Box<dyn Work>, live: Arc<Live>) -> Self {
+        Worker { work, live, recorder: None }
+    }
+
+    /// Runs until told to end and answers when it did. `epoch` is when the run begins for all
+    /// workers.
+    pub(crate) fn run(
+        &mut self,
+        schedule: Schedule,
+        until: Until,
+        epoch: u64,
+        halt: &Halt,
+    ) -> Result<u64, Error> {
+        let recorder = self.recorder.get_or_insert_with(|| Recorder::new(epoch));
+        let mut timetable = Timetable::new(schedule);
+        let deadline = match until {
+            Until::Elapsed(time) => epoch + time.as_nanos() as u64,
+            _ => u64::MAX,
+        };
+        let limit = match until {
+            Until::Operations(operations) => operations,
+            _ => u64::MAX,
+        };
+        let follows = until == Until::LeadersDone;
+        let before = recorder.tally.operations;
+        let mut ended = epoch;
+        self.live.publish_cost();
+        loop {
+            let intended = timetable.next().map(|offset| epoch + offset);
+            let done = recorder.tally.operations - before;
+            if done >= limit || ended >= deadline || (follows && halt.are_leaders_done()) {
+                // The last operation's share of the time belongs to the run.
+                if let Some(intended) = intended {
+                    sleep_until(intended.min(deadline), halt);
+                    ended = now();
+                }
+                break;
+            }
+            self.work.make(halt)?;
+            if let Some(intended) = intended {
+                sleep_until(intended, halt);
+            }
+            if halt.is_abandoned() {
+                break;
+            }
+            let started = now();
+            let rows = loop {
+                match self.work.execute() {
+                    Ok(rows) => break rows,
+                    Err(error) if error.class() == Class::Retry && !halt.is_abandoned() => {
+                        recorder.tally.retries += 1;
+                    }
+                    Err(error) => return Err(error),
+                }
+            };
+            ended = now();
+            if recorder.record(intended, started, ended, rows) {
+                self.live.publish_cost();
+            }
+            self.live.set_operations(recorder.tally.operations);
+        }
+        self.live.publish_cost();
+        Ok(ended)
+    }
+
+    pub(crate) fn finish(self) -> Tally {
+        self.recorder.map_or_else(Tally::new, |recorder| recorder.finish(now()))
+    }
+}

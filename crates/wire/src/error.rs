@@ -1,0 +1,47 @@
+//! What can go wrong on a connection, classified alike for every DBMS.
+
+use std::io;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The DBMS refused a statement. `code` is the SQLSTATE, or SQLite's extended result code.
+    #[error("{message} ({code})")]
+    Server { code: String, message: String, class: Class },
+    #[error("the server closed the connection")]
+    Closed,
+    #[error("the connection was interrupted")]
+    Interrupted,
+    #[error("cannot connect to {address}: {source}")]
+    Connect { address: String, source: io::Error },
+    #[error("connection lost: {0}")]
+    Io(#[from] io::Error),
+    #[error("cannot log in as '{user}': {reason}")]
+    Login { user: String, reason: String },
+    #[error("the server does not keep to the protocol: {0}")]
+    Protocol(String),
+    #[error("'{url}' is not a usable address: {reason}")]
+    Address { url: String, reason: String },
+}
+
+/// What to do after an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// The DBMS chose this transaction as a victim; the same operation may be begun again.
+    Retry,
+    /// Nothing that would be measured after this would mean anything.
+    Stop,
+}
+
+impl Error {
+    pub fn class(&self) -> Class {
+        match self {
+            Error::Server { class, .. } => *class,
+            _ => Class::Stop,
+        }
+    }
+
+    /// Whether the server is gone or cannot be reached, rather than unwilling.
+    pub fn is_disconnect(&self) -> bool {
+        matches!(self, Error::Closed | Error::Io(_) | Error::Connect { .. })
+    }
+}

@@ -1,0 +1,245 @@
+//! PostgreSQL, protocol 3.0: `postgres-protocol` for messages off the hot path, and on it a Bind
+//! that is written in place and answers that are skimmed without being decoded.
+
+mod address;
+mod startup;
+mod stream;
+
+pub use address::{Address, Config};
+
+use bytes::BytesMut;
+use fallible_iterator::FallibleIterator;
+use postgres_protocol::message::backend::{DataRowBody, ErrorFields, ErrorResponseBody, Message};
+use postgres_protocol::message::frontend;
+
+use crate::error::{Class, Error};
+use crate::{Connection, Interrupter, Row, Statement, Type, Value};
+use stream::Stream;
+
+pub struct Postgres {
+    stream: Stream,
+    /// Reused for every message sent.
+    out: BytesMut,
+    statements: Vec<Prepared>,
+}
+
+struct Prepared {
+    types: Vec<Type>,
+    /// What every Bind of this statement begins with: unnamed portal, statement name, all
+    /// parameters binary.
+    bind_head: Vec<u8>,
+}
+
+/// What every execution ends with: results binary, Execute without a row limit, Sync.
+const BIND_TAIL: [u8; 4] = [0, 1, 0, 1];
+const EXECUTE_SYNC: [u8; 15] = [b'E', 0, 0, 0, 9, 0, 0, 0, 0, 0, b'S', 0, 0, 0, 4];
+
+impl Postgres {
+    pub fn connect(config: &Config) -> Result<Self, Error> {
+        let stream = Stream::connect(&config.address)?;
+        let mut connection =
+            Postgres { stream, out: BytesMut::with_capacity(8 << 10), statements: Vec::new() };
+        startup::log_in(&mut connection.stream, config)?;
+        Ok(connection)
+    }
+
+    fn send(&mut self) -> Result<(), Error> {
+        let result = self.stream.send(&self.out);
+        self.out.clear();
+        result
+    }
+
+    /// Receives up to ReadyForQuery and answers the rows returned or changed. Nothing is decoded:
+    /// rows are counted by their message type.
+    #[inline]
+    fn drain(&mut self) -> Result<u64, Error> {
+        let mut rows = 0;
+        let mut error = None;
+        loop {
+            let (tag, body) = self.stream.next_message()?;
+            match tag {
+                b'D' => rows += 1,
+                // A command that returns no rows tells how many it changed.
+                b'C' if rows == 0 => rows = trailing_number(body),
+                b'Z' => return error.map_or(Ok(rows), Err),
+                b'E' => error = Some(server_error(body)?),
+                // Completions, notices and parameter changes carry nothing to count.
+                b'1' | b'2' | b'3' | b'C' | b'N' | b'S' | b'T' | b'n' | b'I' | b'A' | b't' => {}
+                other => return Err(unexpected(other)),
+            }
+        }
+    }
+}
+
+impl Connection for Postgres {
+    fn run(&mut self, sql: &str) -> Result<u64, Error> {
+        frontend::query(sql, &mut self.out)?;
+        self.send()?;
+        self.drain()
+    }
+
+    fn query(&mut self, sql: &str) -> Result<Vec<Row>, Error> {
+        frontend::query(sql, &mut self.out)?;
+        self.send()?;
+        let mut rows = Vec::new();
+        let mut error = None;
+        loop {
+            match self.stream.next_decoded()? {
+                Message::DataRow(body) => rows.push(text_row(&body)?),
+                Message::ErrorResponse(body) => error = Some(from_fields(&body)?),
+                Message::ReadyForQuery(_) => return error.map_or(Ok(rows), Err),
+                _ => {}
+            }
+        }
+    }
+
+    fn prepare(&mut self, sql: &str, parameters: &[Type]) -> Result<Statement, Error> {
+        let name = format!("s{}", self.statements.len());
+        let oids = parameters.iter().map(|parameter| oid(*parameter));
+        frontend::parse(&name, sql, oids, &mut self.out)?;
+        frontend::sync(&mut self.out);
+        self.send()?;
+        self.drain()?;
+
+        let mut bind_head = vec![0];
+        bind_head.extend_from_slice(name.as_bytes());
+        bind_head.extend_from_slice(&[0, 0, 1, 0, 1]);
+        bind_head.extend_from_slice(&(parameters.len() as u16).to_be_bytes());
+        self.statements.push(Prepared { types: parameters.to_vec(), bind_head });
+        Ok(Statement(self.statements.len() - 1))
+    }
+
+    #[inline]
+    fn execute(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<u64, Error> {
+        let prepared = &self.statements[statement.0];
+        assert_eq!(values.len(), prepared.types.len(), "as many values as declared parameters");
+        let out = &mut self.out;
+        out.extend_from_slice(&[b'B', 0, 0, 0, 0]);
+        out.extend_from_slice(&prepared.bind_head);
+        for (value, declared) in values.iter().zip(&prepared.types) {
+            match (value, declared) {
+                (Value::Int(value), Type::Int4) => {
+                    let mut field = [0, 0, 0, 4, 0, 0, 0, 0];
+                    field[4..].copy_from_slice(&(*value as i32).to_be_bytes());
+                    out.extend_from_slice(&field);
+                }
+                (Value::Int(value), _) => {
+                    let mut field = [0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0];
+                    field[4..].copy_from_slice(&value.to_be_bytes());
+                    out.extend_from_slice(&field);
+                }
+                (Value::Text(text), _) => {
+                    out.extend_from_slice(&(text.len() as u32).to_be_bytes());
+                    out.extend_from_slice(text);
+                }
+            }
+        }
+        out.extend_from_slice(&BIND_TAIL);
+        let length = out.len() as u32 - 1;
+        out[1..5].copy_from_slice(&length.to_be_bytes());
+        out.extend_from_slice(&EXECUTE_SYNC);
+        self.send()?;
+        self.drain()
+    }
+
+    fn interrupter(&self) -> Result<Interrupter, Error> {
+        Ok(Interrupter::Socket(self.stream.duplicate()?))
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        frontend::terminate(&mut self.out);
+        // A server that is gone does not need the farewell.
+        let _ = self.send();
+    }
+}
+
+/// Object identifiers of the types, from the catalogue `pg_type`.
+fn oid(parameter: Type) -> u32 {
+    match parameter {
+        Type::Int4 => 23,
+        Type::Int8 => 20,
+        Type::Varchar => 1043,
+    }
+}
+
+/// The count at the end of a command tag such as `INSERT 0 50`; 0 where there is none.
+fn trailing_number(tag: &[u8]) -> u64 {
+    let mut value = 0;
+    let mut factor = 1;
+    for byte in tag.iter().rev().skip(1) {
+        if !byte.is_ascii_digit() {
+            break;
+        }
+        value += u64::from(byte - b'0') * factor;
+        factor *= 10;
+    }
+    value
+}
+
+fn text_row(body: &DataRowBody) -> Result<Row, Error> {
+    let buffer = body.buffer();
+    let fields = body
+        .ranges()
+        .map(|range| Ok(range.map(|range| String::from_utf8_lossy(&buffer[range]).into_owned())));
+    fields.collect().map_err(|error| Error::Protocol(error.to_string()))
+}
+
+/// An ErrorResponse that the hot path met, from its body alone.
+#[cold]
+fn server_error(body: &[u8]) -> Result<Error, Error> {
+    let mut message = BytesMut::with_capacity(body.len() + 5);
+    message.extend_from_slice(b"E");
+    message.extend_from_slice(&(body.len() as u32 + 4).to_be_bytes());
+    message.extend_from_slice(body);
+    match Message::parse(&mut message) {
+        Ok(Some(Message::ErrorResponse(body))) => from_fields(&body),
+        _ => Err(Error::Protocol("an error message that cannot be read".to_string())),
+    }
+}
+
+fn from_fields(body: &ErrorResponseBody) -> Result<Error, Error> {
+    let mut code = String::new();
+    let mut message = String::new();
+    let mut detail = String::new();
+    let mut fields: ErrorFields<'_> = body.fields();
+    let broken = |error: std::io::Error| Error::Protocol(error.to_string());
+    while let Some(field) = fields.next().map_err(broken)? {
+        let value = String::from_utf8_lossy(field.value_bytes()).into_owned();
+        match field.type_() {
+            b'C' => code = value,
+            b'M' => message = value,
+            b'D' => detail = format!(": {value}"),
+            _ => {}
+        }
+    }
+    // Serialization failure and deadlock: the server asks for the transaction to be begun again.
+    let class = if code == "40001" || code == "40P01" { Class::Retry } else { Class::Stop };
+    Ok(Error::Server { code, message: message + &detail, class })
+}
+
+#[cold]
+fn unexpected(tag: u8) -> Error {
+    Error::Protocol(format!("message type '{}' was not expected", tag.escape_ascii()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_tags_tell_how_many_rows_changed() {
+        for (tag, rows) in [
+            ("INSERT 0 50", 50),
+            ("DELETE 5", 5),
+            ("CREATE TABLE", 0),
+            ("SELECT 1000", 1000),
+            ("", 0),
+        ] {
+            let mut bytes = tag.as_bytes().to_vec();
+            bytes.push(0);
+            assert_eq!(trailing_number(&bytes), rows, "{tag}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Are the data right? After a step the tables are compared with what the client knows it did, and
+//! every index with its table, so that a lost or doubled row fails the run.
+
+use rqps_plan::Profile;
+use rqps_wire::{Connection, Error};
+
+use super::rows::Sums;
+use super::schema::{SecondaryIndex, secondary_indexes};
+use super::write::{DeleteForm, Ledger};
+use crate::dialect::Dialect;
+
+/// Ids that a Postgres session takes from the sequence and drops when it disconnects.
+const IDS_PER_SESSION: u64 = 1000;
+
+/// Why a check failed: what was expected and what is there.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    #[error("{table}: {what} should be {expected} and is {found}")]
+    Differs { table: String, what: String, expected: String, found: String },
+    #[error("{table}: the plan for reading {index} does not use it")]
+    IndexNotRead { table: String, index: String },
+    #[error("the check could not be made: {0}")]
+    Wire(#[from] Error),
+}
+
+/// A table before a step.
+#[derive(Clone, Debug)]
+pub struct Before {
+    rows: u64,
+    /// 0 in an empty table.
+    max: i64,
+    /// The smallest key that the step's deletes will leave; none if they will leave no old key.
+    survivor: Option<i64>,
+}
+
+/// One table and how to look at it.
+pub(super) struct Examiner<'a> {
+    pub(super) connection: &'a mut dyn Connection,
+    pub(super) dialect: Dialect,
+    pub(super) profile: Profile,
+    pub(super) table: &'a str,
+}
+
+impl Examiner<'_> {
+    /// Notes what a check after the step needs. `deletes` is how many rows will go, and how.
+    pub(super) fn before(&mut self, deletes: Option<(u64, DeleteForm)>) -> Result<Before, Error> {
+        let table = self.table;
+        let [rows, max] = self
+            .numbers(&format!("select count(*), coalesce(max(transactionid), 0) from {table}"))?;
+        let survivor = match deletes {
+            None => Some(format!("select min(transactionid) from {table}")),
+            Some((count, DeleteForm::LowestKeys)) if count >= rows as u64 => None,
+            Some((count, DeleteForm::LowestKeys)) => Some(format!(
+                "select transactionid from {table} order by transactionid limit 1 offset {count}"
+            )),
+            Some((count, DeleteForm::KeyRange)) => Some(format!(
+                "select min(transactionid) from {table} where transactionid >= \
+                 (select min(transactionid) from {table}) + {count}"
+            )),
+        };
+        let survivor = match survivor {
+            Some(sql) => rqps_wire::scalar(self.connection, &sql)?.and_then(|id| id.parse().ok()),
+            None => None,
+        };
+        Ok(Before { rows: rows as u64, max, survivor })
+    }
+
+    /// Compares the table with `before` and what `ledger` says was done since. `sessions` inserted.
+    pub(super) fn after(
+        &mut self,
+        before: &Before,
+        ledger: &Ledger,
+        planned: u64,
+        sessions: u64,
+        indexed: bool,
+    ) -> Result<(), CheckError> {
+        let table = self.table;
+        let inserted = ledger.inserted();
+        self.expect("rows inserted in the step", planned, inserted.rows)?;
+        let [rows, min, max] = self.numbers(&format!(
+            "select count(*), coalesce(min(transactionid), 0), coalesce(max(transactionid), 0) \
+             from {table}"
+        ))?;
+        let (rows, left) = (rows as u64, before.rows + inserted.rows);
+        self.expect("row count", left.saturating_sub(ledger.deleted()), rows)?;
+        match before.survivor {
+            Some(survivor) => self.expect("smallest key", survivor, min)?,
+            None if before.rows == 0 => {}
+            None => self.expect("smallest key is newer than the step", true, min > before.max)?,
+        }
+        let least = before.max + inserted.rows as i64;
+        let most = match self.dialect {
+            Dialect::Postgres => least + (IDS_PER_SESSION * sessions) as i64,
+            Dialect::Sqlite => least,
+        };
+        if !(least..=most).contains(&max) {
+            self.expect("largest key", format!("{least} to {most}"), max.to_string())?;
+        }
+        // Rows that the step inserted are compared by value where none of them was deleted again.
+        if ledger.deleted() <= before.rows {
+            let found = self.sums(&format!("where transactionid > {}", before.max))?;
+            self.expect("sums over the rows inserted", inserted, found)?;
+        }
+        if indexed {
+            let all = self.sums("")?;
+            for index in secondary_indexes(self.profile) {
+                self.check_index(index, &all)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads an index from end to end, and nothing but the index.
+    fn check_index(&mut self, index: &SecondaryIndex, all: &Sums) -> Result<(), CheckError> {
+        let name = format!("{}_{}", self.table, index.suffix);
+        let from = match self.dialect {
+            Dialect::Postgres => self.table.to_string(),
+            Dialect::Sqlite => format!("{} indexed by {name}", self.table),
+        };
+        // A column that this index alone has makes it the only one that can answer by itself.
+        let (column, expected) = match index.suffix {
+            "registersegment" => ("cashregisterid", all.cash_registers),
+            "marketsegment" if !self.profile.is_legacy() => ("productid", all.products),
+            _ => ("customerid", all.customers),
+        };
+        let dates = if index.columns.contains(&"dateandtime") { ", max(dateandtime)" } else { "" };
+        let sql = format!("select count(*), coalesce(sum({column}), 0){dates} from {from}");
+        if self.dialect == Dialect::Postgres {
+            for setting in ["enable_seqscan", "enable_bitmapscan"] {
+                self.connection.run(&format!("set {setting} = off"))?;
+            }
+            self.connection.run("set max_parallel_workers_per_gather = 0")?;
+            let plan = self.connection.query(&format!("explain {sql}"))?;
+            let used = plan.iter().flatten().flatten().any(|line| {
+                line.contains("Index Only Scan") && line.contains(&format!(" {name} "))
+            });
+            if !used {
+                return Err(CheckError::IndexNotRead {
+                    table: self.table.to_string(),
+                    index: name,
+                });
+            }
+        }
+        let rows = self.connection.query(&sql)?;
+        let number = |column: usize| {
+            rows.first().and_then(|row| row[column].as_deref()).and_then(|text| text.parse().ok())
+        };
+        let found = (number(0).unwrap_or(0), number(1).unwrap_or(0));
+        self.expect(&format!("rows and sum of {column} in {name}"), (all.rows, expected), found)
+    }
+
+    fn sums(&mut self, condition: &str) -> Result<Sums, Error> {
+        // Real prices do not add up exactly, so only integer ones are compared.
+        let price = if self.profile.is_legacy() { "0" } else { "price" };
+        let columns = ["cashregisterid", "customerid", "productid", price, "length(data)"];
+        let sums = columns.map(|column| format!("coalesce(sum({column}), 0)")).join(", ");
+        let sql = format!("select count(*), {sums} from {} {condition}", self.table);
+        let [rows, cash_registers, customers, products, prices, data_lengths] =
+            self.numbers(&sql)?.map(|number| number as u64);
+        Ok(Sums { rows, cash_registers, customers, products, prices, data_lengths })
+    }
+
+    /// A row of integers.
+    fn numbers<const N: usize>(&mut self, sql: &str) -> Result<[i64; N], Error> {
+        let odd = || Error::Protocol(format!("{N} numbers were expected from: {sql}"));
+        let row = self.connection.query(sql)?.into_iter().next().ok_or_else(odd)?;
+        let parse = |field: &Option<String>| field.as_deref().and_then(|text| text.parse().ok());
+        let numbers: Option<Vec<i64>> = row.iter().map(parse).collect();
+        numbers.and_then(|numbers| numbers.try_into().ok()).ok_or_else(odd)
+    }
+
+    fn expect<T: PartialEq + std::fmt::Debug>(
+        &self,
+        what: &str,
+        expected: T,
+        found: T,
+    ) -> Result<(), CheckError> {
+        if expected == found {
+            return Ok(());
+        }
+        Err(CheckError::Differs {
+            table: self.table.to_string(),
+            what: what.to_string(),
+            expected: format!("{expected:?}"),
+            found: format!("{found:?}"),
+        })
+    }
+}

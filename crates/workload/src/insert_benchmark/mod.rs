@@ -1,0 +1,243 @@
+//! The Insert Benchmark: a table that is a queue. Rows go in at the high end of the key and out at
+//! the low end at the same rate, while three secondary indexes take the writes in random places.
+//!
+//! A client is one table with a connection that inserts, one that deletes and one that queries.
+//! [`Benchmark`] makes their work for each step; who runs it and what it costs is not known here.
+
+mod check;
+mod query;
+mod rows;
+mod schema;
+mod write;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+
+use rqps_load::{Order, Pair, Schedule, Until, Work};
+use rqps_plan::{InsertBenchmark, Operation, Pacing, Profile, Query, Step, StepKind};
+use rqps_wire::{Connection, Error, Target};
+
+pub use check::{Before, CheckError};
+
+use crate::dialect::Dialect;
+use crate::random::{derive, stream};
+use check::Examiner;
+use query::{PointQuery, RangeQuery};
+use rows::{RandomText, Rows, Sums};
+use schema::{IndexBuilder, create_index, create_table, secondary_indexes};
+use write::{DeleteForm, Deleter, Inserter, Ledger};
+
+/// What the random streams of a step are for.
+const INSERTS: u64 = 1;
+const QUERIES: u64 = 2;
+const ARRIVALS: u64 = 3;
+
+/// The benchmark against one DBMS.
+pub struct Benchmark<'a> {
+    target: &'a Target,
+    dialect: Dialect,
+    plan: &'a InsertBenchmark,
+    seed: u64,
+    text: RandomText,
+}
+
+/// One connection's part in a step.
+pub struct Role {
+    /// Counted from 1.
+    pub client: u32,
+    pub operation: Operation,
+    pub work: Box<dyn Work>,
+    pub order: Order,
+}
+
+/// Everybody's part in a step, and the books that the check is made from.
+pub struct Cast {
+    pub roles: Vec<Role>,
+    books: Vec<Book>,
+}
+
+/// What is known of one table in one step.
+struct Book {
+    table: String,
+    before: Before,
+    ledger: Arc<Ledger>,
+    /// Rows that the step will insert.
+    planned: u64,
+    sessions: u64,
+}
+
+impl<'a> Benchmark<'a> {
+    pub fn new(target: &'a Target, dialect: Dialect, plan: &'a InsertBenchmark, seed: u64) -> Self {
+        Benchmark { target, dialect, plan, seed, text: RandomText::new(seed) }
+    }
+
+    /// The tables, in the order of the clients.
+    pub fn tables(&self) -> Vec<String> {
+        (1..=self.plan.tables()).map(|table| format!("pi{table}")).collect()
+    }
+
+    /// Makes what the first step finds: empty tables.
+    pub fn create_tables(&self) -> Result<(), Error> {
+        let mut connection = self.target.connect()?;
+        for table in self.tables() {
+            for statement in create_table(self.dialect, self.plan.profile, &table) {
+                connection.run(&statement)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes away what an interrupted attempt at creating the indexes left.
+    pub fn drop_indexes(&self) -> Result<(), Error> {
+        let mut connection = self.target.connect()?;
+        for table in self.tables() {
+            for index in secondary_indexes(self.plan.profile) {
+                connection.run(&format!("drop index if exists {table}_{}", index.suffix))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Connects everybody who has a part in a step. `order` is its place in the benchmark; with the
+    /// seed it decides every random draw.
+    pub fn cast(&self, step: &Step, order: u64) -> Result<Cast, Error> {
+        let tables = self.tables();
+        let clients_per_table = u64::from(self.plan.clients / self.plan.tables());
+        let batch = u64::from(step.rows_per_commit);
+        let rounds = step.rows.div_ceil(batch);
+        // With one table for all, one client's batch is enough to precede the indexes.
+        let clients = match step.kind {
+            StepKind::Index => tables.len() as u32,
+            _ => self.plan.clients,
+        };
+        let sessions = if step.kind == StepKind::Index { 1 } else { clients_per_table };
+
+        let mut books = Vec::new();
+        let mut control = self.target.connect()?;
+        for table in &tables {
+            let deletes = step.deletes.then(|| (rounds * batch, self.delete_form()));
+            let before = self.examiner(&mut *control, table).before(deletes)?;
+            let planned = rounds * batch * sessions;
+            let ledger = Arc::new(Ledger::default());
+            books.push(Book { table: table.clone(), before, ledger, planned, sessions });
+        }
+
+        let mut roles = Vec::new();
+        for client in 1..=clients {
+            let book = &books[(client as usize - 1) % books.len()];
+            let schedule = self.schedule(step, order, client);
+            let writes = Order { schedule, until: Until::Operations(rounds) };
+            let pair = step.deletes.then(|| Arc::new(Pair::default()));
+            let bound = Arc::new(AtomicI64::new(0));
+            let role = |operation, work, order| Role { client, operation, work, order };
+
+            let random = stream(self.seed, &[INSERTS, order, u64::from(client)]);
+            let legacy = self.plan.profile.is_legacy();
+            let inserter = Inserter {
+                connection: self.target.connect()?,
+                rows: Rows::new(&book.table, legacy, random, self.text.clone()),
+                rows_per_commit: step.rows_per_commit,
+                ledger: book.ledger.clone(),
+                pair: pair.clone(),
+                sql: String::new(),
+                sums: Sums::default(),
+            };
+            roles.push(role(Operation::Insert, Box::new(inserter), writes));
+            if let Some(pair) = pair {
+                let deleter = Deleter {
+                    connection: self.target.connect()?,
+                    dialect: self.dialect,
+                    form: self.delete_form(),
+                    table: book.table.clone(),
+                    rows_per_commit: step.rows_per_commit,
+                    ledger: book.ledger.clone(),
+                    pair,
+                    bound: bound.clone(),
+                    rounds_left: 0,
+                    sql: String::new(),
+                };
+                roles.push(role(Operation::Delete, Box::new(deleter), writes));
+            }
+            if let StepKind::Query { query, .. } = step.kind {
+                let random = stream(self.seed, &[QUERIES, order, u64::from(client)]);
+                let work = self.query(query, &book.table, bound, random)?;
+                let order = Order { schedule: Schedule::Closed, until: Until::LeadersDone };
+                roles.push(role(Operation::Query, work, order));
+            }
+        }
+        Ok(Cast { roles, books })
+    }
+
+    fn query(
+        &self,
+        query: Query,
+        table: &str,
+        bound: Arc<AtomicI64>,
+        random: crate::random::Random,
+    ) -> Result<Box<dyn Work>, Error> {
+        let connection = self.target.connect()?;
+        let profile = self.plan.profile;
+        Ok(match query {
+            Query::Range => {
+                let prepared = profile != Profile::P2020;
+                let indexes = secondary_indexes(profile);
+                let dialect = self.dialect;
+                Box::new(RangeQuery::new(connection, dialect, indexes, table, prepared, random)?)
+            }
+            Query::Point => {
+                Box::new(PointQuery::new(connection, self.dialect, table, bound, random)?)
+            }
+        })
+    }
+
+    /// Work that builds the indexes, a connection for each table.
+    pub fn index_builders(&self) -> Result<Vec<(Box<dyn Work>, Order)>, Error> {
+        let indexes = secondary_indexes(self.plan.profile);
+        let until = Until::Operations(indexes.len() as u64);
+        let order = Order { schedule: Schedule::Closed, until };
+        let builder = |table: String| {
+            let statements = indexes.iter().rev().map(|index| create_index(&table, index));
+            let statements = statements.collect();
+            let work = IndexBuilder { connection: self.target.connect()?, statements };
+            Ok((Box::new(work) as Box<dyn Work>, order))
+        };
+        self.tables().into_iter().map(builder).collect()
+    }
+
+    /// Compares every table with what was done to it in a step.
+    pub fn check(&self, step: &Step, cast: &Cast) -> Result<(), CheckError> {
+        let mut connection = self.target.connect()?;
+        let indexed = step.kind != StepKind::Load;
+        for book in &cast.books {
+            let Book { table, before, ledger, planned, sessions } = book;
+            let mut examiner = self.examiner(&mut *connection, table);
+            examiner.after(before, ledger, *planned, *sessions, indexed)?;
+        }
+        Ok(())
+    }
+
+    fn examiner<'b>(&self, connection: &'b mut dyn Connection, table: &'b str) -> Examiner<'b> {
+        Examiner { connection, dialect: self.dialect, profile: self.plan.profile, table }
+    }
+
+    fn delete_form(&self) -> DeleteForm {
+        match self.plan.profile {
+            Profile::P2024 => DeleteForm::KeyRange,
+            _ => DeleteForm::LowestKeys,
+        }
+    }
+
+    /// When the writes of a step start. Inserts and deletes of a client have the same times, as
+    /// deletes inherit the pacing of the inserts.
+    fn schedule(&self, step: &Step, order: u64, client: u32) -> Schedule {
+        let Some(rate) = step.kind.rate() else { return Schedule::Closed };
+        let per_second = f64::from(rate) / f64::from(step.rows_per_commit);
+        let seed = derive(self.seed, &[ARRIVALS, order, u64::from(client)]);
+        match self.plan.pacing {
+            Pacing::Uniform => Schedule::Uniform { per_second },
+            Pacing::Poisson => Schedule::Poisson { per_second, seed },
+            // The original rounds the number of statements per second up.
+            Pacing::Burst => Schedule::Burst { per_second: per_second.ceil() as u64 },
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Range queries on the secondary indexes and point queries on the primary key.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use rand::RngExt;
+use rqps_load::{Halt, Work};
+use rqps_wire::{Connection, Error, Interrupter, Statement, Type, Value, scalar};
+
+use super::rows::{CUSTOMERS, legacy_price_cents};
+use super::schema::{SecondaryIndex, Start};
+use crate::dialect::Dialect;
+use crate::random::Random;
+
+/// Rows that a query asks for.
+const ROWS_PER_QUERY: usize = 10;
+/// Point queries between two looks at the largest key.
+const QUERIES_BETWEEN_READS: u32 = 100;
+
+/// The range query on an index; `value` is a placeholder or a number.
+pub(crate) fn range_query(table: &str, index: &SecondaryIndex, value: &str) -> String {
+    let columns = index.columns.join(", ");
+    let (first, from) = (index.columns[0], index.from);
+    format!(
+        "select {columns} from {table} where {first} {from} {value} order by {columns} \
+         limit {ROWS_PER_QUERY}"
+    )
+}
+
+/// One of the three range queries, chosen at random each time.
+pub(super) struct RangeQuery {
+    connection: Box<dyn Connection>,
+    indexes: &'static [SecondaryIndex; 3],
+    table: String,
+    /// In the order of the indexes; empty when queries are sent as text.
+    statements: Vec<Statement>,
+    random: Random,
+    shape: usize,
+    start: i64,
+    sql: String,
+}
+
+impl RangeQuery {
+    pub(super) fn new(
+        mut connection: Box<dyn Connection>,
+        dialect: Dialect,
+        indexes: &'static [SecondaryIndex; 3],
+        table: &str,
+        prepared: bool,
+        random: Random,
+    ) -> Result<Self, Error> {
+        let mut statements = Vec::new();
+        if prepared {
+            for index in indexes {
+                let sql = range_query(table, index, &dialect.placeholder(1));
+                statements.push(connection.prepare(&sql, &[Type::Int4])?);
+            }
+        }
+        let table = table.to_string();
+        let sql = String::new();
+        Ok(RangeQuery { connection, indexes, table, statements, random, shape: 0, start: 0, sql })
+    }
+}
+
+impl Work for RangeQuery {
+    fn make(&mut self, _halt: &Halt) -> Result<(), Error> {
+        self.shape = self.random.random_range(0..self.indexes.len());
+        let index = &self.indexes[self.shape];
+        self.start = match index.start {
+            Start::Below(end) => i64::from(self.random.random_range(0..end)),
+            Start::LegacyPrice => {
+                let customer = self.random.random_range(0..CUSTOMERS);
+                i64::from(legacy_price_cents(&mut self.random, customer) / 100)
+            }
+        };
+        if self.statements.is_empty() {
+            self.sql = range_query(&self.table, index, &self.start.to_string());
+        }
+        Ok(())
+    }
+
+    fn execute(&mut self) -> Result<u64, Error> {
+        match self.statements.get(self.shape) {
+            Some(statement) => self.connection.execute(*statement, &[Value::Int(self.start)]),
+            None => self.connection.run(&self.sql),
+        }
+    }
+
+    fn interrupter(&self) -> Result<Interrupter, Error> {
+        self.connection.interrupter()
+    }
+}
+
+/// Rows of ten random keys, repetition allowed. Keys that are gone return nothing.
+pub(super) struct PointQuery {
+    connection: Box<dyn Connection>,
+    table: String,
+    statement: Statement,
+    random: Random,
+    /// The deleter's lower bound of the keys; 0 until it has one.
+    bound: Arc<AtomicI64>,
+    /// One more than the largest key that is drawn.
+    end: i64,
+    queries_left: u32,
+    values: [Value<'static>; ROWS_PER_QUERY],
+}
+
+/// The point query, with the placeholders of a dialect.
+pub(crate) fn point_query(dialect: Dialect, table: &str) -> String {
+    let keys: Vec<String> = (1..=ROWS_PER_QUERY).map(|n| dialect.placeholder(n)).collect();
+    format!(
+        "select transactionid, productid, data from {table} where transactionid in ({})",
+        keys.join(", ")
+    )
+}
+
+impl PointQuery {
+    pub(super) fn new(
+        mut connection: Box<dyn Connection>,
+        dialect: Dialect,
+        table: &str,
+        bound: Arc<AtomicI64>,
+        random: Random,
+    ) -> Result<Self, Error> {
+        // The original declares 32-bit keys, which end at 2.1 billion rows; the column is bigint.
+        let statement =
+            connection.prepare(&point_query(dialect, table), &[Type::Int8; ROWS_PER_QUERY])?;
+        Ok(PointQuery {
+            connection,
+            table: table.to_string(),
+            statement,
+            random,
+            bound,
+            end: 1,
+            queries_left: 0,
+            values: [Value::Int(0); ROWS_PER_QUERY],
+        })
+    }
+}
+
+impl Work for PointQuery {
+    fn make(&mut self, _halt: &Halt) -> Result<(), Error> {
+        if self.queries_left == 0 {
+            self.queries_left = QUERIES_BETWEEN_READS;
+            let sql = format!("select max(transactionid) from {}", self.table);
+            let max = scalar(&mut *self.connection, &sql)?;
+            self.end = max.and_then(|max| max.parse().ok()).unwrap_or(1);
+        }
+        self.queries_left -= 1;
+        let start = self.bound.load(Ordering::Relaxed).min(self.end - 1);
+        for value in &mut self.values {
+            *value = Value::Int(self.random.random_range(start..self.end));
+        }
+        Ok(())
+    }
+
+    fn execute(&mut self) -> Result<u64, Error> {
+        self.connection.execute(self.statement, &self.values)
+    }
+
+    fn interrupter(&self) -> Result<Interrupter, Error> {
+        self.connection.interrupter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rqps_plan::Profile;
+
+    use super::*;
+    use crate::insert_benchmark::schema::secondary_indexes;
+
+    #[test]
+    fn range_queries_read_ten_rows_of_an_index_in_its_order() {
+        let [market, register, pdc] = secondary_indexes(Profile::P2025);
+        assert_eq!(
+            range_query("pi1", market, "$1"),
+            "select productid, customerid, price from pi1 where productid >= $1 \
+             order by productid, customerid, price limit 10"
+        );
+        assert!(range_query("pi1", register, "$1").contains("where cashregisterid > $1 "));
+        assert!(
+            range_query("pi1", pdc, "7").contains("where price >= 7 order by price, dateandtime")
+        );
+    }
+
+    #[test]
+    fn point_queries_ask_for_ten_keys() {
+        assert_eq!(
+            point_query(Dialect::Postgres, "pi2"),
+            "select transactionid, productid, data from pi2 \
+             where transactionid in ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+        );
+    }
+}
