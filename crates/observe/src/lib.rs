@@ -1,6 +1,12 @@
 //! What work costs: counters of the operating system, read at the edges of a window and once a
 //! second. Knows nothing of workloads.
 
+mod host;
+mod machine;
 mod metric;
+mod observer;
+mod process_tree;
 
+pub use machine::{cpus, machine_facts};
 pub use metric::{Kind, Metric, Reading};
+pub use observer::Observer;

@@ -45,7 +45,7 @@ impl FromStr for Count {
         }
         let scale = 10u64.pow(fraction.len() as u32);
         let fraction: u64 = if fraction.is_empty() { 0 } else { fraction.parse().unwrap_or(0) };
-        if (fraction * factor) % scale != 0 {
+        if !(fraction * factor).is_multiple_of(scale) {
             return Err(error());
         }
         let whole: u64 = whole.parse().map_err(|_| error())?;

@@ -1,7 +1,17 @@
 //! The run directory: plan, manifest, and the SQLite file that every number comes from.
+//!
+//! `results.sqlite` is the journal as well: a step has a row from the moment it is begun, so that
+//! what a killed rqps had finished is known.
 
+mod directory;
+mod error;
+mod read;
 mod record;
+mod schema;
+mod write;
 
+pub use directory::RunDirectory;
+pub use error::StoreError;
 pub use record::{ContenderRecord, Manifest, Sample, Second, Status, StepRecord, WorkerRecord};
 pub use rqps_plan::Operation;
 

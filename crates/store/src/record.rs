@@ -133,6 +133,8 @@ pub struct Sample {
 /// The machine and the tool, for the manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
+    /// Names the run among all others; its data directories are found by it.
+    pub id: String,
     pub rqps_version: String,
     /// RFC 3339, when the run was begun.
     pub created: String,

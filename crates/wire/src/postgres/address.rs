@@ -54,6 +54,8 @@ pub struct Config {
     pub user: String,
     pub password: Option<String>,
     pub database: String,
+    /// Settings of the session, such as `search_path`.
+    pub parameters: Vec<(String, String)>,
 }
 
 impl fmt::Debug for Config {
@@ -106,7 +108,7 @@ impl Config {
             database => database,
         };
         let password = url.password().map(decoded).or_else(|| std::env::var("PGPASSWORD").ok());
-        Ok(Config { address, user, password, database })
+        Ok(Config { address, user, password, database, parameters: Vec::new() })
     }
 }
 

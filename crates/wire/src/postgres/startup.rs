@@ -20,7 +20,8 @@ pub(super) fn log_in(stream: &mut Stream, config: &Config) -> Result<(), Error> 
         ("application_name", "rqps"),
         ("client_encoding", "UTF8"),
     ];
-    frontend::startup_message(parameters, &mut out)?;
+    let own = config.parameters.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    frontend::startup_message(parameters.into_iter().chain(own), &mut out)?;
     stream.send(&out)?;
     authenticate(stream, config)?;
     // Parameters and the cancellation key follow; the first query may be sent after them.

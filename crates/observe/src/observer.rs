@@ -1,0 +1,83 @@
+//! One reading of everything that can be observed of a server and its host.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::host::{Device, read_host};
+use crate::metric::{Metric, Reading};
+use crate::process_tree::ProcessTree;
+
+/// Reads the counters of a server, where there is one on this machine, and of the host.
+#[derive(Debug)]
+pub struct Observer {
+    server: Option<ProcessTree>,
+    data: Option<PathBuf>,
+    device: Option<Device>,
+}
+
+impl Observer {
+    /// `server` is the root of its processes; `data` is its data directory.
+    pub fn new(server: Option<u32>, data: Option<&Path>) -> Self {
+        let device = data.and_then(Device::of);
+        Observer { server: server.map(ProcessTree::new), data: data.map(Path::to_path_buf), device }
+    }
+
+    /// Counters as they stand now.
+    pub fn read(&mut self) -> Reading {
+        let mut reading = Reading::default();
+        read_host(&mut reading);
+        if let Some(device) = self.device {
+            device.read(&mut reading);
+        }
+        if let Some(server) = &mut self.server {
+            server.read(&mut reading);
+        }
+        reading
+    }
+
+    /// The size of the whole data directory. Walks it, so it is for the edges of a window.
+    pub fn directory_bytes(&self) -> Option<(Metric, u64)> {
+        self.data.as_deref().map(|data| (Metric::DirectoryBytes, bytes_below(data)))
+    }
+
+    /// The name of the block device under the data directory.
+    pub fn device_name(&self) -> Option<String> {
+        self.device.and_then(Device::name)
+    }
+}
+
+/// The sizes of all files below a directory. Files may come and go meanwhile.
+fn bytes_below(directory: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(directory) else { return 0 };
+    let size = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => bytes_below(&entry.path()),
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
+    };
+    entries.flatten().map(size).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_is_always_read_and_its_counters_grow() {
+        let mut observer = Observer::new(None, None);
+        let before = observer.read();
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        let window = observer.read().since(&before);
+        assert!(window.get(Metric::HostSwitches).unwrap() > 0);
+        assert_eq!(window.get(Metric::ServerCpuUser), None);
+    }
+
+    #[test]
+    fn a_directory_is_as_large_as_the_files_below_it() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("below")).unwrap();
+        fs::write(directory.path().join("one"), vec![0; 1000]).unwrap();
+        fs::write(directory.path().join("below/two"), vec![0; 500]).unwrap();
+        let observer = Observer::new(None, Some(directory.path()));
+        assert_eq!(observer.directory_bytes(), Some((Metric::DirectoryBytes, 1500)));
+    }
+}

@@ -1,0 +1,171 @@
+//! A run directory on disk, and who may write to it.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use rqps_plan::Plan;
+use rusqlite::{Connection, OpenFlags};
+use rustix::fs::{FlockOperation, flock};
+
+use crate::error::StoreError;
+use crate::record::Manifest;
+use crate::schema;
+
+const RESULTS: &str = "results.sqlite";
+const PLAN: &str = "plan.toml";
+const MANIFEST: &str = "manifest.json";
+const LOCK: &str = "lock";
+
+/// A run directory that this process alone writes to.
+#[derive(Debug)]
+pub struct RunDirectory {
+    path: PathBuf,
+    pub(crate) connection: Connection,
+    pub plan: Plan,
+    pub manifest: Manifest,
+    /// Held for as long as the directory is open.
+    _lock: File,
+}
+
+impl RunDirectory {
+    /// Makes a new run directory; it must not exist or must be empty.
+    pub fn create(path: &Path, plan: Plan, manifest: Manifest) -> Result<Self, StoreError> {
+        fs::create_dir_all(path).map_err(file("make", path))?;
+        if path.join(RESULTS).exists() {
+            return Err(StoreError::Taken(path.to_path_buf()));
+        }
+        let mut entries = fs::read_dir(path).map_err(file("read", path))?;
+        if entries.any(|entry| entry.is_ok_and(|entry| entry.file_name() != LOCK)) {
+            return Err(StoreError::NotEmpty(path.to_path_buf()));
+        }
+        let lock = lock(path)?;
+        let logs = path.join("logs");
+        fs::create_dir_all(&logs).map_err(file("make", &logs))?;
+        write_whole(&path.join(PLAN), plan.to_toml().as_bytes())?;
+        write_manifest(path, &manifest)?;
+
+        // The tables are made under another name, so that a results file always has them.
+        let results = path.join(RESULTS);
+        let fresh = path.join("results.new");
+        let connection = Connection::open(&fresh)?;
+        connection.execute_batch(schema::TABLES)?;
+        connection.pragma_update(None, "user_version", schema::VERSION)?;
+        drop(connection);
+        fs::rename(&fresh, &results).map_err(file("make", &results))?;
+        let connection = open_results(path, false)?;
+        Ok(RunDirectory { path: path.to_path_buf(), connection, plan, manifest, _lock: lock })
+    }
+
+    /// Opens a run to go on with it.
+    pub fn resume(path: &Path) -> Result<Self, StoreError> {
+        if !path.join(RESULTS).exists() {
+            return Err(StoreError::NoRun(path.to_path_buf()));
+        }
+        let lock = lock(path)?;
+        let connection = open_results(path, false)?;
+        let (plan, manifest) = read_plan_and_manifest(path)?;
+        Ok(RunDirectory { path: path.to_path_buf(), connection, plan, manifest, _lock: lock })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the server of a contender writes its log.
+    pub fn log(&self, contender: &str) -> PathBuf {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '_' };
+        self.path
+            .join("logs")
+            .join(format!("{}.log", contender.chars().map(plain).collect::<String>()))
+    }
+
+    /// Notes the order in which the contenders run.
+    pub fn set_order(&mut self, order: Vec<String>) -> Result<(), StoreError> {
+        self.manifest.order = order;
+        write_manifest(&self.path, &self.manifest)
+    }
+
+    /// Writes a file of the run, whole or not at all.
+    pub fn write(&self, name: &str, contents: &[u8]) -> Result<PathBuf, StoreError> {
+        let path = self.path.join(name);
+        write_whole(&path, contents)?;
+        Ok(path)
+    }
+
+    /// Whether a process is at work in a run directory.
+    pub fn is_busy(path: &Path) -> bool {
+        matches!(lock(path), Err(StoreError::Busy(_)))
+    }
+}
+
+pub(crate) fn open_results(path: &Path, read_only: bool) -> Result<Connection, StoreError> {
+    let results = path.join(RESULTS);
+    if !results.exists() {
+        return Err(StoreError::NoRun(path.to_path_buf()));
+    }
+    let damaged = |error: rusqlite::Error| StoreError::Damaged {
+        path: results.clone(),
+        reason: error.to_string(),
+    };
+    let flags = match read_only {
+        true => OpenFlags::SQLITE_OPEN_READ_ONLY,
+        false => OpenFlags::SQLITE_OPEN_READ_WRITE,
+    };
+    let connection = Connection::open_with_flags(&results, flags).map_err(damaged)?;
+    let found: u32 =
+        connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(damaged)?;
+    if found != schema::VERSION {
+        let (path, found) = (results.clone(), found.to_string());
+        return Err(StoreError::Version { path, found, expected: schema::VERSION });
+    }
+    if !read_only {
+        // A step that is said to be done must be on the disk.
+        connection.pragma_update(None, "synchronous", "full").map_err(damaged)?;
+    }
+    Ok(connection)
+}
+
+pub(crate) fn read_plan_and_manifest(path: &Path) -> Result<(Plan, Manifest), StoreError> {
+    let read = |name: &str| {
+        let path = path.join(name);
+        fs::read_to_string(&path).map_err(file("read", &path))
+    };
+    let damaged =
+        |name: &str, reason: String| StoreError::Damaged { path: path.join(name), reason };
+    let plan = Plan::from_toml(&read(PLAN)?).map_err(|error| damaged(PLAN, error.to_string()))?;
+    let manifest = serde_json::from_str(&read(MANIFEST)?)
+        .map_err(|error| damaged(MANIFEST, error.to_string()))?;
+    Ok((plan, manifest))
+}
+
+fn write_manifest(path: &Path, manifest: &Manifest) -> Result<(), StoreError> {
+    let text = serde_json::to_vec_pretty(manifest).expect("a manifest is plain data");
+    write_whole(&path.join(MANIFEST), &text)
+}
+
+/// Writes beside the file and renames, so that a reader never sees half of it.
+fn write_whole(path: &Path, contents: &[u8]) -> Result<(), StoreError> {
+    let fresh = path.with_extension("new");
+    let write = || {
+        let mut file = File::create(&fresh)?;
+        file.write_all(contents)?;
+        file.sync_all()?;
+        fs::rename(&fresh, path)
+    };
+    write().map_err(file("write", path))
+}
+
+fn lock(path: &Path) -> Result<File, StoreError> {
+    let lock = path.join(LOCK);
+    let held = File::create(&lock).map_err(file("write", &lock))?;
+    match flock(&held, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(held),
+        Err(_) => Err(StoreError::Busy(path.to_path_buf())),
+    }
+}
+
+fn file(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> StoreError {
+    let path = path.to_path_buf();
+    move |source| StoreError::File { what, path, source }
+}

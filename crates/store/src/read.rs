@@ -1,0 +1,176 @@
+//! Reading a run back.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
+use rqps_observe::{Metric, Reading};
+use rqps_plan::Operation;
+use rusqlite::{Connection, Row};
+
+use crate::directory::{open_results, read_plan_and_manifest};
+use crate::error::StoreError;
+use crate::record::{ContenderRecord, Sample, Second, Status, StepRecord, WorkerRecord};
+use crate::{Run, RunDirectory};
+
+impl Run {
+    /// Reads a run directory, whether or not its run has ended.
+    pub fn open(path: &Path) -> Result<Run, StoreError> {
+        let connection = open_results(path, true)?;
+        let (plan, manifest) = read_plan_and_manifest(path)?;
+        let damaged = |error: rusqlite::Error| StoreError::Damaged {
+            path: path.to_path_buf(),
+            reason: error.to_string(),
+        };
+        let mut contenders = contenders(&connection).map_err(damaged)?;
+        let place = |name: &str| plan.contenders.iter().position(|known| known.name() == name);
+        contenders.sort_by_key(|contender| place(&contender.name));
+        let mut steps = steps(&connection).map_err(damaged)?;
+        steps.sort_by_key(|step| (place(&step.contender), step.order));
+        Ok(Run { plan, manifest, contenders, steps })
+    }
+}
+
+impl RunDirectory {
+    /// The run as it stands now.
+    pub fn run(&self) -> Result<Run, StoreError> {
+        Run::open(self.path())
+    }
+}
+
+fn contenders(connection: &Connection) -> Result<Vec<ContenderRecord>, rusqlite::Error> {
+    let mut select = connection.prepare("select * from contender")?;
+    let records = select.query_map([], |row| {
+        Ok(ContenderRecord {
+            name: row.get("name")?,
+            spec: row.get("spec")?,
+            dbms: row.get("dbms")?,
+            version: row.get("version")?,
+            source: row.get("source")?,
+            archive_sha256: row.get("archive_sha256")?,
+            server_sha256: row.get("server_sha256")?,
+            compiler: row.get("compiler")?,
+            libc: row.get("libc")?,
+            transport: row.get("transport")?,
+            settings: BTreeMap::new(),
+            start_seconds: row.get("start_seconds")?,
+        })
+    })?;
+    let mut records: Vec<ContenderRecord> = records.collect::<Result<_, _>>()?;
+    let mut select = connection.prepare("select name, value from setting where contender = ?1")?;
+    for record in &mut records {
+        let settings = select.query_map([&record.name], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        record.settings = settings.collect::<Result<_, _>>()?;
+    }
+    Ok(records)
+}
+
+fn steps(connection: &Connection) -> Result<Vec<StepRecord>, rusqlite::Error> {
+    let mut select = connection.prepare(
+        "select * from step s where attempt = (select max(attempt) from step \
+         where contender = s.contender and place = s.place)",
+    )?;
+    let rows = select.query_map([], |row| Ok((row.get::<_, i64>("id")?, step(row)?)))?;
+    let mut steps = Vec::new();
+    for row in rows {
+        let (id, mut step) = row?;
+        step.workers = workers(connection, id)?;
+        step.cost = reading(connection, id)?;
+        step.samples = samples(connection, id)?;
+        steps.push(step);
+    }
+    Ok(steps)
+}
+
+fn step(row: &Row<'_>) -> Result<StepRecord, rusqlite::Error> {
+    let status: String = row.get("status")?;
+    let status = Status::ALL.into_iter().find(|known| known.name() == status);
+    Ok(StepRecord {
+        contender: row.get("contender")?,
+        step: row.get("step")?,
+        order: row.get("place")?,
+        attempt: row.get("attempt")?,
+        status: status.ok_or(rusqlite::Error::InvalidQuery)?,
+        error: row.get("error")?,
+        started: row.get("started")?,
+        seconds: row.get("seconds")?,
+        pause_seconds: row.get("pause_seconds")?,
+        check_seconds: row.get("check_seconds")?,
+        clients: row.get("clients")?,
+        target_rate: row.get("target_rate")?,
+        indexed_rows: row.get::<_, Option<i64>>("indexed_rows")?.map(|rows| rows as u64),
+        index_seconds: row.get("index_seconds")?,
+        workers: Vec::new(),
+        cost: Reading::default(),
+        samples: Vec::new(),
+    })
+}
+
+fn workers(connection: &Connection, step: i64) -> Result<Vec<WorkerRecord>, rusqlite::Error> {
+    let mut select = connection.prepare("select * from worker where step = ?1 order by id")?;
+    let mut seconds = connection.prepare(
+        "select operations, rows, max_service from second where worker = ?1 order by second",
+    )?;
+    let mut workers = Vec::new();
+    let mut rows = select.query([step])?;
+    while let Some(row) = rows.next()? {
+        let id: i64 = row.get("id")?;
+        let operation: String = row.get("operation")?;
+        let operation = Operation::ALL.into_iter().find(|known| known.name() == operation);
+        let count = |name: &str| row.get::<_, i64>(name).map(|count| count as u64);
+        let of_worker = seconds.query_map([id], |row| {
+            let count = |index: usize| row.get::<_, i64>(index).map(|count| count as u64);
+            Ok(Second { operations: count(0)?, rows: count(1)?, max_service: count(2)? })
+        })?;
+        workers.push(WorkerRecord {
+            client: row.get("client")?,
+            operation: operation.ok_or(rusqlite::Error::InvalidQuery)?,
+            operations: count("operations")?,
+            rows: count("rows")?,
+            retries: count("retries")?,
+            service: decode(&row.get::<_, Vec<u8>>("service")?)?,
+            response: match row.get::<_, Option<Vec<u8>>>("response")? {
+                Some(bytes) => Some(decode(&bytes)?),
+                None => None,
+            },
+            max_lag: count("max_lag")?,
+            seconds: of_worker.collect::<Result<_, _>>()?,
+        });
+    }
+    Ok(workers)
+}
+
+fn reading(connection: &Connection, step: i64) -> Result<Reading, rusqlite::Error> {
+    let mut select = connection.prepare("select metric, value from cost where step = ?1")?;
+    let rows =
+        select.query_map([step], |row| Ok((metric(row, 0)?, row.get::<_, i64>(1)? as u64)))?;
+    rows.collect()
+}
+
+fn samples(connection: &Connection, step: i64) -> Result<Vec<Sample>, rusqlite::Error> {
+    let mut select =
+        connection.prepare("select at, metric, value from sample where step = ?1 order by at")?;
+    let mut rows = select.query([step])?;
+    let mut samples: Vec<Sample> = Vec::new();
+    while let Some(row) = rows.next()? {
+        let at: f64 = row.get(0)?;
+        if samples.last().is_none_or(|last| last.at != at) {
+            samples.push(Sample { at, cost: Reading::default() });
+        }
+        if let Some(last) = samples.last_mut() {
+            last.cost.set(metric(row, 1)?, row.get::<_, i64>(2)? as u64);
+        }
+    }
+    Ok(samples)
+}
+
+fn metric(row: &Row<'_>, index: usize) -> Result<Metric, rusqlite::Error> {
+    Metric::from_name(&row.get::<_, String>(index)?).ok_or(rusqlite::Error::InvalidQuery)
+}
+
+fn decode(bytes: &[u8]) -> Result<Histogram<u64>, rusqlite::Error> {
+    Deserializer::new()
+        .deserialize(&mut &bytes[..])
+        .map_err(|_| rusqlite::Error::InvalidColumnName("a histogram that cannot be read".into()))
+}

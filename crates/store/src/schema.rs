@@ -1,0 +1,86 @@
+//! The tables of `results.sqlite`.
+
+/// Raised with every change that an older rqps could not read.
+pub(crate) const VERSION: u32 = 1;
+
+/// Measured values only; whatever can be derived is derived. Times are in nanoseconds unless a
+/// column says seconds, metrics in the units of rqps's list of metrics.
+pub(crate) const TABLES: &str = "
+-- One row per contender that was started.
+create table contender (
+    name text primary key,          -- the label, or the contender as written
+    spec text not null,             -- as written, without the label
+    dbms text not null,
+    version text not null,          -- as the server tells it
+    source text not null,           -- npm, maven, system, a path, 'in rqps', 'running server'
+    archive_sha256 text,
+    server_sha256 text,
+    compiler text,
+    libc text,
+    transport text not null,        -- 'unix socket', 'tcp', 'in process'
+    start_seconds real not null     -- from nothing to a server that answers
+);
+-- The settings in force, as the server tells them.
+create table setting (
+    contender text not null references contender (name),
+    name text not null,
+    value text not null,
+    primary key (contender, name)
+) without rowid;
+-- One row per attempt at a step; the one with the highest attempt counts.
+create table step (
+    id integer primary key,
+    contender text not null,
+    step text not null,             -- as in the posts: l.i0, qr100
+    place integer not null,         -- in the contender's run, from 0
+    attempt integer not null,       -- from 1
+    status text not null,           -- running, done, failed, interrupted
+    error text,
+    started text not null,          -- RFC 3339
+    seconds real not null,          -- of the measured window
+    pause_seconds real not null,    -- maintenance and pause before the window
+    check_seconds real not null,    -- the check after the window
+    clients integer not null,
+    target_rate real,               -- rows per second over all clients
+    indexed_rows integer,
+    index_seconds real,
+    unique (contender, place, attempt)
+);
+-- One row per connection that worked in a step.
+create table worker (
+    id integer primary key,
+    step integer not null references step (id),
+    client integer not null,        -- from 1
+    operation text not null,        -- insert, delete, query
+    operations integer not null,
+    rows integer not null,          -- inserted, deleted or returned, as the DBMS counts them
+    retries integer not null,
+    max_lag integer not null,       -- latest start after an intended start
+    service blob not null,          -- HdrHistogram V2 of start to end
+    response blob                   -- HdrHistogram V2 of intended start to end
+);
+-- What a connection did in each second of the window, by the time its operations ended.
+create table second (
+    worker integer not null references worker (id),
+    second integer not null,        -- from 0
+    operations integer not null,
+    rows integer not null,
+    max_service integer not null,
+    primary key (worker, second)
+) without rowid;
+-- Cost of the window.
+create table cost (
+    step integer not null references step (id),
+    metric text not null,
+    value integer not null,
+    primary key (step, metric)
+) without rowid;
+-- Cost of each second of the window.
+create table sample (
+    step integer not null references step (id),
+    at real not null,               -- seconds from the start of the window to the end of the sample
+    metric text not null,
+    value integer not null,
+    primary key (step, at, metric)
+) without rowid;
+";

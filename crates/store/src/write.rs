@@ -1,0 +1,171 @@
+//! Writing what was measured, a step at a time.
+
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Serializer, V2Serializer};
+use rusqlite::{Transaction, params};
+
+use crate::directory::RunDirectory;
+use crate::error::StoreError;
+use crate::record::{ContenderRecord, Sample, Status, StepRecord, WorkerRecord};
+
+impl RunDirectory {
+    /// Keeps what a contender turned out to be; what was kept before is replaced.
+    pub fn save_contender(&mut self, record: &ContenderRecord) -> Result<(), StoreError> {
+        let transaction = self.connection.transaction()?;
+        transaction.execute("delete from setting where contender = ?1", [&record.name])?;
+        transaction.execute(
+            "insert or replace into contender (name, spec, dbms, version, source, archive_sha256, \
+             server_sha256, compiler, libc, transport, start_seconds) \
+             values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+            params![
+                record.name,
+                record.spec,
+                record.dbms,
+                record.version,
+                record.source,
+                record.archive_sha256,
+                record.server_sha256,
+                record.compiler,
+                record.libc,
+                record.transport,
+                record.start_seconds,
+            ],
+        )?;
+        for (name, value) in &record.settings {
+            transaction.execute(
+                "insert into setting (contender, name, value) values (?1, ?2, ?3)",
+                [&record.name, name, value],
+            )?;
+        }
+        Ok(transaction.commit()?)
+    }
+
+    /// Notes that a step is begun. The record's attempt becomes one more than the last.
+    pub fn begin_step(&mut self, record: &mut StepRecord) -> Result<(), StoreError> {
+        let attempts: u32 = self.connection.query_row(
+            "select coalesce(max(attempt), 0) from step where contender = ?1 and place = ?2",
+            params![record.contender, record.order],
+            |row| row.get(0),
+        )?;
+        record.attempt = attempts + 1;
+        record.status = Status::Running;
+        let transaction = self.connection.transaction()?;
+        insert_step(&transaction, record)?;
+        Ok(transaction.commit()?)
+    }
+
+    /// Keeps a step that has ended, in place of the note that it was begun: all of it or nothing.
+    pub fn finish_step(&mut self, record: &StepRecord) -> Result<(), StoreError> {
+        let transaction = self.connection.transaction()?;
+        transaction.execute(
+            "delete from step where contender = ?1 and place = ?2 and attempt = ?3",
+            params![record.contender, record.order, record.attempt],
+        )?;
+        let step = insert_step(&transaction, record)?;
+        for worker in &record.workers {
+            insert_worker(&transaction, step, worker)?;
+        }
+        let mut cost =
+            transaction.prepare("insert into cost (step, metric, value) values (?1, ?2, ?3)")?;
+        for (metric, value) in record.cost.iter() {
+            cost.execute(params![step, metric.name(), value as i64])?;
+        }
+        drop(cost);
+        insert_samples(&transaction, step, &record.samples)?;
+        Ok(transaction.commit()?)
+    }
+
+    /// The places of the steps of a contender that are done.
+    pub fn done_steps(&self, contender: &str) -> Result<Vec<u32>, StoreError> {
+        let mut select = self.connection.prepare(
+            "select distinct place from step where contender = ?1 and status = 'done' order by place",
+        )?;
+        let places = select.query_map([contender], |row| row.get(0))?;
+        Ok(places.collect::<Result<_, _>>()?)
+    }
+}
+
+fn insert_step(transaction: &Transaction<'_>, record: &StepRecord) -> Result<i64, StoreError> {
+    transaction.execute(
+        "insert into step (contender, step, place, attempt, status, error, started, seconds, \
+         pause_seconds, check_seconds, clients, target_rate, indexed_rows, index_seconds) \
+         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+        params![
+            record.contender,
+            record.step,
+            record.order,
+            record.attempt,
+            record.status.name(),
+            record.error,
+            record.started,
+            record.seconds,
+            record.pause_seconds,
+            record.check_seconds,
+            record.clients,
+            record.target_rate,
+            record.indexed_rows.map(|rows| rows as i64),
+            record.index_seconds,
+        ],
+    )?;
+    Ok(transaction.last_insert_rowid())
+}
+
+fn insert_worker(
+    transaction: &Transaction<'_>,
+    step: i64,
+    worker: &WorkerRecord,
+) -> Result<(), StoreError> {
+    transaction.execute(
+        "insert into worker (step, client, operation, operations, rows, retries, max_lag, service, \
+         response) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        params![
+            step,
+            worker.client,
+            worker.operation.name(),
+            worker.operations as i64,
+            worker.rows as i64,
+            worker.retries as i64,
+            worker.max_lag as i64,
+            encode(&worker.service),
+            worker.response.as_ref().map(encode),
+        ],
+    )?;
+    let id = transaction.last_insert_rowid();
+    let mut insert = transaction.prepare(
+        "insert into second (worker, second, operations, rows, max_service) \
+         values (?1, ?2, ?3, ?4, ?5)",
+    )?;
+    for (index, second) in worker.seconds.iter().enumerate() {
+        insert.execute(params![
+            id,
+            index as i64,
+            second.operations as i64,
+            second.rows as i64,
+            second.max_service as i64
+        ])?;
+    }
+    Ok(())
+}
+
+fn insert_samples(
+    transaction: &Transaction<'_>,
+    step: i64,
+    samples: &[Sample],
+) -> Result<(), StoreError> {
+    let mut insert = transaction
+        .prepare("insert into sample (step, at, metric, value) values (?1, ?2, ?3, ?4)")?;
+    for sample in samples {
+        for (metric, value) in sample.cost.iter() {
+            insert.execute(params![step, sample.at, metric.name(), value as i64])?;
+        }
+    }
+    Ok(())
+}
+
+fn encode(histogram: &Histogram<u64>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    V2Serializer::new()
+        .serialize(histogram, &mut bytes)
+        .expect("writing to memory and counts below 2^63 cannot fail");
+    bytes
+}

@@ -1,0 +1,163 @@
+//! A run directory keeps what it is given, and says clearly when it cannot be used.
+
+use std::fs;
+use std::path::Path;
+
+use hdrhistogram::Histogram;
+use rqps_observe::{Metric, Reading};
+use rqps_plan::{Count, InsertBenchmark, Operation, Plan, Profile};
+use rqps_store::{
+    ContenderRecord, Manifest, Run, RunDirectory, Sample, Second, Status, StepRecord, WorkerRecord,
+};
+
+fn plan() -> Plan {
+    Plan {
+        contenders: vec!["sqlite".parse().unwrap(), "again=sqlite".parse().unwrap()],
+        seed: 7,
+        insert_benchmark: InsertBenchmark::new(Profile::P2025, Count(1_000)),
+    }
+}
+
+fn create(path: &Path) -> RunDirectory {
+    RunDirectory::create(path, plan(), Manifest::default()).unwrap()
+}
+
+fn step(contender: &str, order: u32) -> StepRecord {
+    let mut service = Histogram::new_with_bounds(1_000, 3_600_000_000_000, 3).unwrap();
+    service.record_n(250_000, 41).unwrap();
+    let mut response = service.clone();
+    response.record(9_000_000).unwrap();
+    StepRecord {
+        contender: contender.to_string(),
+        step: "qr100".to_string(),
+        order,
+        attempt: 1,
+        status: Status::Done,
+        error: None,
+        started: "2026-11-21T20:00:00Z".to_string(),
+        seconds: 2.5,
+        pause_seconds: 1.0,
+        check_seconds: 0.25,
+        clients: 1,
+        target_rate: Some(100.0),
+        indexed_rows: Some(1_100),
+        index_seconds: Some(0.5),
+        workers: vec![WorkerRecord {
+            client: 1,
+            operation: Operation::Insert,
+            operations: 41,
+            rows: 2_050,
+            retries: 2,
+            service,
+            response: Some(response),
+            max_lag: 77,
+            seconds: vec![
+                Second { operations: 20, rows: 1_000, max_service: 5 },
+                Second::default(),
+            ],
+        }],
+        cost: Reading::from_iter([(Metric::HostCpuBusy, 123), (Metric::DatabaseBytes, 1 << 40)]),
+        samples: vec![Sample { at: 1.0, cost: Reading::from_iter([(Metric::DeviceWrites, 3)]) }],
+    }
+}
+
+#[test]
+fn a_run_is_read_back_as_it_was_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run");
+    let mut run = create(&path);
+    let mut contender = ContenderRecord { name: "again".into(), ..ContenderRecord::default() };
+    contender.settings.insert("journal_mode".into(), "wal".into());
+    run.save_contender(&contender).unwrap();
+    let mut first = step("again", 4);
+    run.begin_step(&mut first).unwrap();
+    first.status = Status::Done;
+    run.finish_step(&first).unwrap();
+
+    let read = Run::open(&path).unwrap();
+    assert_eq!(read.plan, plan());
+    assert_eq!(read.contenders, [contender]);
+    let [found] = read.steps.as_slice() else { panic!("one step") };
+    let (worker, expected) = (&found.workers[0], &step("again", 4).workers[0]);
+    assert_eq!(worker.service, expected.service);
+    assert_eq!(worker.response, expected.response);
+    assert_eq!(worker.seconds, expected.seconds);
+    assert_eq!(
+        (worker.operations, worker.rows, worker.retries, worker.max_lag),
+        (41, 2_050, 2, 77)
+    );
+    assert_eq!((&found.cost, &found.samples), (&first.cost, &first.samples));
+    assert_eq!((found.target_rate, found.indexed_rows), (Some(100.0), Some(1_100)));
+}
+
+#[test]
+fn contenders_come_in_the_order_of_the_plan() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut run = create(directory.path());
+    for name in ["again", "sqlite"] {
+        let record = ContenderRecord { name: name.into(), ..ContenderRecord::default() };
+        run.save_contender(&record).unwrap();
+    }
+    let names: Vec<String> = run.run().unwrap().contenders.into_iter().map(|c| c.name).collect();
+    assert_eq!(names, ["sqlite", "again"]);
+}
+
+#[test]
+fn a_step_that_was_begun_and_not_ended_is_seen_and_can_be_done_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run");
+    let mut run = create(&path);
+    run.begin_step(&mut step("sqlite", 0)).unwrap();
+    drop(run);
+
+    let mut run = RunDirectory::resume(&path).unwrap();
+    assert_eq!(run.done_steps("sqlite").unwrap(), [] as [u32; 0]);
+    assert_eq!(run.run().unwrap().steps[0].status, Status::Running);
+    let mut again = step("sqlite", 0);
+    run.begin_step(&mut again).unwrap();
+    again.status = Status::Done;
+    run.finish_step(&again).unwrap();
+    assert_eq!(run.done_steps("sqlite").unwrap(), [0]);
+    let steps = run.run().unwrap().steps;
+    assert_eq!((steps.len(), steps[0].attempt, steps[0].status), (1, 2, Status::Done));
+}
+
+#[test]
+fn a_directory_that_holds_something_is_not_taken() {
+    let directory = tempfile::tempdir().unwrap();
+    let create = || RunDirectory::create(directory.path(), plan(), Manifest::default());
+    fs::write(directory.path().join("precious"), "text").unwrap();
+    assert!(create().unwrap_err().to_string().contains("not empty"));
+    fs::remove_file(directory.path().join("precious")).unwrap();
+    drop(create().unwrap());
+    assert!(create().unwrap_err().to_string().contains("--resume"));
+}
+
+#[test]
+fn two_cannot_work_in_one_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = create(directory.path());
+    assert!(RunDirectory::is_busy(directory.path()));
+    let error = RunDirectory::resume(directory.path()).unwrap_err().to_string();
+    assert!(error.contains("another rqps"), "{error}");
+    drop(first);
+    RunDirectory::resume(directory.path()).unwrap();
+}
+
+#[test]
+fn other_versions_and_damage_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    assert!(Run::open(path).unwrap_err().to_string().contains("holds no run"));
+    drop(create(path));
+    let results = path.join("results.sqlite");
+    let whole = fs::read(&results).unwrap();
+
+    fs::write(&results, &whole[..whole.len() / 2]).unwrap();
+    assert!(Run::open(path).unwrap_err().to_string().contains("damaged"));
+
+    let mut newer = whole;
+    newer[60..64].copy_from_slice(&99u32.to_be_bytes());
+    fs::write(&results, newer).unwrap();
+    assert!(Run::open(path).unwrap_err().to_string().contains("schema version 99"));
+}
