@@ -1,1 +1,108 @@
+//! Getting, starting and stopping the DBMS under test. Knows nothing of workloads.
+//!
+//! [`prepare`] turns a contender into a [`Dbms`]: its build is there and its settings are known to
+//! exist. [`Dbms::start`] gives a [`Server`], which is stopped when it is dropped.
 
+mod config;
+mod error;
+mod home;
+mod lease;
+mod postgres;
+mod process;
+pub mod source;
+mod sqlite;
+mod user;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use rqps_plan::{Build, Contender, Dbms as Name};
+use rqps_wire::Target;
+
+pub use config::configs;
+pub use error::DbmsError;
+pub use home::{Home, HomeError};
+pub use lease::{Lease, reap};
+pub use source::Installed;
+
+/// Where a server's files go.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The data directory; made when it is not there, used as it is when it is.
+    pub data: PathBuf,
+    /// What the server prints is appended here.
+    pub log: PathBuf,
+    /// The server goes on when rqps ends.
+    pub detached: bool,
+}
+
+/// A contender that is ready to be started.
+pub trait Dbms {
+    /// The build that will run; none for a DBMS in rqps and for a server that is running already.
+    fn build(&self) -> Option<&Installed>;
+
+    /// Creates the data directory if there is none, starts the server and waits until it answers.
+    /// `cancelled` is asked while waiting.
+    fn start(
+        &self,
+        home: &Home,
+        place: &Place,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Box<dyn Server>, DbmsError>;
+}
+
+/// What is done so that the reads that follow do not pay for the writes before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quiesce {
+    /// Vacuum with statistics, and a checkpoint.
+    Full,
+    /// A plain vacuum, as the legacy profiles have it between steps.
+    Vacuum,
+}
+
+/// A DBMS that answers.
+pub trait Server: Send + Sync {
+    fn target(&self) -> &Target;
+
+    /// As the server tells it.
+    fn version(&self) -> &str;
+
+    /// The root of the server's processes; none when it runs elsewhere or in this process.
+    fn process(&self) -> Option<u32>;
+
+    /// The data directory, where it is on this machine and rqps's own.
+    fn data(&self) -> Option<&Path>;
+
+    /// The settings in force, by name.
+    fn settings(&self) -> Result<BTreeMap<String, String>, DbmsError>;
+
+    /// Bytes of the database alone, without logs.
+    fn database_bytes(&self) -> Result<u64, DbmsError>;
+
+    fn quiesce(&self, what: Quiesce, tables: &[String]) -> Result<(), DbmsError>;
+
+    /// If the server has ended by itself: how, and the tail of its log.
+    fn obituary(&mut self) -> Option<String>;
+
+    /// Stops the server in an orderly way; its data stay.
+    fn stop(&mut self) -> Result<(), DbmsError>;
+
+    /// Removes what rqps made in the DBMS. The server is stopped, if it is rqps's own.
+    fn discard(&mut self) -> Result<(), DbmsError>;
+}
+
+/// Finds or fetches the contender's build and checks its config and settings.
+pub fn prepare(
+    home: &Home,
+    contender: &Contender,
+    tell: &mut source::Tell,
+) -> Result<Box<dyn Dbms>, DbmsError> {
+    Ok(match (contender.dbms, &contender.build) {
+        (Name::Sqlite, _) => Box::new(sqlite::Sqlite::prepare(contender)?),
+        (Name::Postgres, Build::Server { url }) => Box::new(postgres::Remote::prepare(url)?),
+        (Name::Postgres, build) => {
+            let installed = source::obtain(home, Name::Postgres, build, tell)?;
+            Box::new(postgres::Postgres::prepare(installed, contender)?)
+        }
+    })
+}

@@ -1,1 +1,81 @@
+//! Carrying out a plan: who runs when, on which data, and what is noted of it. Knows no HTML and no
+//! statistics.
+//!
+//! [`run`] goes through the contenders in random order. Each is started on a data directory of its
+//! own, does the steps that the journal does not have yet, is checked after every one, and is
+//! removed when all are done. What fails or is interrupted stays, to be resumed.
 
+mod contender;
+mod error;
+mod event;
+mod measure;
+mod step;
+
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rqps_dbms::{Dbms, Home, source};
+use rqps_plan::Plan;
+use rqps_store::RunDirectory;
+
+pub use error::LabError;
+pub use event::{Event, Watch};
+
+/// What the lab needs from the outside.
+pub struct Lab<'a> {
+    pub home: &'a Home,
+    /// Is told what happens, to show it.
+    pub watch: &'a mut Watch<'a>,
+    /// Asked several times a second whether the user wants to stop.
+    pub cancelled: &'a dyn Fn() -> bool,
+    /// Data directories stay when a contender is done.
+    pub keep_data: bool,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Complete,
+    /// A step or a server failed; the others went on.
+    Failed,
+    Interrupted,
+}
+
+/// Makes every contender ready, so that whatever is wrong with a name, build, config or setting is
+/// found before anything is measured. Answers them in the order of the plan.
+pub fn prepare(
+    home: &Home,
+    plan: &Plan,
+    tell: &mut source::Tell,
+) -> Result<Vec<Box<dyn Dbms>>, LabError> {
+    rqps_dbms::reap(home)?;
+    let prepare = |contender| Ok(rqps_dbms::prepare(home, contender, tell)?);
+    plan.contenders.iter().map(prepare).collect()
+}
+
+/// Runs what the journal of `directory` does not have yet. `ready` is what [`prepare`] answered.
+pub fn run(
+    lab: &mut Lab<'_>,
+    directory: &mut RunDirectory,
+    ready: &[Box<dyn Dbms>],
+) -> Result<Outcome, LabError> {
+    let plan = directory.plan.clone();
+    let mut order: Vec<usize> = (0..plan.contenders.len()).collect();
+    order.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(plan.seed));
+    let names = order.iter().map(|&index| plan.contenders[index].name()).collect();
+    directory.set_order(names)?;
+    let mut outcome = Outcome::Complete;
+    for index in order {
+        match contender::run(lab, directory, &plan, index, &*ready[index]) {
+            Ok(()) => {}
+            Err(LabError::Interrupted) => return Ok(Outcome::Interrupted),
+            Err(error @ LabError::Store(_)) => return Err(error),
+            Err(error) => {
+                let contender = plan.contenders[index].name();
+                (lab.watch)(Event::Failed { contender, error: error.to_string() });
+                outcome = Outcome::Failed;
+            }
+        }
+    }
+    Ok(outcome)
+}

@@ -121,7 +121,19 @@ impl Reading {
         window
     }
 
-    /// This reading with the metrics of `other` added to it.
+    /// Two windows, one after the other, as one.
+    pub fn plus(&self, later: &Reading) -> Reading {
+        let mut both = self.clone();
+        for (metric, value) in later.iter() {
+            match (metric.kind(), self.get(metric)) {
+                (Kind::Counter, Some(before)) => both.set(metric, before + value),
+                _ => both.set(metric, value),
+            }
+        }
+        both
+    }
+
+    /// Takes over the metrics of `other`.
     pub fn merge(&mut self, other: Reading) {
         self.0.extend(other.0);
     }
@@ -156,5 +168,9 @@ mod tests {
         assert_eq!(window.get(Metric::DeviceReads), Some(7));
         assert_eq!(window.get(Metric::ServerRss), Some(400));
         assert_eq!(window.get(Metric::DeviceWrites), None, "it was not read at the first edge");
+
+        let both = window.plus(&window);
+        assert_eq!(both.get(Metric::DeviceReads), Some(14));
+        assert_eq!(both.get(Metric::ServerRss), Some(400));
     }
 }

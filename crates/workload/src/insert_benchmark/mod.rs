@@ -53,8 +53,11 @@ pub struct Role {
 /// Everybody's part in a step, and the books that the check is made from.
 pub struct Cast {
     pub roles: Vec<Role>,
-    books: Vec<Book>,
+    pub books: Books,
 }
+
+/// What is known of every table in one step.
+pub struct Books(Vec<Book>);
 
 /// What is known of one table in one step.
 struct Book {
@@ -165,7 +168,7 @@ impl<'a> Benchmark<'a> {
                 roles.push(role(Operation::Query, work, order));
             }
         }
-        Ok(Cast { roles, books })
+        Ok(Cast { roles, books: Books(books) })
     }
 
     fn query(
@@ -205,10 +208,10 @@ impl<'a> Benchmark<'a> {
     }
 
     /// Compares every table with what was done to it in a step.
-    pub fn check(&self, step: &Step, cast: &Cast) -> Result<(), CheckError> {
+    pub fn check(&self, step: &Step, books: &Books) -> Result<(), CheckError> {
         let mut connection = self.target.connect()?;
         let indexed = step.kind != StepKind::Load;
-        for book in &cast.books {
+        for book in &books.0 {
             let Book { table, before, ledger, planned, sessions } = book;
             let mut examiner = self.examiner(&mut *connection, table);
             examiner.after(before, ledger, *planned, *sessions, indexed)?;

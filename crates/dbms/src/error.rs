@@ -1,0 +1,47 @@
+//! What can go wrong between a contender's name and a server that answers.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rqps_plan::Dbms;
+
+use crate::home::HomeError;
+use crate::source::SourceError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum DbmsError {
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    #[error(transparent)]
+    Wire(#[from] rqps_wire::Error),
+    #[error("{dbms} has no config '{name}': {hint}; a file of your own starts with ./ or /")]
+    Config { dbms: Dbms, name: String, hint: String },
+    #[error("cannot read config '{}': {reason}", path.display())]
+    ConfigFile { path: PathBuf, reason: String },
+    #[error("{dbms} {version} has no setting '{name}': {hint}")]
+    Setting { dbms: Dbms, version: String, name: String, hint: String },
+    #[error("rqps chooses '{0}' itself; it cannot be set")]
+    Reserved(String),
+    #[error("sqlite did not take {name} = {value}: it is {actual}")]
+    Ignored { name: String, value: String, actual: String },
+    #[error("{what} did not start: {reason}")]
+    Start { what: String, reason: String },
+    #[error("no user '{0}' to run servers as: RQPS_USER names one that exists")]
+    User(String),
+    #[error("schema 'rqps' of that database was not made by rqps: drop or rename it")]
+    ForeignSchema,
+    #[error("cannot {what} '{}': {source}", path.display())]
+    File { what: &'static str, path: PathBuf, source: io::Error },
+    #[error("interrupted")]
+    Cancelled,
+}
+
+impl DbmsError {
+    /// For `map_err`: what was to be done with which file.
+    pub(crate) fn file(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DbmsError {
+        let path = path.to_path_buf();
+        move |source| DbmsError::File { what, path, source }
+    }
+}

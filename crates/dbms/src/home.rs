@@ -1,0 +1,163 @@
+//! The directory that everything rqps keeps between runs lies in.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+const FOR_ROOT: &str = "/var/cache/rqps";
+
+/// rqps's own directory: fetched builds, downloads, data directories and what is running. It and
+/// its folders are made with mode 0755, since servers may run as another user than rqps does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Home {
+    root: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum HomeError {
+    #[error("no place for rqps's files: HOME is not set; set RQPS_HOME to a directory")]
+    Nowhere,
+    #[error(
+        "cannot make '{}' for rqps's files: {source}; RQPS_HOME names another place",
+        path.display()
+    )]
+    Create { path: PathBuf, source: io::Error },
+}
+
+impl Home {
+    /// `$RQPS_HOME`, else `$XDG_CACHE_HOME/rqps`, else `~/.cache/rqps`. For root the last two give
+    /// way to `/var/cache/rqps` when an unprivileged server could not reach them.
+    pub fn from_env() -> Result<Home, HomeError> {
+        let set = |name| std::env::var_os(name).filter(|value: &OsString| !value.is_empty());
+        if let Some(root) = set("RQPS_HOME") {
+            return Home::at(root);
+        }
+        let cache = set("XDG_CACHE_HOME").map(PathBuf::from).filter(|cache| cache.is_absolute());
+        let cache = cache.or_else(|| set("HOME").map(|home| Path::new(&home).join(".cache")));
+        let root = default_root(cache, rustix::process::geteuid().is_root(), anyone_can_reach);
+        Home::at(root.ok_or(HomeError::Nowhere)?)
+    }
+
+    /// A home at a directory of the caller's choice, which is made when first needed.
+    pub fn at(root: impl Into<PathBuf>) -> Result<Home, HomeError> {
+        let root = root.into();
+        match std::path::absolute(&root) {
+            Ok(root) => Ok(Home { root }),
+            Err(source) => Err(HomeError::Create { path: root, source }),
+        }
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Unpacked builds, one directory each: `<dbms>-<version>-<source>`.
+    pub fn builds(&self) -> Result<PathBuf, HomeError> {
+        self.folder("builds")
+    }
+
+    /// Downloads, for as long as they are being unpacked.
+    pub fn archives(&self) -> Result<PathBuf, HomeError> {
+        self.folder("archives")
+    }
+
+    /// Data directories of servers.
+    pub fn data(&self) -> Result<PathBuf, HomeError> {
+        self.folder("data")
+    }
+
+    /// Sockets and notes of the servers that are running.
+    pub fn run(&self) -> Result<PathBuf, HomeError> {
+        self.folder("run")
+    }
+
+    fn folder(&self, name: &str) -> Result<PathBuf, HomeError> {
+        let path = self.root.join(name);
+        let failed = |path: &Path| {
+            let path = path.to_path_buf();
+            move |source| HomeError::Create { path, source }
+        };
+        if let Some(parent) = self.root.parent() {
+            fs::create_dir_all(parent).map_err(failed(parent))?;
+        }
+        make_readable(&self.root).map_err(failed(&self.root))?;
+        make_readable(&path).map_err(failed(&path))?;
+        Ok(path)
+    }
+}
+
+/// Makes one directory with mode 0755 whatever the umask; one that is there is left as it is.
+fn make_readable(path: &Path) -> io::Result<()> {
+    match fs::DirBuilder::new().mode(0o755).create(path) {
+        Ok(()) => fs::set_permissions(path, fs::Permissions::from_mode(0o755)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn default_root(
+    cache: Option<PathBuf>,
+    is_root: bool,
+    anyone_can_reach: impl Fn(&Path) -> bool,
+) -> Option<PathBuf> {
+    match cache {
+        Some(cache) if !is_root || anyone_can_reach(&cache) => Some(cache.join("rqps")),
+        None if !is_root => None,
+        _ => Some(PathBuf::from(FOR_ROOT)),
+    }
+}
+
+/// Whether every directory on the way that exists lets others pass.
+fn anyone_can_reach(path: &Path) -> bool {
+    let existing = path.ancestors().filter_map(|ancestor| fs::metadata(ancestor).ok());
+    existing.into_iter().all(|ancestor| ancestor.mode() & 0o001 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_keeps_builds_where_an_unprivileged_server_can_read_them() {
+        let cache = || Some(PathBuf::from("/root/.cache"));
+        let chosen = |cache, is_root, reach: bool| default_root(cache, is_root, |_| reach);
+        assert_eq!(chosen(cache(), true, false), Some("/var/cache/rqps".into()));
+        assert_eq!(chosen(cache(), true, true), Some("/root/.cache/rqps".into()));
+        assert_eq!(chosen(cache(), false, false), Some("/root/.cache/rqps".into()));
+        assert_eq!(chosen(None, true, true), Some("/var/cache/rqps".into()));
+        assert_eq!(chosen(None, false, true), None);
+    }
+
+    #[test]
+    fn a_closed_directory_on_the_way_is_seen() {
+        let outer = tempfile::tempdir().unwrap();
+        let inner = outer.path().join("not/yet/there");
+        fs::set_permissions(outer.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(anyone_can_reach(&inner));
+        fs::set_permissions(outer.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        assert!(!anyone_can_reach(&inner));
+    }
+
+    #[test]
+    fn folders_are_made_readable_for_everyone() {
+        let outer = tempfile::tempdir().unwrap();
+        let home = Home::at(outer.path().join("deep/rqps")).unwrap();
+        for folder in [home.builds(), home.archives(), home.data(), home.run()] {
+            let folder = folder.unwrap();
+            assert!(folder.starts_with(home.root()));
+            assert_eq!(fs::metadata(&folder).unwrap().mode() & 0o777, 0o755);
+        }
+        assert_eq!(fs::metadata(home.root()).unwrap().mode() & 0o777, 0o755);
+    }
+
+    #[test]
+    fn a_file_in_the_way_is_named() {
+        let outer = tempfile::tempdir().unwrap();
+        let file = outer.path().join("rqps");
+        fs::write(&file, "").unwrap();
+        let error = Home::at(&file).unwrap().builds().unwrap_err().to_string();
+        assert!(error.contains("/rqps'") && error.contains("RQPS_HOME"), "{error}");
+    }
+}

@@ -1,0 +1,178 @@
+//! Notes of the servers that rqps has started, so that what a killed rqps left can be cleared away.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
+use serde::{Deserialize, Serialize};
+
+use crate::error::DbmsError;
+use crate::home::Home;
+
+/// A process that cannot be mistaken for a later one with the same number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ProcessId {
+    pid: i32,
+    /// Clock ticks after boot, from /proc/PID/stat.
+    started: u64,
+}
+
+impl ProcessId {
+    pub(crate) fn of(pid: i32) -> Option<ProcessId> {
+        let stat = procfs::process::Process::new(pid).ok()?.stat().ok()?;
+        // A zombie has ended; only its parent has not asked yet.
+        (stat.state != 'Z').then_some(ProcessId { pid, started: stat.starttime })
+    }
+
+    pub(crate) fn is_alive(self) -> bool {
+        ProcessId::of(self.pid) == Some(self)
+    }
+
+    fn signal(self, signal: Signal) {
+        if let Some(pid) = Pid::from_raw(self.pid).filter(|_| self.is_alive()) {
+            // It may end between the question and the signal.
+            let _ = rustix::process::kill_process(pid, signal);
+        }
+    }
+
+    /// Ends the process: politely, then not.
+    pub(crate) fn end(self, polite: Signal, patience: Duration) {
+        self.signal(polite);
+        let deadline = Instant::now() + patience;
+        while self.is_alive() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        self.signal(Signal::KILL);
+    }
+}
+
+/// What is known of a server that rqps has started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lease {
+    /// The contender as written.
+    pub spec: String,
+    /// How to reach it.
+    pub url: String,
+    pub data: PathBuf,
+    pub log: PathBuf,
+    /// Made for the server's socket, and removed with the lease.
+    pub(crate) socket_directory: PathBuf,
+    pub(crate) server: ProcessId,
+    /// The rqps that the server must not outlive; none for a detached server.
+    pub(crate) owner: Option<ProcessId>,
+}
+
+impl Lease {
+    fn path(&self, home: &Home) -> Result<PathBuf, DbmsError> {
+        Ok(home.run()?.join(format!("server-{}.json", self.server.pid)))
+    }
+
+    pub(crate) fn sign(&self, home: &Home) -> Result<(), DbmsError> {
+        let path = self.path(home)?;
+        let text = serde_json::to_vec_pretty(self).expect("a lease is plain data");
+        fs::write(&path, text).map_err(DbmsError::file("write", &path))
+    }
+
+    /// The server has ended: its note and its socket's directory go.
+    pub(crate) fn end(&self, home: &Home) {
+        // What is gone already need not be removed.
+        let _ = fs::remove_dir_all(&self.socket_directory);
+        if let Ok(path) = self.path(home) {
+            let _ = fs::remove_file(path);
+        }
+    }
+
+    pub fn is_alive(&self) -> bool {
+        self.server.is_alive()
+    }
+
+    /// Whether the server goes on without an rqps.
+    pub fn is_detached(&self) -> bool {
+        self.owner.is_none()
+    }
+
+    pub fn pid(&self) -> i32 {
+        self.server.pid
+    }
+
+    /// Stops a server that is not this process's child.
+    pub fn stop(&self, home: &Home, patience: Duration) {
+        self.server.end(Signal::INT, patience);
+        self.end(home);
+    }
+
+    /// All leases in the store.
+    pub fn all(home: &Home) -> Result<Vec<Lease>, DbmsError> {
+        let directory = home.run()?;
+        let entries = fs::read_dir(&directory).map_err(DbmsError::file("read", &directory))?;
+        let read = |path: &Path| serde_json::from_slice(&fs::read(path).ok()?).ok();
+        Ok(entries.flatten().filter_map(|entry| read(&entry.path())).collect())
+    }
+}
+
+/// Ends servers whose rqps is gone, and removes the notes of servers that are gone.
+pub fn reap(home: &Home) -> Result<(), DbmsError> {
+    for lease in Lease::all(home)? {
+        let orphaned = lease.owner.is_some_and(|owner| !owner.is_alive());
+        if orphaned && lease.is_alive() {
+            lease.server.end(Signal::QUIT, Duration::from_secs(5));
+        }
+        if !lease.is_alive() {
+            lease.end(home);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_server_whose_rqps_is_gone_is_ended() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::at(directory.path()).unwrap();
+        let mut server = Command::new("sleep").arg("60").spawn().unwrap();
+        let mut gone = Command::new("true").spawn().unwrap();
+        let owner = ProcessId { pid: gone.id() as i32, started: 1 };
+        gone.wait().unwrap();
+        let lease = Lease {
+            spec: "postgres".into(),
+            url: String::new(),
+            data: directory.path().join("data"),
+            log: directory.path().join("log"),
+            socket_directory: directory.path().join("socket"),
+            server: ProcessId::of(server.id() as i32).unwrap(),
+            owner: Some(owner),
+        };
+        lease.sign(&home).unwrap();
+        reap(&home).unwrap();
+        assert!(!server.wait().unwrap().success());
+        assert_eq!(Lease::all(&home).unwrap(), []);
+    }
+
+    #[test]
+    fn a_server_whose_rqps_lives_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::at(directory.path()).unwrap();
+        let mut server = Command::new("sleep").arg("60").spawn().unwrap();
+        let lease = Lease {
+            spec: "postgres".into(),
+            url: String::new(),
+            data: directory.path().join("data"),
+            log: directory.path().join("log"),
+            socket_directory: directory.path().join("socket"),
+            server: ProcessId::of(server.id() as i32).unwrap(),
+            owner: ProcessId::of(std::process::id() as i32),
+        };
+        lease.sign(&home).unwrap();
+        reap(&home).unwrap();
+        assert!(lease.is_alive());
+        assert_eq!(Lease::all(&home).unwrap(), [lease]);
+        server.kill().unwrap();
+        server.wait().unwrap();
+    }
+}

@@ -1,0 +1,153 @@
+//! Postgres: a build that rqps starts itself, or a server that is running elsewhere.
+
+mod control;
+mod remote;
+mod server;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use rqps_plan::{Contender, Dbms as Name, suggestion};
+
+use crate::config::{Settings, settings};
+use crate::error::DbmsError;
+use crate::home::Home;
+use crate::process;
+use crate::source::Installed;
+use crate::user::{ServerUser, hand_over};
+use crate::{Dbms, Place, Server};
+
+pub(crate) use remote::Remote;
+
+/// The superuser that initdb creates.
+const SUPERUSER: &str = "rqps";
+/// The benchmark's database, named as the original names it.
+const DATABASE: &str = "ib";
+/// What a contender cannot set, because rqps does.
+const RESERVED: [&str; 8] = [
+    "config_file",
+    "data_directory",
+    "external_pid_file",
+    "listen_addresses",
+    "log_destination",
+    "logging_collector",
+    "port",
+    "unix_socket_directories",
+];
+const OWN_FILE: &str = "rqps.conf";
+
+/// A build with the settings that it will run with.
+pub(crate) struct Postgres {
+    installed: Installed,
+    spec: String,
+    settings: Settings,
+    user: Option<ServerUser>,
+}
+
+impl Postgres {
+    pub(crate) fn prepare(installed: Installed, contender: &Contender) -> Result<Self, DbmsError> {
+        let settings = settings(contender)?;
+        let known = setting_names(&installed)?;
+        for (name, _) in &settings {
+            let lower = name.to_lowercase();
+            if RESERVED.contains(&lower.as_str()) {
+                return Err(DbmsError::Reserved(name.clone()));
+            }
+            // A name with a dot belongs to an extension, which the server does not know yet.
+            if !name.contains('.') && !known.contains(&lower) {
+                let hint = nearest_settings(name, &known);
+                let (dbms, version) = (Name::Postgres, installed.version.clone());
+                return Err(DbmsError::Setting { dbms, version, name: name.clone(), hint });
+            }
+        }
+        Ok(Postgres { installed, spec: contender.spec(), settings, user: ServerUser::find()? })
+    }
+
+    /// Runs initdb beside the data directory and moves the result there, so that what an
+    /// interrupted initdb leaves is never taken for a data directory.
+    fn create(&self, place: &Place) -> Result<(), DbmsError> {
+        let parent = place.data.parent().unwrap_or(Path::new("/"));
+        fs::create_dir_all(parent).map_err(DbmsError::file("make", parent))?;
+        let fresh = place.data.with_extension("new");
+        if fresh.exists() {
+            fs::remove_dir_all(&fresh).map_err(DbmsError::file("remove", &fresh))?;
+        }
+        fs::create_dir(&fresh).map_err(DbmsError::file("make", &fresh))?;
+        hand_over(&fresh, self.user)?;
+        let initdb = self.installed.root.join("bin/initdb");
+        let mut command = process::command(&initdb, self.user, &fresh, &place.log, false)?;
+        command.arg("--pgdata").arg(&fresh).args(["--username", SUPERUSER, "--auth", "trust"]);
+        command.args(["--encoding", "UTF8", "--locale", "C", "--data-checksums", "--no-sync"]);
+        process::run(&mut command, "initdb", &place.log)?;
+
+        let main = fresh.join("postgresql.conf");
+        let text = fs::read_to_string(&main).map_err(DbmsError::file("read", &main))?;
+        let text = format!("{text}\ninclude '{OWN_FILE}'\n");
+        fs::write(&main, text).map_err(DbmsError::file("write", &main))?;
+        fs::rename(&fresh, &place.data).map_err(DbmsError::file("make", &place.data))
+    }
+
+    /// Writes the settings of this start into the data directory.
+    fn configure(&self, place: &Place, socket: &Path, port: u16) -> Result<(), DbmsError> {
+        let own = [
+            ("listen_addresses", "127.0.0.1".to_string()),
+            ("port", port.to_string()),
+            ("unix_socket_directories", socket.display().to_string()),
+            ("log_destination", "stderr".to_string()),
+            ("logging_collector", "off".to_string()),
+        ];
+        let line = |name: &str, value: &str| format!("{name} = '{}'\n", value.replace('\'', "''"));
+        let mut text: String =
+            self.settings.iter().map(|(name, value)| line(name, value)).collect();
+        text.extend(own.iter().map(|(name, value)| line(name, value)));
+        let path = place.data.join(OWN_FILE);
+        fs::write(&path, text).map_err(DbmsError::file("write", &path))?;
+        hand_over(&path, self.user)
+    }
+}
+
+impl Dbms for Postgres {
+    fn build(&self) -> Option<&Installed> {
+        Some(&self.installed)
+    }
+
+    fn start(
+        &self,
+        home: &Home,
+        place: &Place,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Box<dyn Server>, DbmsError> {
+        if !place.data.join("PG_VERSION").exists() {
+            self.create(place)?;
+        }
+        Ok(Box::new(server::Managed::start(self, home, place, cancelled)?))
+    }
+}
+
+/// All settings that the build knows, from the build itself.
+fn setting_names(installed: &Installed) -> Result<Vec<String>, DbmsError> {
+    let program = installed.root.join("bin/postgres");
+    let start = |reason: String| DbmsError::Start { what: program.display().to_string(), reason };
+    let output = Command::new(&program)
+        .arg("--describe-config")
+        .output()
+        .map_err(|error| start(error.to_string()))?;
+    if !output.status.success() {
+        let reason = String::from_utf8_lossy(&output.stderr);
+        return Err(start(reason.lines().last().unwrap_or("no output").to_string()));
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let names = text.lines().filter_map(|line| line.split('\t').next());
+    Ok(names.map(str::to_lowercase).collect())
+}
+
+/// Several hundred names are no help; those that share a word with the wanted one are.
+fn nearest_settings(wanted: &str, known: &[String]) -> String {
+    let words: Vec<&str> = wanted.split('_').filter(|word| word.len() > 2).collect();
+    let related = |name: &&str| words.iter().any(|word| name.contains(word));
+    let near: Vec<&str> = known.iter().map(String::as_str).filter(related).take(12).collect();
+    let all = || known.iter().map(String::as_str);
+    let closest = all().min_by_key(|name| strsim::damerau_levenshtein(wanted, name));
+    suggestion(wanted, closest.into_iter().chain(near.into_iter().filter(|n| Some(*n) != closest)))
+}

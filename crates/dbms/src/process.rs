@@ -1,0 +1,80 @@
+//! Processes of the DBMS: as another user, in a group of their own, and never outliving rqps.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+use crate::error::DbmsError;
+use crate::user::ServerUser;
+
+/// How much of a log an error shows.
+const TAIL_LINES: usize = 8;
+
+/// A command that runs as the server's user with its output appended to `log`. Unless `detached`,
+/// it is sent SIGQUIT when the thread that spawned it ends.
+pub(crate) fn command(
+    program: &Path,
+    user: Option<ServerUser>,
+    directory: &Path,
+    log: &Path,
+    detached: bool,
+) -> Result<Command, DbmsError> {
+    let file = OpenOptions::new().create(true).append(true).open(log);
+    let file = file.map_err(DbmsError::file("write", log))?;
+    let copy = file.try_clone().map_err(DbmsError::file("write", log))?;
+    let mut command = Command::new(program);
+    command.current_dir(directory).stdin(Stdio::null()).stdout(file).stderr(copy);
+    // The caller's own PGDATA, PGHOST, … are about other servers.
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("PG") {
+            command.env_remove(name);
+        }
+    }
+    command.env("HOME", directory).env("LC_ALL", "C");
+    if let Some(user) = user {
+        command.uid(user.uid).gid(user.gid);
+    }
+    command.process_group(0);
+    let parent = rustix::process::getpid();
+    // SAFETY: only system calls that are safe between fork and exec.
+    unsafe {
+        command.pre_exec(move || {
+            if !detached {
+                set_parent_process_death_signal(Some(Signal::QUIT))?;
+                // The parent may have ended before the signal was asked for.
+                if rustix::process::getppid() != Some(parent) {
+                    return Err(io::Error::other("rqps has ended"));
+                }
+            }
+            Ok(())
+        });
+    }
+    Ok(command)
+}
+
+/// Runs a command to its end; an error has the tail of what it printed.
+pub(crate) fn run(command: &mut Command, what: &str, log: &Path) -> Result<(), DbmsError> {
+    let start = |reason: String| DbmsError::Start { what: what.to_string(), reason };
+    let status = command.status().map_err(|error| start(error.to_string()))?;
+    if status.success() { Ok(()) } else { Err(start(format!("{status}\n{}", tail(log)))) }
+}
+
+/// The last lines of a log.
+pub(crate) fn tail(log: &Path) -> String {
+    let text = last_bytes(log, 16 << 10).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
+}
+
+fn last_bytes(path: &Path, count: u64) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let length = fs::metadata(path)?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(count)))?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

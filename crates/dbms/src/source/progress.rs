@@ -1,0 +1,36 @@
+//! Telling the caller how far things are, and asking whether to go on.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use rqps_plan::Source;
+
+use super::SourceError;
+
+/// What is being done for the caller at this moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// A source is asked which versions it has.
+    Looking { source: Source },
+    /// An archive is being downloaded by the source's client, which does not tell how far it is.
+    Fetching { what: String },
+    /// Bytes of the archive that are unpacked, and its size.
+    Unpacking { done: u64, total: u64 },
+    /// A server's program is asked for its version.
+    Asking { server: PathBuf },
+    /// Another rqps is fetching a build into the same store.
+    Waiting,
+}
+
+/// Called at each event, and again and again with the latest one while a client runs or an archive
+/// is unpacked; answering `Break` makes the work end with [`SourceError::Cancelled`] within a tenth
+/// of a second or so, leaving nothing behind.
+pub type Tell<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
+
+/// Tells, and turns `Break` into the error that ends the work.
+pub(super) fn report(tell: &mut Tell, progress: Progress) -> Result<(), SourceError> {
+    match tell(progress) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(SourceError::Cancelled),
+    }
+}

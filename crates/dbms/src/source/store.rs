@@ -1,0 +1,173 @@
+//! The builds that rqps has fetched: a folder each, complete from the moment it has its name.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use rqps_plan::{Dbms, Source};
+use rustix::fs::{FlockOperation, flock, syncfs};
+use rustix::io::Errno;
+use tempfile::TempDir;
+
+use super::error::{SourceError, at};
+use super::progress::{Progress, Tell, report};
+use super::{Installed, probe, version};
+use crate::home::Home;
+
+/// What a build's folder tells of itself; written last.
+const DESCRIPTION: &str = "installed.json";
+/// Starts the names of folders that are being filled or removed.
+const UNFINISHED: &str = ".tmp-";
+
+/// A version's build in the store, if it is there and whole. No process is started.
+pub(super) fn find(
+    home: &Home,
+    dbms: Dbms,
+    version: &str,
+    source: Source,
+) -> Result<Option<Installed>, SourceError> {
+    Ok(read(&home.builds()?.join(name(dbms, version, source))))
+}
+
+/// All builds in the store, by DBMS and newest first.
+pub(super) fn builds(home: &Home) -> Result<Vec<Installed>, SourceError> {
+    let folder = home.builds()?;
+    let entries = fs::read_dir(&folder).map_err(at(&folder))?;
+    let mut builds: Vec<Installed> =
+        entries.flatten().filter_map(|entry| read(&entry.path())).collect();
+    builds.sort_by(|a, b| {
+        let newest_first = || version::compare(&b.version, &a.version);
+        a.dbms.cmp(&b.dbms).then_with(newest_first).then_with(|| a.source.cmp(&b.source))
+    });
+    Ok(builds)
+}
+
+fn read(root: &Path) -> Option<Installed> {
+    if root.file_name()?.to_str()?.starts_with('.') {
+        return None;
+    }
+    let text = fs::read_to_string(root.join(DESCRIPTION)).ok()?;
+    let mut installed: Installed = serde_json::from_str(&text).ok()?;
+    // The store may have been moved since.
+    installed.root = root.to_path_buf();
+    probe::server(installed.dbms, root).ok()?;
+    Some(installed)
+}
+
+fn name(dbms: Dbms, version: &str, source: Source) -> String {
+    format!("{dbms}-{version}-{source}")
+}
+
+/// The right to change the store, which one process at a time has; given back when dropped, and
+/// by the kernel when the process dies.
+pub(super) struct Changing<'a> {
+    home: &'a Home,
+    builds: PathBuf,
+    _lock: File,
+}
+
+impl Changing<'_> {
+    /// Waits for the right, and removes what others have left unfinished.
+    pub(super) fn begin<'a>(home: &'a Home, tell: &mut Tell) -> Result<Changing<'a>, SourceError> {
+        let builds = home.builds()?;
+        let path = builds.join(".lock");
+        let mut options = File::options();
+        let lock =
+            options.write(true).create(true).truncate(false).open(&path).map_err(at(&path))?;
+        loop {
+            match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => break,
+                Err(Errno::WOULDBLOCK) => report(tell, Progress::Waiting)?,
+                Err(errno) => return Err(at(&path)(errno.into())),
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        let changing = Changing { home, builds, _lock: lock };
+        for folder in [&changing.builds, &home.archives()?] {
+            for entry in fs::read_dir(folder).map_err(at(folder))?.flatten() {
+                if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+                    fs::remove_dir_all(entry.path()).map_err(at(&entry.path()))?;
+                }
+            }
+        }
+        Ok(changing)
+    }
+
+    /// A folder for downloads, removed with what is in it when dropped.
+    pub(super) fn downloads(&self) -> Result<TempDir, SourceError> {
+        unfinished(&self.home.archives()?)
+    }
+
+    /// A folder for a build to be unpacked into, removed when dropped before [`Changing::finish`].
+    pub(super) fn build(&self) -> Result<TempDir, SourceError> {
+        unfinished(&self.builds)
+    }
+
+    /// Removes a build of the store.
+    pub(super) fn remove(&self, root: &Path) -> Result<(), SourceError> {
+        if root.parent() != Some(&self.builds) || read(root).is_none() {
+            return Err(SourceError::NotOurs(root.to_path_buf()));
+        }
+        // Renamed first, so that nobody finds half a build.
+        let unfinished = unfinished(&self.builds)?;
+        fs::rename(root, unfinished.path().join("build")).map_err(at(root))?;
+        unfinished.close().map_err(at(root))
+    }
+
+    /// Gives a complete build its name.
+    pub(super) fn finish(
+        &self,
+        build: TempDir,
+        mut installed: Installed,
+        source: Source,
+    ) -> Result<Installed, SourceError> {
+        let unfinished = build.path();
+        let root = self.builds.join(name(installed.dbms, &installed.version, source));
+        installed.root.clone_from(&root);
+        let description = unfinished.join(DESCRIPTION);
+        let text = serde_json::to_string_pretty(&installed).map_err(io::Error::from);
+        text.and_then(|text| fs::write(&description, text)).map_err(at(&description))?;
+        for path in [unfinished, &description] {
+            let mode = if path.is_dir() { 0o755 } else { 0o644 };
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(at(path))?;
+        }
+        // A power cut must not leave a named build with empty files, and writing it out later
+        // would disturb what is measured.
+        let folder = File::open(unfinished).map_err(at(unfinished))?;
+        syncfs(&folder).map_err(|errno| at(unfinished)(errno.into()))?;
+        if root.exists() {
+            // Not whole, or it would have been found.
+            fs::remove_dir_all(&root).map_err(at(&root))?;
+        }
+        fs::rename(build.keep(), &root).map_err(at(&root))?;
+        Ok(installed)
+    }
+}
+
+fn unfinished(folder: &Path) -> Result<TempDir, SourceError> {
+    tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(folder).map_err(at(folder))
+}
+
+/// The folder that stays when a path lies in an unfinished one, which people never get to see.
+pub(super) fn lasting(path: &Path) -> &Path {
+    let is_unfinished = |path: &&Path| file_name(path).starts_with(UNFINISHED);
+    path.ancestors().find(is_unfinished).and_then(Path::parent).unwrap_or(path)
+}
+
+/// The one file with this extension that a client has put into a folder.
+pub(super) fn only_file(folder: &Path, extension: &str) -> Result<PathBuf, SourceError> {
+    let entries = fs::read_dir(folder).map_err(at(folder))?;
+    let mut files = entries.flatten().map(|entry| entry.path());
+    let file = files.find(|path| path.extension().is_some_and(|found| found == extension));
+    file.ok_or_else(|| {
+        let reason = format!("there is no .{extension} file in it");
+        at(folder)(io::Error::new(io::ErrorKind::NotFound, reason))
+    })
+}
+
+pub(super) fn file_name(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}

@@ -1,0 +1,67 @@
+//! What the operating system has installed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rqps_plan::{Dbms, Source};
+
+use super::client;
+use super::error::SourceError;
+use super::machine::Machine;
+use super::progress::{Progress, Tell};
+use super::{probe, version};
+
+/// A build of the system's, not yet looked into.
+pub(super) struct Found {
+    pub(super) version: String,
+    pub(super) root: PathBuf,
+}
+
+/// All builds of a DBMS that the system has, newest first. One that does not run is passed over:
+/// what is left of a removed package is none of the user's concern here.
+pub(super) fn builds(
+    dbms: Dbms,
+    machine: &Machine,
+    tell: &mut Tell,
+) -> Result<Vec<Found>, SourceError> {
+    let mut found: Vec<Found> = Vec::new();
+    for root in roots(dbms, machine, tell)? {
+        let Ok(root) = root.canonicalize() else { continue };
+        let Ok(server) = probe::server(dbms, &root) else { continue };
+        if found.iter().any(|other| other.root == root) {
+            continue;
+        }
+        match probe::version(&server, tell) {
+            Ok(version) => found.push(Found { version, root }),
+            Err(SourceError::DoesNotRun { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    found.sort_by(|a, b| version::compare(&b.version, &a.version));
+    Ok(found)
+}
+
+/// Folders that may hold a build.
+fn roots(dbms: Dbms, machine: &Machine, tell: &mut Tell) -> Result<Vec<PathBuf>, SourceError> {
+    match dbms {
+        Dbms::Sqlite => Ok(Vec::new()),
+        Dbms::Postgres => {
+            // Debian keeps a folder per major version; elsewhere pg_config knows.
+            let versioned = fs::read_dir(&machine.postgres).into_iter().flatten().flatten();
+            let mut roots: Vec<PathBuf> = versioned.map(|entry| entry.path()).collect();
+            if let Some(program) = client::find("pg_config", &machine.path) {
+                let looking = Progress::Looking { source: Source::System };
+                let args = ["--bindir".into()];
+                // A pg_config that does not run is passed over, too.
+                match client::run(&program, &args, Path::new("/"), &looking, tell) {
+                    Ok(said) => {
+                        roots.extend(Path::new(said.stdout.trim()).parent().map(Path::to_path_buf));
+                    }
+                    Err(SourceError::File { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(roots)
+        }
+    }
+}

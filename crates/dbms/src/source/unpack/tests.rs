@@ -1,0 +1,224 @@
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::os::unix::fs::MetadataExt;
+
+use flate2::write::GzEncoder;
+use liblzma::write::XzEncoder;
+use tar::{Builder, Header};
+use tempfile::TempDir;
+
+use super::*;
+
+/// A member as hostile as one likes: the name is written into the header without any check.
+fn member(kind: EntryType, name: &str, mode: u32, link: &str, content: &[u8]) -> Vec<u8> {
+    let mut header = Header::new_gnu();
+    header.set_entry_type(kind);
+    header.set_mode(mode);
+    header.set_size(content.len() as u64);
+    let gnu = header.as_gnu_mut().unwrap();
+    gnu.name[..name.len()].copy_from_slice(name.as_bytes());
+    gnu.linkname[..link.len()].copy_from_slice(link.as_bytes());
+    header.set_cksum();
+    let mut tar = Builder::new(Vec::new());
+    tar.append(&header, content).unwrap();
+    let mut bytes = tar.into_inner().unwrap();
+    bytes.truncate(bytes.len() - 1024);
+    bytes
+}
+
+fn file(name: &str, content: &str) -> Vec<u8> {
+    member(EntryType::Regular, name, 0o644, "", content.as_bytes())
+}
+
+fn symbolic(name: &str, to: &str) -> Vec<u8> {
+    member(EntryType::Symlink, name, 0o777, to, b"")
+}
+
+fn hard(name: &str, to: &str) -> Vec<u8> {
+    member(EntryType::Link, name, 0o644, to, b"")
+}
+
+fn gzip(members: &[Vec<u8>]) -> Vec<u8> {
+    let mut out = GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    out.write_all(&members.concat()).unwrap();
+    out.write_all(&[0; 1024]).unwrap();
+    out.finish().unwrap()
+}
+
+/// A folder with the target in it, so that what escapes lands beside the target.
+struct Place {
+    outer: TempDir,
+}
+
+impl Place {
+    fn new() -> Place {
+        let outer = tempfile::tempdir().unwrap();
+        fs::create_dir(outer.path().join("target")).unwrap();
+        Place { outer }
+    }
+
+    fn target(&self) -> PathBuf {
+        self.outer.path().join("target")
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.target().join(name)).unwrap()
+    }
+
+    fn unpack(&self, bytes: &[u8], compression: Compression, below: &str) -> Result<(), String> {
+        let size = bytes.len() as u64;
+        let tarball = Tarball { name: "a.tgz", compression, bytes, size, below };
+        let unpacked = tarball.unpack(&self.target(), &mut |_| ControlFlow::Continue(()));
+        unpacked.map_err(|error| error.to_string())
+    }
+
+    fn escaped(&self) -> Vec<PathBuf> {
+        let beside = fs::read_dir(self.outer.path()).unwrap().map(|entry| entry.unwrap().path());
+        beside.filter(|path| *path != self.target()).collect()
+    }
+}
+
+fn unpacked(members: &[Vec<u8>], below: &str) -> Place {
+    let place = Place::new();
+    place.unpack(&gzip(members), Compression::Gzip, below).unwrap();
+    place
+}
+
+/// Asserts that an archive is refused for this reason, and that nothing escaped.
+fn refused(members: &[Vec<u8>], reason: &str) {
+    let place = Place::new();
+    let error = place.unpack(&gzip(members), Compression::Gzip, "").unwrap_err();
+    assert!(error.contains(reason), "{error}");
+    assert_eq!(place.escaped(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn files_folders_and_links_arrive() {
+    let place = unpacked(
+        &[
+            file("./lib/libpq.so.5.17", "code"),
+            symbolic("lib/libpq.so", "libpq.so.5.17"),
+            symbolic("bin/lib", "../lib"),
+            hard("lib/copy", "lib/libpq.so.5.17"),
+            member(EntryType::Directory, "share/", 0o700, "", b""),
+        ],
+        "",
+    );
+    for name in ["lib/libpq.so.5.17", "lib/libpq.so", "bin/lib/libpq.so", "lib/copy"] {
+        assert_eq!(place.read(name), "code", "{name}");
+    }
+    let mode = |name: &str| fs::metadata(place.target().join(name)).unwrap().mode() & 0o7777;
+    assert_eq!((mode("share"), mode("lib")), (0o755, 0o755));
+}
+
+#[test]
+fn only_what_lies_below_the_folder_is_unpacked() {
+    let place = unpacked(&[file("package/native/bin/x", "1"), file("package/y", "2")], "package");
+    assert_eq!(place.read("native/bin/x"), "1");
+    let place = unpacked(
+        &[
+            file("package/native/bin/x", "1"),
+            hard("package/native/bin/z", "package/native/bin/x"),
+            file("package/y", "2"),
+        ],
+        "package/native",
+    );
+    assert_eq!(place.read("bin/z"), "1");
+    assert!(!place.target().join("y").exists());
+}
+
+#[test]
+fn xz_is_read_too() {
+    let mut out = XzEncoder::new(Vec::new(), 0);
+    out.write_all(&[file("bin/x", "1"), vec![0; 1024]].concat()).unwrap();
+    let place = Place::new();
+    place.unpack(&out.finish().unwrap(), Compression::Xz, "").unwrap();
+    assert_eq!(place.read("bin/x"), "1");
+}
+
+#[test]
+fn of_the_mode_only_the_executable_bit_is_kept() {
+    for (given, kept) in [(0o4755, 0o755), (0o2711, 0o755), (0o1600, 0o644), (0o666, 0o644)] {
+        let place = unpacked(&[member(EntryType::Regular, "x", given, "", b"")], "");
+        let mode = fs::metadata(place.target().join("x")).unwrap().mode() & 0o7777;
+        assert_eq!(mode, kept, "{given:o}");
+    }
+}
+
+#[test]
+fn members_that_leave_the_target_folder_are_refused() {
+    refused(&[file("../x", "")], "member '../x' leaves the target folder");
+    refused(&[file("a/../../x", "")], "leaves the target folder");
+    refused(&[file("/tmp/rqps-x", "")], "leaves the target folder");
+    refused(&[hard("x", "../../etc/passwd")], "leaves the target folder");
+    refused(&[hard("x", "/etc/passwd")], "leaves the target folder");
+    refused(&[symbolic("x", "/etc")], "links to outside");
+    refused(&[symbolic("x", "../y")], "links to outside");
+    refused(&[symbolic("a/b", "../../y")], "links to outside");
+    // It looks as if it stayed inside, but 'd' leads up.
+    refused(&[symbolic("a/b/d", "../.."), symbolic("a/b/e", "d/../x")], "links to outside");
+}
+
+#[test]
+fn nothing_is_written_through_a_link() {
+    refused(&[symbolic("a", "b"), file("a/x", "")], "is in the place of another member");
+    refused(&[symbolic("a", "b"), symbolic("a/x", "y")], "lies below what is not a folder");
+    refused(&[file("a", ""), file("a/x", "")], "lies below what is not a folder");
+    refused(&[file("a", "1"), file("a", "2")], "is in the place of another member");
+    refused(&[hard("a", "b")], "No such file");
+}
+
+#[test]
+fn devices_and_pipes_are_refused() {
+    for kind in [EntryType::Char, EntryType::Block, EntryType::Fifo] {
+        refused(&[member(kind, "x", 0o666, "", b"")], "neither a file nor a folder nor a link");
+    }
+}
+
+#[test]
+fn a_damaged_archive_is_an_error_wherever_it_ends() {
+    let text: String =
+        (0..20_000).map(|n: u32| format!("{:x} ", n.wrapping_mul(2654435761))).collect();
+    let whole = gzip(&[file("x", &text), file("y", "1")]);
+    for length in [0, 5, 100, whole.len() / 2, whole.len() - 9, whole.len() - 1] {
+        let place = Place::new();
+        let error = place.unpack(&whole[..length], Compression::Gzip, "").unwrap_err();
+        assert!(error.contains("'a.tgz' cannot be unpacked"), "{length}: {error}");
+    }
+    let mut changed = whole.clone();
+    let checksum = changed.len() - 6;
+    changed[checksum] ^= 1;
+    assert!(Place::new().unpack(&changed, Compression::Gzip, "").is_err());
+    assert!(Place::new().unpack(b"<html>not found</html>", Compression::Gzip, "").is_err());
+}
+
+#[test]
+fn progress_reaches_the_size_of_the_archive() {
+    let bytes = gzip(&[file("x", "1"), file("y", "2")]);
+    let place = Place::new();
+    let mut seen = Vec::new();
+    let size = bytes.len() as u64;
+    let compression = Compression::Gzip;
+    Tarball { name: "a", compression, bytes: &bytes[..], size, below: "" }
+        .unpack(&place.target(), &mut |progress| {
+            seen.push(progress);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert_eq!(seen.last(), Some(&Progress::Unpacking { done: size, total: size }));
+}
+
+#[test]
+fn listed_links_stay_inside() {
+    let place = unpacked(&[file("lib/a.so.1", "code")], "");
+    let link = |at: &str, to: &str| {
+        let error = link_all("a", &place.target(), [(at.into(), to.into())]);
+        error.map_err(|error| error.to_string())
+    };
+    link("lib/a.so", "lib/a.so.1").unwrap();
+    link("deep/er/a.so", "lib/a.so.1").unwrap();
+    assert_eq!(place.read("lib/a.so") + &place.read("deep/er/a.so"), "codecode");
+    for (at, to) in [("../a", "lib/a.so.1"), ("x", "../../etc/passwd"), ("y", "/etc/passwd")] {
+        assert!(link(at, to).unwrap_err().contains("leaves the target folder"));
+    }
+}

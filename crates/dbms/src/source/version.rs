@@ -1,0 +1,178 @@
+//! Versions: what a package calls them, and what people call them.
+
+use std::cmp::Ordering;
+
+/// How finished the packaging is; the DBMS inside is a release in every case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Alpha,
+    Beta,
+    Final,
+}
+
+/// A version in a package registry, as `17.6.0-beta.15`, `11.22.1`, `10.5.0-1` or `9.6.24`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Packaged {
+    /// What the registry calls it.
+    pub(super) name: String,
+    /// What people call it: `17.6`.
+    pub(super) version: String,
+    stage: Stage,
+    /// Orders repackagings of the same version: the third number, then those after the dash.
+    repackaging: Vec<u32>,
+}
+
+impl Packaged {
+    /// Nothing where the name does not start with numbers.
+    pub(super) fn parse(name: &str) -> Option<Packaged> {
+        let (numbers, tag) = name.split_once('-').unwrap_or((name, ""));
+        let numbers: Vec<u32> =
+            numbers.split('.').map(|n| n.parse().ok()).collect::<Option<_>>()?;
+        // Before Postgres 10 the minor release was the third number.
+        let told = if numbers[0] < 10 { 3 } else { 2 };
+        let (told, rest) = numbers.split_at(told.min(numbers.len()));
+        let version = told.iter().map(u32::to_string).collect::<Vec<_>>().join(".");
+        let mut repackaging = vec![rest.first().copied().unwrap_or(0)];
+        repackaging.extend(tag.split('.').filter_map(|part| part.parse::<u32>().ok()));
+        let stage = match tag {
+            _ if tag.contains("alpha") => Stage::Alpha,
+            _ if tag.starts_with(|c: char| c.is_ascii_alphabetic()) => Stage::Beta,
+            _ => Stage::Final,
+        };
+        Some(Packaged { name: name.to_string(), version, stage, repackaging })
+    }
+
+    fn rank(&self) -> (Stage, &[u32]) {
+        (self.stage, &self.repackaging)
+    }
+}
+
+/// The best packaging of a version: an alpha only when there is nothing else, then the highest.
+pub(super) fn choose<'a>(packaged: &'a [Packaged], version: &str) -> Option<&'a Packaged> {
+    packaged.iter().filter(|p| p.version == version).max_by(|a, b| a.rank().cmp(&b.rank()))
+}
+
+/// The best packaging of the newest version, passing over those that are only in alpha.
+pub(super) fn newest(packaged: &[Packaged]) -> Option<&Packaged> {
+    let stable = packaged.iter().filter(|p| p.stage > Stage::Alpha);
+    stable.max_by(|a, b| compare(&a.version, &b.version).then(a.rank().cmp(&b.rank())))
+}
+
+/// The versions as people call them, newest first, each once.
+pub(super) fn newest_first(packaged: &[Packaged]) -> Vec<String> {
+    let mut versions: Vec<String> = packaged.iter().map(|p| p.version.clone()).collect();
+    versions.sort_by(|a, b| compare(b, a));
+    versions.dedup();
+    versions
+}
+
+/// Orders versions by their numbers: 9.6.24 < 10.2 < 10.20. A beta (`18beta1`) counts as 18.
+pub(super) fn compare(a: &str, b: &str) -> Ordering {
+    numbers(a).cmp(&numbers(b)).then_with(|| a.cmp(b))
+}
+
+fn numbers(version: &str) -> Vec<u32> {
+    let number = |part: &str| {
+        let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
+        part[..digits].parse().unwrap_or(0)
+    };
+    version.split('.').map(number).collect()
+}
+
+/// What to offer instead of a version that does not exist: the others of the same major version,
+/// or else the newest of each major version. `known` is newest first.
+pub(super) fn alternatives<'a>(wanted: &str, known: &'a [String]) -> Vec<&'a str> {
+    let same: Vec<&str> =
+        known.iter().map(String::as_str).filter(|v| major(v) == major(wanted)).collect();
+    if !same.is_empty() {
+        return same;
+    }
+    let mut newest: Vec<&str> = known.iter().map(String::as_str).collect();
+    newest.dedup_by_key(|version| major(version));
+    newest
+}
+
+fn major(version: &str) -> &str {
+    version.split('.').next().unwrap_or(version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NPM: &[&str] = &[
+        "10.20.0-beta.6",
+        "10.23.0-beta.6",
+        "11.22.1-beta.9",
+        "11.22.1-beta.10",
+        "11.22.1-beta.11",
+        "14.3.0-alpha.2",
+        "14.3.0-alpha.21",
+        "14.3.0-beta.6",
+        "16.13.0-beta.16",
+        "16.13.0-beta.17",
+        "17.6.0-beta.15",
+        "18.0.0-beta.15",
+    ];
+    const MAVEN: &[&str] = &["9.6.10", "9.6.24", "10.5.0", "10.5.0-1", "11.22.0", "11.22.1"];
+
+    fn all(names: &[&str]) -> Vec<Packaged> {
+        names.iter().map(|name| Packaged::parse(name).unwrap()).collect()
+    }
+
+    #[test]
+    fn the_highest_packaging_of_a_version_is_taken() {
+        for (names, version, expected) in [
+            (NPM, "17.6", "17.6.0-beta.15"),
+            (NPM, "16.13", "16.13.0-beta.17"),
+            (NPM, "11.22", "11.22.1-beta.11"),
+            (NPM, "14.3", "14.3.0-beta.6"),
+            (NPM, "10.20", "10.20.0-beta.6"),
+            (MAVEN, "9.6.24", "9.6.24"),
+            (MAVEN, "11.22", "11.22.1"),
+            (MAVEN, "10.5", "10.5.0-1"),
+            (&["14.3.0-alpha.2", "14.3.0-alpha.21"], "14.3", "14.3.0-alpha.21"),
+        ] {
+            let chosen = all(names);
+            assert_eq!(choose(&chosen, version).map(|p| p.name.as_str()), Some(expected));
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_version_is_not_that_version() {
+        for version in ["17", "17.6.0", "1", "17.60", "", "17.6.0-beta.15"] {
+            assert_eq!(choose(&all(NPM), version), None, "{version}");
+        }
+    }
+
+    #[test]
+    fn the_newest_is_by_number_and_no_alpha() {
+        let mut names = NPM.to_vec();
+        names.extend(["9.6.24", "19.0.0-alpha.1"]);
+        assert_eq!(newest(&all(&names)).unwrap().name, "18.0.0-beta.15");
+    }
+
+    #[test]
+    fn people_see_each_version_once_newest_first() {
+        let packaged = all(&[MAVEN, NPM].concat());
+        let expected = "18.0 17.6 16.13 14.3 11.22 10.23 10.20 10.5 9.6.24 9.6.10";
+        assert_eq!(newest_first(&packaged).join(" "), expected);
+    }
+
+    #[test]
+    fn names_that_are_no_versions_are_passed_over() {
+        for name in ["", "latest", "-1", "17.x.0", "17..6", "99999999999.1"] {
+            assert_eq!(Packaged::parse(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_offered_instead_is_short() {
+        let known = newest_first(&all(NPM));
+        assert_eq!(alternatives("16.99", &known), ["16.13"]);
+        assert_eq!(
+            alternatives("99.1", &known),
+            ["18.0", "17.6", "16.13", "14.3", "11.22", "10.23"]
+        );
+    }
+}

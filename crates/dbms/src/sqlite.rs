@@ -1,0 +1,213 @@
+//! The SQLite in this binary: a file, and pragmas for settings.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rqps_plan::{Contender, Dbms as Name, suggestion};
+use rqps_wire::{Connection, Target, scalar};
+
+use crate::config::{Settings, settings};
+use crate::error::DbmsError;
+use crate::home::Home;
+use crate::{Dbms, Installed, Place, Quiesce, Server};
+
+/// Pragmas that are commands or schema queries rather than settings.
+const NOT_SETTINGS: [&str; 20] = [
+    "collation_list",
+    "compile_options",
+    "database_list",
+    "foreign_key_check",
+    "foreign_key_list",
+    "function_list",
+    "incremental_vacuum",
+    "index_info",
+    "index_list",
+    "index_xinfo",
+    "integrity_check",
+    "module_list",
+    "optimize",
+    "pragma_list",
+    "quick_check",
+    "shrink_memory",
+    "table_info",
+    "table_list",
+    "table_xinfo",
+    "wal_checkpoint",
+];
+
+pub(crate) struct Sqlite {
+    version: String,
+    pragmas: Settings,
+}
+
+impl Sqlite {
+    pub(crate) fn prepare(contender: &Contender) -> Result<Self, DbmsError> {
+        let memory = Target::Sqlite { path: ":memory:".into(), pragmas: Vec::new() };
+        let mut connection = memory.connect()?;
+        let version = scalar(&mut *connection, "select sqlite_version()")?.unwrap_or_default();
+        let known = setting_names(&mut *connection)?;
+        let mut pragmas = settings(contender)?;
+        for (name, value) in &mut pragmas {
+            if !known.contains(name) {
+                let hint = suggestion(name, known.iter().map(String::as_str));
+                let (dbms, version, name) = (Name::Sqlite, version.clone(), name.clone());
+                return Err(DbmsError::Setting { dbms, version, name, hint });
+            }
+            if let Some(bytes) = bytes(value) {
+                *value = bytes.to_string();
+            }
+        }
+        Ok(Sqlite { version, pragmas })
+    }
+}
+
+/// `256M` in bytes; SQLite itself would read it as 256.
+fn bytes(value: &str) -> Option<u64> {
+    let shift = match value.chars().last()? {
+        'K' | 'k' => 10,
+        'M' | 'm' => 20,
+        'G' | 'g' => 30,
+        _ => return None,
+    };
+    value[..value.len() - 1].parse::<u64>().ok().map(|number| number << shift)
+}
+
+fn setting_names(connection: &mut dyn Connection) -> Result<Vec<String>, DbmsError> {
+    let rows = connection.query("select name from pragma_pragma_list order by name")?;
+    let names = rows.into_iter().flatten().flatten();
+    Ok(names.filter(|name| !NOT_SETTINGS.contains(&name.as_str())).collect())
+}
+
+impl Dbms for Sqlite {
+    fn build(&self) -> Option<&Installed> {
+        None
+    }
+
+    fn start(
+        &self,
+        _home: &Home,
+        place: &Place,
+        _cancelled: &dyn Fn() -> bool,
+    ) -> Result<Box<dyn Server>, DbmsError> {
+        fs::create_dir_all(&place.data).map_err(DbmsError::file("make", &place.data))?;
+        let path = place.data.join("ib.sqlite");
+        let target = Target::Sqlite { path, pragmas: self.pragmas.clone() };
+        let mut connection = target.connect()?;
+        for (name, value) in &self.pragmas {
+            let actual = scalar(&mut *connection, &format!("pragma {name}"))?.unwrap_or_default();
+            // A word that SQLite keeps as a number cannot be compared, so only like with like.
+            let numbers = value.parse::<i64>().is_ok() && actual.parse::<i64>().is_ok();
+            let words = value.parse::<i64>().is_err() && actual.parse::<i64>().is_err();
+            if (numbers || words) && !actual.is_empty() && !actual.eq_ignore_ascii_case(value) {
+                let (name, value) = (name.clone(), value.clone());
+                return Err(DbmsError::Ignored { name, value, actual });
+            }
+        }
+        Ok(Box::new(Open { target, version: self.version.clone(), data: place.data.clone() }))
+    }
+}
+
+/// A database file that is in use.
+struct Open {
+    target: Target,
+    version: String,
+    data: PathBuf,
+}
+
+impl Server for Open {
+    fn target(&self) -> &Target {
+        &self.target
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn process(&self) -> Option<u32> {
+        None
+    }
+
+    fn data(&self) -> Option<&Path> {
+        Some(&self.data)
+    }
+
+    fn settings(&self) -> Result<BTreeMap<String, String>, DbmsError> {
+        let mut connection = self.target.connect()?;
+        let mut settings = BTreeMap::new();
+        for name in setting_names(&mut *connection)? {
+            // Reading some pragmas needs an argument; those are not settings in force.
+            if let Ok(Some(value)) = scalar(&mut *connection, &format!("pragma {name}")) {
+                settings.insert(name, value);
+            }
+        }
+        Ok(settings)
+    }
+
+    fn database_bytes(&self) -> Result<u64, DbmsError> {
+        let mut connection = self.target.connect()?;
+        let sql = "select page_count * page_size from pragma_page_count, pragma_page_size";
+        Ok(scalar(&mut *connection, sql)?.and_then(|bytes| bytes.parse().ok()).unwrap_or(0))
+    }
+
+    fn quiesce(&self, what: Quiesce, tables: &[String]) -> Result<(), DbmsError> {
+        // Freed pages are reused at once, so there is no counterpart of a plain vacuum.
+        if what == Quiesce::Full {
+            let mut connection = self.target.connect()?;
+            for table in tables {
+                connection.run(&format!("analyze {table}"))?;
+            }
+            connection.query("pragma wal_checkpoint(truncate)")?;
+        }
+        Ok(())
+    }
+
+    fn obituary(&mut self) -> Option<String> {
+        None
+    }
+
+    fn stop(&mut self) -> Result<(), DbmsError> {
+        Ok(())
+    }
+
+    fn discard(&mut self) -> Result<(), DbmsError> {
+        fs::remove_dir_all(&self.data).map_err(DbmsError::file("remove", &self.data))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn start(contender: &str) -> Result<(tempfile::TempDir, Box<dyn Server>), DbmsError> {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::at(directory.path()).unwrap();
+        let dbms = Sqlite::prepare(&contender.parse().unwrap())?;
+        let (data, log) = (directory.path().join("data"), directory.path().join("log"));
+        let place = Place { data, log, detached: false };
+        let server = dbms.start(&home, &place, &|| false)?;
+        Ok((directory, server))
+    }
+
+    #[test]
+    fn pragmas_are_in_force_and_listed() {
+        let (_directory, server) = start("sqlite?mmap_size=64M&cache_size=-4000").unwrap();
+        let settings = server.settings().unwrap();
+        let value = |name: &str| settings.get(name).map(String::as_str);
+        assert_eq!(value("journal_mode"), Some("wal"));
+        assert_eq!(value("mmap_size"), Some("67108864"));
+        assert_eq!(value("cache_size"), Some("-4000"));
+    }
+
+    #[test]
+    fn an_unknown_pragma_is_answered_with_the_nearest() {
+        let error = start("sqlite?jurnal_mode=wal").err().unwrap().to_string();
+        assert!(error.contains("did you mean 'journal_mode'"), "{error}");
+    }
+
+    #[test]
+    fn a_value_that_sqlite_does_not_take_is_an_error() {
+        let error = start("sqlite?journal_mode=wall").err().unwrap().to_string();
+        assert!(error.contains("journal_mode = wall"), "{error}");
+    }
+}

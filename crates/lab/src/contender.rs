@@ -1,0 +1,145 @@
+//! One contender's part in a run: its server, its steps, its end.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use rqps_dbms::{Dbms, Place, Server};
+use rqps_plan::{Build, Contender, Plan, Step};
+use rqps_store::{ContenderRecord, RunDirectory};
+use rqps_workload::Dialect;
+use rqps_workload::insert_benchmark::Benchmark;
+
+use crate::step::{Begin, Runner};
+use crate::{Event, Lab, LabError};
+
+pub(crate) fn run(
+    lab: &mut Lab<'_>,
+    directory: &mut RunDirectory,
+    plan: &Plan,
+    index: usize,
+    dbms: &dyn Dbms,
+) -> Result<(), LabError> {
+    let contender = &plan.contenders[index];
+    let name = contender.name();
+    let steps = plan.insert_benchmark.steps();
+    let done = directory.done_steps(&name)?;
+    if done.len() == steps.len() {
+        return Ok(());
+    }
+    let place = place(lab, directory, contender, index)?;
+    if done.is_empty() {
+        start_afresh(&place)?;
+    } else if !place.data.exists() && !matches!(contender.build, Build::Server { .. }) {
+        return Err(LabError::DataGone(place.data.display().to_string()));
+    }
+
+    (lab.watch)(Event::Starting { contender: name.clone() });
+    let begun = Instant::now();
+    let mut server = dbms.start(lab.home, &place, lab.cancelled)?;
+    let start_seconds = begun.elapsed().as_secs_f64();
+    let record = describe(contender, dbms, &*server, start_seconds)?;
+    let version = record.version.clone();
+    (lab.watch)(Event::Started { contender: name.clone(), version, seconds: start_seconds });
+    directory.save_contender(&record)?;
+
+    let target = server.target().clone();
+    let dialect = Dialect::from(contender.dbms);
+    let benchmark = Benchmark::new(&target, dialect, &plan.insert_benchmark, plan.seed);
+    let mut runner = Runner::new(lab, directory, &name, &plan.insert_benchmark, &benchmark);
+    let result = run_steps(&mut runner, &mut *server, &steps, &done);
+    match result {
+        Ok(()) if !lab.keep_data => server.discard()?,
+        // The data stay for --resume, so they are brought to rest in an orderly way.
+        _ => {
+            server.stop()?;
+            let path = place.data.clone();
+            (lab.watch)(Event::DataKept { contender: name.clone(), path });
+        }
+    }
+    if result.is_ok() {
+        (lab.watch)(Event::ContenderDone { contender: name });
+    }
+    result
+}
+
+fn run_steps(
+    runner: &mut Runner<'_, '_>,
+    server: &mut dyn Server,
+    steps: &[Step],
+    done: &[u32],
+) -> Result<(), LabError> {
+    for (order, step) in steps.iter().enumerate() {
+        let place = Begin { order: order as u32, steps: steps.len() };
+        if !done.contains(&place.order) {
+            runner.run(server, step, place)?;
+        }
+    }
+    Ok(())
+}
+
+/// Where a contender's files are: the same for every sitting of a run.
+fn place(
+    lab: &Lab<'_>,
+    directory: &RunDirectory,
+    contender: &Contender,
+    index: usize,
+) -> Result<Place, LabError> {
+    let of_run = lab.home.data().map_err(rqps_dbms::DbmsError::from)?.join(&directory.manifest.id);
+    fs::create_dir_all(&of_run).map_err(file_error("make", &of_run))?;
+    // So that data directories of runs that are gone can be told from those that may be resumed.
+    let owner = of_run.join("run");
+    let run = std::path::absolute(directory.path()).unwrap_or_else(|_| directory.path().into());
+    fs::write(&owner, run.as_os_str().as_encoded_bytes()).map_err(file_error("write", &owner))?;
+    let data = of_run.join(index.to_string());
+    Ok(Place { data, log: directory.log(&contender.name()), detached: false })
+}
+
+/// Removes what an attempt without any finished step left.
+fn start_afresh(place: &Place) -> Result<(), LabError> {
+    if place.data.exists() {
+        fs::remove_dir_all(&place.data).map_err(file_error("remove", &place.data))?;
+    }
+    Ok(())
+}
+
+fn file_error(
+    what: &'static str,
+    path: &std::path::Path,
+) -> impl FnOnce(std::io::Error) -> LabError {
+    let path = PathBuf::from(path);
+    move |source| LabError::Dbms(rqps_dbms::DbmsError::File { what, path, source })
+}
+
+fn describe(
+    contender: &Contender,
+    dbms: &dyn Dbms,
+    server: &dyn Server,
+    start_seconds: f64,
+) -> Result<ContenderRecord, LabError> {
+    let build = dbms.build();
+    let source = match (build, &contender.build) {
+        (Some(build), _) => {
+            build.source.map_or(build.root.display().to_string(), |source| source.to_string())
+        }
+        (None, Build::Server { .. }) => "running server".to_string(),
+        (None, _) => "in rqps".to_string(),
+    };
+    let archives = build.map(|build| {
+        build.archives.iter().map(|archive| archive.sha256.clone()).collect::<Vec<_>>().join(" ")
+    });
+    Ok(ContenderRecord {
+        name: contender.name(),
+        spec: contender.spec(),
+        dbms: contender.dbms.to_string(),
+        version: server.version().to_string(),
+        source,
+        archive_sha256: archives.filter(|sums| !sums.is_empty()),
+        server_sha256: build.map(|build| build.server_sha256.clone()),
+        compiler: build.and_then(|build| build.compiler.clone()),
+        libc: build.and_then(|build| build.libc.clone()),
+        transport: server.target().transport().to_string(),
+        settings: server.settings()?,
+        start_seconds,
+    })
+}

@@ -1,0 +1,99 @@
+//! A measured window: a crew runs while the counters of the server and the host are read at its
+//! edges and once a second.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rqps_load::{Crew, Failure, Live, Order, Tally, Work};
+use rqps_observe::{Metric, Observer, Reading};
+use rqps_store::Sample;
+
+/// What came of a window.
+pub(crate) struct Window {
+    pub(crate) seconds: f64,
+    pub(crate) cost: Reading,
+    pub(crate) samples: Vec<Sample>,
+    /// In the order of the work.
+    pub(crate) tallies: Vec<Tally>,
+}
+
+/// What a second of a window looks like while it runs.
+pub(crate) struct Tick {
+    pub(crate) elapsed: Duration,
+    /// Operations since the window began, by worker.
+    pub(crate) operations: Vec<u64>,
+}
+
+/// Counters of the server, the host and the client's threads together.
+struct Meter<'a> {
+    observer: &'a mut Observer,
+    /// The DBMS runs in the client's threads, so what they cost is the server's.
+    embedded: bool,
+    live: Vec<Arc<Live>>,
+}
+
+impl Meter<'_> {
+    fn read(&mut self) -> Reading {
+        let mut reading = self.observer.read();
+        let costs = || self.live.iter().map(|live| live.cost());
+        let sums = [
+            costs().map(|cost| cost.cpu_user).sum(),
+            costs().map(|cost| cost.cpu_system).sum(),
+            costs().map(|cost| cost.voluntary_switches).sum(),
+            costs().map(|cost| cost.involuntary_switches).sum(),
+        ];
+        let metrics = match self.embedded {
+            true => [
+                Metric::ServerCpuUser,
+                Metric::ServerCpuSystem,
+                Metric::ServerVoluntarySwitches,
+                Metric::ServerInvoluntarySwitches,
+            ],
+            false => [
+                Metric::ClientCpuUser,
+                Metric::ClientCpuSystem,
+                Metric::ClientVoluntarySwitches,
+                Metric::ClientInvoluntarySwitches,
+            ],
+        };
+        for (metric, sum) in metrics.into_iter().zip(sums) {
+            reading.set(metric, sum);
+        }
+        reading
+    }
+}
+
+/// Runs the work to the end of its orders.
+pub(crate) fn measure(
+    work: Vec<(Box<dyn Work>, Order)>,
+    observer: &mut Observer,
+    embedded: bool,
+    tick: &mut dyn FnMut(Tick),
+    cancelled: &dyn Fn() -> bool,
+) -> Result<Window, Failure> {
+    let (work, orders): (Vec<_>, Vec<_>) = work.into_iter().unzip();
+    let mut crew = Crew::start(work).map_err(|error| Failure::Worker { index: 0, error })?;
+    let live = crew.live();
+    let mut meter = Meter { observer, embedded, live: live.clone() };
+    let first = meter.read();
+    let mut last = first.clone();
+    let mut samples = Vec::new();
+    let mut sample = |meter: &mut Meter<'_>, at: f64| {
+        let now = meter.read();
+        samples.push(Sample { at, cost: now.since(&last) });
+        last = now;
+    };
+    let mut each_second = |elapsed: u64| {
+        sample(&mut meter, elapsed as f64 / 1e9);
+        let operations = live.iter().map(|live| live.operations()).collect();
+        tick(Tick { elapsed: Duration::from_nanos(elapsed), operations });
+    };
+    let elapsed = crew.run(&orders, &mut each_second, cancelled)?;
+    let seconds = elapsed as f64 / 1e9;
+    // What is left of the last second, unless it is next to nothing.
+    if seconds.fract() > 0.05 {
+        sample(&mut meter, seconds);
+    }
+    let cost = meter.read().since(&first);
+    Ok(Window { seconds, cost, samples, tallies: crew.finish() })
+}
