@@ -1,1 +1,11 @@
-fn main() {}
+//! rqps: which database build or config is faster, slower or the same, with evidence.
+//!
+//! The verbs are in [`cli`]; everything that measures is in the crates below.
+
+mod cli;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main()
+}

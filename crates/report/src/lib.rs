@@ -1,1 +1,24 @@
+//! A run as people and programs read it: text, Markdown, HTML, JSON and CSV.
+//!
+//! Every format is printed from the same tables (`model`), so a number reads alike everywhere.
+//! Nothing here measures, reads a file or can fail.
 
+mod csv;
+mod html;
+mod json;
+mod markdown;
+mod model;
+mod text;
+
+pub use crate::csv::{csv, seconds_csv};
+pub use html::html;
+pub use json::{SCHEMA, result_json};
+pub use markdown::summary_markdown;
+pub use text::{Colour, text};
+
+/// Whether any step was measured to its end without sustaining its write rate.
+pub fn sla_missed(run: &rqps_store::Run) -> bool {
+    let model = model::Model::new(run);
+    let mut done = model.steps.iter().flat_map(|step| step.done());
+    done.any(|(_, measured)| measured.sla() == Some(false))
+}

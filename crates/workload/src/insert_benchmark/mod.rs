@@ -50,6 +50,9 @@ pub struct Role {
     pub order: Order,
 }
 
+/// Work and when it is to be done.
+pub type Assigned = (Box<dyn Work>, Order);
+
 /// Everybody's part in a step, and the books that the check is made from.
 pub struct Cast {
     pub roles: Vec<Role>,
@@ -194,7 +197,7 @@ impl<'a> Benchmark<'a> {
     }
 
     /// Work that builds the indexes, a connection for each table.
-    pub fn index_builders(&self) -> Result<Vec<(Box<dyn Work>, Order)>, Error> {
+    pub fn index_builders(&self) -> Result<Vec<Assigned>, Error> {
         let indexes = secondary_indexes(self.plan.profile);
         let until = Until::Operations(indexes.len() as u64);
         let order = Order { schedule: Schedule::Closed, until };

@@ -1,0 +1,147 @@
+//! Is this machine fit to measure on?
+
+use std::path::Path;
+use std::time::Duration;
+
+use procfs::{Current, Meminfo};
+
+use crate::host::read_host;
+use crate::machine::{cpus, machine_facts};
+use crate::metric::{Metric, Reading};
+
+/// A property of the machine, and what it means for measurements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    pub subject: String,
+    pub value: String,
+    /// What is wrong with it and what to do, where something is.
+    pub warning: Option<String>,
+}
+
+/// Above this share of the CPUs, others are at work.
+const FOREIGN_CPU_PERCENT: f64 = 5.0;
+const STEAL_PERCENT: f64 = 1.0;
+/// Below this, a run of the default size may fill the disk.
+const FREE_DISK: u64 = 5 << 30;
+
+/// Looks at the machine for `time`, and at the filesystem that data directories will lie on.
+pub fn examine(data: &Path, time: Duration) -> Vec<Finding> {
+    let mut before = Reading::default();
+    read_host(&mut before);
+    std::thread::sleep(time);
+    let mut after = Reading::default();
+    read_host(&mut after);
+    let window = after.since(&before);
+
+    let facts = machine_facts(data).into_iter().map(|(subject, value)| {
+        let warning = warning(&subject, &value);
+        Finding { subject, value, warning }
+    });
+    let measured = [
+        share(
+            &window,
+            Metric::HostCpuBusy,
+            time,
+            FOREIGN_CPU_PERCENT,
+            "foreign CPU",
+            "other programs are at work: stop them",
+        ),
+        share(
+            &window,
+            Metric::HostCpuSteal,
+            time,
+            STEAL_PERCENT,
+            "steal",
+            "the hypervisor gives this machine's CPUs to others: expect wide intervals",
+        ),
+        swap(),
+        free_disk(data),
+    ];
+    facts.chain(measured.into_iter().flatten()).collect()
+}
+
+fn warning(subject: &str, value: &str) -> Option<String> {
+    let text = match subject {
+        "cpus" if value == "1" => "client and server share one CPU: only CPU costs can be compared",
+        "frequency governor" if value != "performance" => {
+            "the CPU changes its frequency: set the governor to performance"
+        }
+        "filesystem" if value.starts_with("tmpfs") => {
+            "data would lie in memory: set RQPS_HOME to a directory on a disk"
+        }
+        "transparent huge pages" if value == "always" => {
+            "memory is merged in the background: set transparent huge pages to madvise"
+        }
+        _ => return None,
+    };
+    Some(text.to_string())
+}
+
+fn share(
+    window: &Reading,
+    metric: Metric,
+    time: Duration,
+    limit: f64,
+    subject: &str,
+    advice: &str,
+) -> Option<Finding> {
+    let used = window.get(metric)? as f64 / 1e6;
+    let percent = 100.0 * used / (time.as_secs_f64() * f64::from(cpus()));
+    Some(Finding {
+        subject: subject.to_string(),
+        value: format!("{percent:.1} %"),
+        warning: (percent > limit).then(|| advice.to_string()),
+    })
+}
+
+fn swap() -> Option<Finding> {
+    let memory = Meminfo::current().ok()?;
+    let used = memory.swap_total.saturating_sub(memory.swap_free);
+    let warning = (used > 0).then(|| "memory is being swapped: stop what fills it".to_string());
+    let value = format!("{} MiB", used >> 20);
+    Some(Finding { subject: "swap in use".to_string(), value, warning })
+}
+
+fn free_disk(data: &Path) -> Option<Finding> {
+    let stat = rustix::fs::statvfs(data).ok()?;
+    let free = stat.f_bavail * stat.f_frsize;
+    let warning = (free < FREE_DISK).then(|| "a run may fill the disk: make room".to_string());
+    let value = format!("{:.1} GiB", free as f64 / f64::from(1 << 30));
+    Some(Finding { subject: "free disk".to_string(), value, warning })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_spoils_measurements_is_warned_of() {
+        for (subject, bad, good) in [
+            ("cpus", "1", "8"),
+            ("frequency governor", "powersave", "performance"),
+            ("filesystem", "tmpfs (rw)", "ext4 (rw)"),
+            ("transparent huge pages", "always", "madvise"),
+        ] {
+            assert!(warning(subject, bad).is_some(), "{subject} {bad}");
+            assert_eq!(warning(subject, good), None, "{subject} {good}");
+        }
+    }
+
+    #[test]
+    fn a_share_above_its_limit_is_warned_of() {
+        let busy = |micros| {
+            let window = Reading::from_iter([(Metric::HostCpuBusy, micros)]);
+            let time = Duration::from_secs(1);
+            share(&window, Metric::HostCpuBusy, time, 5.0, "foreign CPU", "stop them").unwrap()
+        };
+        assert_eq!(busy(0).warning, None);
+        let all_of_one = busy(1_000_000);
+        assert!(all_of_one.warning.is_some() || cpus() > 20, "{all_of_one:?}");
+    }
+
+    #[test]
+    fn free_disk_is_told() {
+        let findings = examine(Path::new("/"), Duration::from_millis(20));
+        assert!(findings.iter().any(|finding| finding.subject == "free disk"));
+    }
+}

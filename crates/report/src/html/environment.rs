@@ -1,0 +1,105 @@
+//! Who was measured, where, and how they were set.
+
+use maud::{Markup, html};
+use rqps_store::{ContenderRecord, Run};
+
+use super::table::table;
+use crate::model::{Model, differences};
+
+pub(super) fn sections(model: &Model) -> Markup {
+    let differences = differences(model);
+    html! {
+        section #environment {
+            h2 { "Environment" }
+            h3 { "Contenders" }
+            (contenders(&model.run.contenders))
+            @if !differences.is_empty() {
+                h3 { "Settings in force that differ" }
+                @for difference in &differences {
+                    (table(&difference.dbms, &difference.table))
+                }
+            }
+            h3 { "Machine" }
+            (machine(model.run))
+        }
+    }
+}
+
+fn contenders(records: &[ContenderRecord]) -> Markup {
+    let columns = [
+        "name",
+        "contender",
+        "DBMS",
+        "version",
+        "source",
+        "transport",
+        "compiler",
+        "C library",
+        "server SHA-256",
+        "archive SHA-256",
+        "seconds to start",
+    ];
+    html! {
+        div.scroll tabindex="0" {
+            table.words {
+                thead { tr { @for column in columns { th scope="col" { (column) } } } }
+                tbody {
+                    @for record in records {
+                        tr {
+                            th scope="row" { (record.name) }
+                            td { (record.spec) }
+                            td { (record.dbms) }
+                            td { (record.version) }
+                            td { (record.source) }
+                            td { (record.transport) }
+                            td { (known(&record.compiler)) }
+                            td { (known(&record.libc)) }
+                            td { (digest(&record.server_sha256)) }
+                            td { (digest(&record.archive_sha256)) }
+                            td { (format!("{:.1}", record.start_seconds)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn known(value: &Option<String>) -> &str {
+    value.as_deref().unwrap_or("-")
+}
+
+/// The first digits, which tell builds apart; all of them on hover and in the data.
+fn digest(value: &Option<String>) -> Markup {
+    match value {
+        Some(digest) => {
+            let start: String = digest.chars().take(12).collect();
+            html! { abbr title=(digest) { code { (start) } } }
+        }
+        None => html! { "-" },
+    }
+}
+
+fn machine(run: &Run) -> Markup {
+    let manifest = &run.manifest;
+    let facts = [
+        ("rqps", manifest.rqps_version.clone()),
+        ("begun", manifest.created.clone()),
+        ("command", manifest.command.join(" ")),
+        ("seed", run.plan.seed.to_string()),
+        ("order of the contenders", manifest.order.join(", ")),
+        ("CPUs", manifest.cpus.to_string()),
+    ];
+    html! {
+        div.scroll tabindex="0" {
+            table.words {
+                tbody {
+                    @for (name, value) in &facts { tr { th scope="row" { (name) } td { (value) } } }
+                    @for (name, value) in &manifest.machine {
+                        tr { th scope="row" { (name) } td { (value) } }
+                    }
+                }
+            }
+        }
+    }
+}

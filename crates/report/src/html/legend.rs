@@ -1,0 +1,30 @@
+//! What the columns mean, in print too.
+
+use maud::{Markup, html};
+use rqps_stats::{COSTS, Column, METRICS};
+
+pub(super) fn section() -> Markup {
+    html! {
+        section #legend {
+            h2 { "Legend" }
+            h3 { "Metrics, under the names of the Insert Benchmark posts" }
+            (definitions(&METRICS))
+            h3 { "Cost by side" }
+            (definitions(&COSTS))
+            p.note {
+                "An operation is a row inserted in l.i0, l.i1 and l.i2, a row indexed in l.x, and "
+                "a query in the other steps. NA is what could not be read or has no meaning."
+            }
+        }
+    }
+}
+
+fn definitions(columns: &[Column]) -> Markup {
+    html! {
+        dl.legend {
+            @for column in columns {
+                div { dt { (column.name) } dd { (column.legend) " (" (column.unit) ")" } }
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The report as one page: it holds its styles, scripts and data, and asks no network for anything.
+
+mod data;
+mod environment;
+mod legend;
+mod step;
+mod summary;
+mod table;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use rqps_store::Run;
+
+use crate::model::{Model, Prose};
+
+const STYLE: &str = include_str!("../../assets/report.css");
+const SCRIPT: &str = include_str!("../../assets/report.js");
+const CHART_STYLE: &str = include_str!("../../assets/vendor/uplot/uPlot.min.css");
+const CHART_SCRIPT: &str = include_str!("../../assets/vendor/uplot/uPlot.iife.min.js");
+
+/// The browser itself refuses what the page must not do: load or send anything.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
+     img-src data: blob:; form-action 'none'; base-uri 'none'";
+
+/// The whole report, with everything it needs inside.
+pub fn html(run: &Run) -> String {
+    let model = Model::new(run);
+    let prose = Prose::new(&model);
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (prose.title) }
+                style { (PreEscaped(CHART_STYLE)) (PreEscaped(STYLE)) }
+            }
+            body {
+                header { (head(&prose)) }
+                (contents(&model))
+                main {
+                    (summary::section(&model))
+                    @for step in &model.steps { (step::section(&model, step)) }
+                    (summary::sizes_section(&model))
+                    (environment::sections(&model))
+                    (legend::section())
+                    (data::section(run))
+                }
+                script { (PreEscaped(CHART_SCRIPT)) }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn head(prose: &Prose) -> Markup {
+    html! {
+        h1 { (prose.title) }
+        p.lead { (prose.sentence) }
+        dl.facts {
+            @for (name, value) in &prose.facts { div { dt { (name) } dd { (value) } } }
+        }
+        @if !prose.warnings.is_empty() {
+            ul.warnings { @for warning in &prose.warnings { li { (warning) } } }
+        }
+    }
+}
+
+fn contents(model: &Model) -> Markup {
+    html! {
+        nav aria-label="Contents" {
+            a href="#summary" { "Summary" }
+            @for step in &model.steps { a href={ "#" (step::anchor(step)) } { (step.plan.name) } }
+            a href="#sizes" { "Sizes" }
+            a href="#environment" { "Environment" }
+            a href="#legend" { "Legend" }
+            a href="#data" { "Data" }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Everything about one step.
+
+use maud::{Markup, html};
+use rqps_plan::StepKind;
+
+use super::table::table;
+use crate::model::{self, HISTOGRAM_NOTE, METRICS_NOTE, Model, StepModel, Tone};
+
+/// The id of a step's section. Step names hold only letters, digits and dots.
+pub(super) fn anchor(step: &StepModel) -> String {
+    format!("step-{}", step.plan.name)
+}
+
+pub(super) fn section(model: &Model, step: &StepModel) -> Markup {
+    let histograms = model::histograms(model, step);
+    let metrics = model::metrics(model, step);
+    let costs = model::costs(model, step);
+    html! {
+        section.step id=(anchor(step)) {
+            h2 { (step.heading()) }
+            (bars(model, step))
+            // Building indexes is one statement: it has no seconds to show.
+            @if step.plan.kind != StepKind::Index {
+                h3 { "Second by second" }
+                figure.chart data-step=(step.plan.name) {
+                    noscript { "The charts are drawn by the script in this page." }
+                }
+            }
+            @for histogram in &histograms {
+                h3 { (histogram.title()) }
+                (table("contender", &histogram.table))
+            }
+            @if !histograms.is_empty() { p.note { (HISTOGRAM_NOTE) } }
+            @if !metrics.is_empty() {
+                h3 { "Metrics" }
+                (table("tag", &metrics))
+                p.note { (METRICS_NOTE) " " a href="#legend" { "Legend" } }
+            }
+            @if !costs.is_empty() {
+                h3 { "Cost by side, per " (step.operation()) }
+                (table("contender", &costs))
+            }
+        }
+    }
+}
+
+/// Throughput as bars from zero on one scale.
+fn bars(model: &Model, step: &StepModel) -> Markup {
+    let rates: Vec<(usize, f64, Tone)> = step
+        .done()
+        .filter_map(|(index, measured)| {
+            let kept = measured.sla().unwrap_or(true);
+            let tone = if kept { Tone::Plain } else { Tone::Ignored };
+            Some((index, measured.throughput()?, tone))
+        })
+        .collect();
+    let longest = rates.iter().map(|(_, rate, _)| *rate).fold(0.0, f64::max);
+    let percent = |rate: f64| if longest > 0.0 { 100.0 * rate / longest } else { 0.0 };
+    html! {
+        @if !rates.is_empty() {
+            figure.bars {
+                figcaption { (step.unit()) }
+                @for (index, rate, tone) in &rates {
+                    span.name { (model.contenders[*index]) }
+                    span.track {
+                        span.bar.ignored[*tone == Tone::Ignored]
+                            style={ "width:" (format!("{:.2}", percent(*rate))) "%" } {}
+                    }
+                    span.value { (format!("{rate:.0}")) span.mark { (tone.mark()) } }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The tables that a reader wants first, and the sizes.
+
+use maud::{Markup, html};
+
+use super::table::table;
+use crate::model::{self, ABSOLUTE_NOTE, LAG_NOTE, Model, RELATIVE_NOTE, SLA_NOTE, Size, Table};
+
+const CPU_NOTE: &str = "Microseconds of CPU per row in the l. steps and per query in the others, \
+     user and system together: of the DBMS's processes (server) and of the threads of rqps that \
+     drive it (client).";
+
+pub(super) fn section(model: &Model) -> Markup {
+    let tables = [
+        ("Throughput", ABSOLUTE_NOTE, model::absolute(model)),
+        ("Relative to the first", RELATIVE_NOTE, model::relative(model)),
+        ("Insert rate beside the queries", SLA_NOTE, model::sla(model)),
+        ("How late writes began", LAG_NOTE, model::lag(model)),
+        ("CPU of server and client", CPU_NOTE, model::cpu_split(model)),
+    ];
+    html! {
+        section #summary {
+            h2 { "Summary" }
+            @for (title, note, cells) in &tables {
+                @if !cells.is_empty() {
+                    h3 { (title) }
+                    (table("contender", cells))
+                    p.note { (note) }
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn sizes_section(model: &Model) -> Markup {
+    let tables: Vec<(&str, Table)> =
+        Size::ALL.into_iter().map(|size| (size.title(), model::sizes(model, size))).collect();
+    html! {
+        section #sizes {
+            h2 { "Sizes at the end of each step" }
+            @for (title, cells) in tables.iter().filter(|(_, cells)| !cells.is_empty()) {
+                h3 { (title) }
+                (table("contender", cells))
+            }
+        }
+    }
+}

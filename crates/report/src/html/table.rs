@@ -1,0 +1,59 @@
+//! Tables of cells as HTML.
+
+use maud::{Markup, html};
+
+use crate::model::{Cell, Table, Tone};
+
+/// The table with its headings explained on hover; `corner` is the heading of the row names.
+pub(super) fn table(corner: &str, table: &Table) -> Markup {
+    html! {
+        div.scroll tabindex="0" {
+            table {
+                thead {
+                    tr {
+                        th scope="col" { (corner) }
+                        @for heading in &table.headings {
+                            th scope="col" { abbr title=(heading.legend) { (heading.name) } }
+                        }
+                    }
+                }
+                tbody {
+                    @for row in &table.rows {
+                        tr {
+                            th scope="row" { (row.name) }
+                            @for cell in &row.cells { (draw(cell)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn draw(cell: &Cell) -> Markup {
+    let style = match cell.tone {
+        Tone::Shade(shade) if shade > 0 => Some(format!("--shade:{shade}")),
+        _ => None,
+    };
+    html! {
+        td class=[class(cell.tone)] style=[style] {
+            (cell.text)
+            @if !cell.tone.mark().is_empty() { span.mark { (cell.tone.mark()) } }
+        }
+    }
+}
+
+fn class(tone: Tone) -> Option<&'static str> {
+    match tone {
+        Tone::Plain => None,
+        Tone::Good => Some("good"),
+        Tone::Bad => Some("bad"),
+        Tone::Missed => Some("bad"),
+        Tone::Ignored => Some("ignored"),
+        Tone::Faster => Some("faster"),
+        Tone::Slower => Some("slower"),
+        Tone::Reference => Some("reference"),
+        Tone::Missing => Some("missing"),
+        Tone::Shade(_) => Some("shade"),
+    }
+}

@@ -1,0 +1,216 @@
+//! The result for programs: what was derived, and the raw seconds it was derived from. The shape is
+//! stated in `schema/result.schema.json`.
+
+use std::collections::BTreeMap;
+
+use rqps_observe::Metric;
+use rqps_plan::Plan;
+use rqps_stats::histogram::{NAMES, PERCENTILES};
+use rqps_stats::{COSTS, Column, METRICS, bands};
+use rqps_store::{ContenderRecord, Manifest, Run, Sample, Second};
+use serde::Serialize;
+
+use crate::model::{Measured, Model, StepModel, Totals, bucket_counts, percentile};
+
+/// Names the shape of the result; changed when a reader of the old shape would break.
+pub const SCHEMA: &str = "rqps-result/1";
+
+#[derive(Serialize)]
+struct Result<'a> {
+    schema: &'static str,
+    plan: &'a Plan,
+    manifest: &'a Manifest,
+    /// The contender that `relative` is held against; null if it was never started.
+    base: Option<&'a str>,
+    contenders: &'a [ContenderRecord],
+    steps: Vec<Step<'a>>,
+}
+
+#[derive(Serialize)]
+struct Step<'a> {
+    name: &'a str,
+    title: String,
+    /// What throughput counts, per second.
+    unit: &'static str,
+    /// What costs are divided by.
+    operation: &'static str,
+    results: Vec<StepResult<'a>>,
+}
+
+#[derive(Serialize)]
+struct StepResult<'a> {
+    contender: &'a str,
+    order: u32,
+    attempt: u32,
+    status: &'static str,
+    error: Option<&'a str>,
+    started: &'a str,
+    seconds: f64,
+    pause_seconds: f64,
+    check_seconds: f64,
+    index_seconds: Option<f64>,
+    clients: u32,
+    throughput: Option<f64>,
+    /// Throughput as a share of the base's; null if either step was not finished.
+    relative: Option<f64>,
+    sla: Option<Sla>,
+    /// The posts' columns; null for what the tables print as NA.
+    metrics: BTreeMap<&'static str, Option<f64>>,
+    costs: BTreeMap<&'static str, Option<f64>>,
+    /// As read: counters over the window, gauges at its end.
+    totals: BTreeMap<&'static str, u64>,
+    work: BTreeMap<&'static str, Work>,
+    samples: Samples,
+}
+
+#[derive(Serialize)]
+struct Sla {
+    target: f64,
+    achieved: Option<f64>,
+    met: bool,
+}
+
+/// What all workers of one kind did.
+#[derive(Serialize)]
+struct Work {
+    operations: u64,
+    rows: u64,
+    retries: u64,
+    max_lag_ns: u64,
+    service: Times,
+    response: Option<Times>,
+    seconds: Seconds,
+}
+
+/// A histogram of times in nanoseconds.
+#[derive(Serialize)]
+struct Times {
+    count: u64,
+    mean_ns: f64,
+    max_ns: u64,
+    /// Null where fewer than ten values lie beyond the percentile.
+    percentiles_ns: BTreeMap<&'static str, Option<u64>>,
+    /// Counts by the posts' buckets.
+    buckets: BTreeMap<&'static str, u64>,
+}
+
+/// One entry per second of the step; the last second is usually shorter.
+#[derive(Serialize)]
+struct Seconds {
+    operations: Vec<u64>,
+    rows: Vec<u64>,
+    max_service_ns: Vec<u64>,
+}
+
+/// One entry per sample, about one a second.
+#[derive(Serialize)]
+struct Samples {
+    /// Seconds from the start of the window to the end of the sample.
+    at: Vec<f64>,
+    metrics: BTreeMap<&'static str, Vec<Option<u64>>>,
+}
+
+/// The whole result on one line, ending in a line feed.
+pub fn result_json(run: &Run) -> String {
+    let model = Model::new(run);
+    let result = Result {
+        schema: SCHEMA,
+        plan: &run.plan,
+        manifest: &run.manifest,
+        base: model.base.map(|base| model.contenders[base]),
+        contenders: &run.contenders,
+        steps: model.steps.iter().map(|step| step_json(&model, step)).collect(),
+    };
+    let json = serde_json::to_string(&result).expect("it holds only numbers, text and lists");
+    json + "\n"
+}
+
+fn step_json<'a>(model: &Model<'a>, step: &'a StepModel<'a>) -> Step<'a> {
+    let base = model.base.and_then(|base| step.measured[base].as_ref()?.finished_rate());
+    Step {
+        name: &step.plan.name,
+        title: step.title(),
+        unit: step.unit(),
+        operation: step.operation(),
+        results: step.measured.iter().flatten().map(|measured| of(measured, base)).collect(),
+    }
+}
+
+fn of<'a>(measured: &'a Measured<'a>, base: Option<f64>) -> StepResult<'a> {
+    let record = measured.record;
+    let window = measured.window();
+    let derived = |columns: &[Column]| {
+        columns.iter().map(|column| (column.name, (column.value)(&window))).collect()
+    };
+    StepResult {
+        contender: &record.contender,
+        order: record.order,
+        attempt: record.attempt,
+        status: record.status.name(),
+        error: record.error.as_deref(),
+        started: &record.started,
+        seconds: record.seconds,
+        pause_seconds: record.pause_seconds,
+        check_seconds: record.check_seconds,
+        index_seconds: record.index_seconds,
+        clients: record.clients,
+        throughput: measured.throughput(),
+        relative: measured
+            .finished_rate()
+            .zip(base)
+            .and_then(|(rate, base)| bands::relative(rate, base)),
+        sla: record.target_rate.zip(measured.sla()).map(|(target, met)| Sla {
+            target,
+            achieved: window.insert_rate(),
+            met,
+        }),
+        metrics: derived(&METRICS),
+        costs: derived(&COSTS),
+        totals: record.cost.iter().map(|(metric, value)| (metric.name(), value)).collect(),
+        work: measured
+            .totals
+            .iter()
+            .map(|totals| (totals.operation.name(), work(totals)))
+            .collect(),
+        samples: samples(&record.samples),
+    }
+}
+
+fn work(totals: &Totals) -> Work {
+    let column = |value: fn(&Second) -> u64| totals.seconds.iter().map(value).collect();
+    Work {
+        operations: totals.operations,
+        rows: totals.rows,
+        retries: totals.retries,
+        max_lag_ns: totals.max_lag,
+        service: times(&totals.service),
+        response: totals.response.as_ref().map(times),
+        seconds: Seconds {
+            operations: column(|second| second.operations),
+            rows: column(|second| second.rows),
+            max_service_ns: column(|second| second.max_service),
+        },
+    }
+}
+
+fn times(recorded: &hdrhistogram::Histogram<u64>) -> Times {
+    let percentiles = PERCENTILES.iter().map(|(name, p)| (*name, percentile(recorded, *p)));
+    Times {
+        count: recorded.len(),
+        mean_ns: recorded.mean(),
+        max_ns: recorded.max(),
+        percentiles_ns: percentiles.collect(),
+        buckets: NAMES.into_iter().zip(bucket_counts(recorded)).collect(),
+    }
+}
+
+fn samples(samples: &[Sample]) -> Samples {
+    let read = |metric: Metric| samples.iter().map(|sample| sample.cost.get(metric)).collect();
+    let metrics = Metric::ALL.iter().map(|metric| (metric.name(), read(*metric)));
+    let metrics = metrics.filter(|(_, values): &(_, Vec<_>)| values.iter().any(Option::is_some));
+    Samples {
+        // Milliseconds are finer than the sampling is regular.
+        at: samples.iter().map(|sample| (sample.at * 1e3).round() / 1e3).collect(),
+        metrics: metrics.collect(),
+    }
+}

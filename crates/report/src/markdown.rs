@@ -1,0 +1,89 @@
+//! The result for a pull request: at most sixty lines.
+
+use rqps_store::Run;
+
+use crate::model::{self, Model, Prose, Table};
+
+/// Rows of each table and warnings that are shown; three tables of them stay below sixty lines.
+const ROWS: usize = 10;
+const WARNINGS: usize = 6;
+
+/// The summary tables in Markdown, ending in a line feed.
+pub fn summary_markdown(run: &Run) -> String {
+    let model = Model::new(run);
+    let prose = Prose::new(&model);
+    let mut lines = vec![
+        format!("## {}", escape(&prose.title)),
+        String::new(),
+        format!("{} Pacing {}, seed {}.", escape(&prose.sentence), pacing(run), run.plan.seed),
+    ];
+    if !prose.warnings.is_empty() {
+        lines.push(String::new());
+        lines.extend(prose.warnings.iter().take(WARNINGS).map(|w| format!("- {}", escape(w))));
+        lines.extend(rest(prose.warnings.len(), WARNINGS).map(|rest| format!("- {rest}")));
+    }
+    let summaries = [
+        ("Relative to the first", model::relative(&model)),
+        ("Operations per second (l.x: rows indexed per second)", model::absolute(&model)),
+        ("Rows inserted per second beside the queries", model::sla(&model)),
+    ];
+    for (title, drawn) in summaries {
+        if !drawn.is_empty() {
+            lines.extend([String::new(), format!("**{title}**"), String::new()]);
+            lines.extend(table(&drawn));
+        }
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+fn pacing(run: &Run) -> String {
+    run.plan.insert_benchmark.pacing.to_string()
+}
+
+fn table(table: &Table) -> Vec<String> {
+    let line = |name: &str, cells: Vec<String>| format!("| {name} | {} |", cells.join(" | "));
+    let names = table.headings.iter().map(|heading| escape(&heading.name)).collect();
+    let mut lines = vec![line("", names), format!("|---|{}", "--:|".repeat(table.headings.len()))];
+    // The last row can be the target, which belongs to those above it however many are shown.
+    let shown = if table.rows.len() > ROWS { ROWS - 1 } else { table.rows.len() };
+    for row in &table.rows[..shown] {
+        let cells = row.cells.iter().map(|cell| match cell.tone.mark() {
+            "" => escape(&cell.text),
+            mark => format!("{} {mark}", escape(&cell.text)),
+        });
+        lines.push(line(&escape(&row.name), cells.collect()));
+    }
+    if let Some(rest) = rest(table.rows.len(), shown) {
+        lines.push(line(&rest, vec![String::new(); table.headings.len()]));
+    }
+    lines
+}
+
+fn rest(all: usize, shown: usize) -> Option<String> {
+    (all > shown).then(|| format!("… and {} more", all - shown))
+}
+
+/// Names can hold anything; none of it may become markup.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    let mut before = ' ';
+    for c in text.chars() {
+        match c {
+            // Inside a word these have no meaning: postgres@17.6 calls nobody.
+            '_' | '@' if before.is_alphanumeric() => escaped.push(c),
+            '@' => escaped.push_str("&#64;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '~' | '$' => {
+                escaped.push('\\');
+                escaped.push(c);
+            }
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            '\n' | '\r' => escaped.push(' '),
+            c => escaped.push(c),
+        }
+        before = c;
+    }
+    escaped
+}

@@ -1,0 +1,60 @@
+//! Which CPU was the DBMS's and which the client's.
+
+use rqps_stats::{COSTS, NOT_AVAILABLE, Window};
+
+use super::number::significant;
+use super::{Cell, Heading, Model, Row, StepModel, Table};
+
+/// One row for each contender that finished the step, with CPU, switches and IO by side. Columns
+/// that no contender has a value for are left out.
+pub(crate) fn costs(model: &Model, step: &StepModel) -> Table {
+    let windows: Vec<(usize, Window)> =
+        step.done().map(|(index, measured)| (index, measured.window())).collect();
+    let columns: Vec<_> = COSTS
+        .iter()
+        .filter(|column| windows.iter().any(|(_, window)| (column.value)(window).is_some()))
+        .collect();
+    let headings = columns
+        .iter()
+        .map(|column| Heading::new(column.name, format!("{} ({})", column.legend, column.unit)));
+    let rows = windows.iter().map(|(index, window)| {
+        let cells = columns.iter().map(|column| Cell::plain(column.print(window)));
+        Row::new(model.contenders[*index], cells.collect())
+    });
+    Table { headings: headings.collect(), rows: rows.collect() }
+}
+
+/// Microseconds of CPU per operation in every step: a row for the server and one for the client of
+/// each contender, or one for both where they share a process.
+pub(crate) fn cpu_split(model: &Model) -> Table {
+    let mut rows = Vec::new();
+    for (index, record) in model.run.contenders.iter().enumerate() {
+        let sides: &[(&str, Total)] = if record.transport == IN_PROCESS {
+            &[("server and client", |w| w.server_cpu())]
+        } else {
+            &[("server", |w| w.server_cpu()), ("client", |w| w.client_cpu())]
+        };
+        for (side, cpu) in sides {
+            let cells = model.steps.iter().map(|step| match &step.measured[index] {
+                Some(measured) if measured.is_done() => {
+                    let window = measured.window();
+                    match window.per_operation(cpu(&window)) {
+                        Some(micros) => Cell::plain(significant(micros)),
+                        None => Cell::missing(NOT_AVAILABLE),
+                    }
+                }
+                _ => Cell::missing(NOT_AVAILABLE),
+            });
+            rows.push(Row::new(format!("{} {side}", record.name), cells.collect()));
+        }
+    }
+    let headings = model.steps.iter().map(|step| {
+        Heading::new(&step.plan.name, format!("microseconds of CPU per {}", step.operation()))
+    });
+    Table { headings: headings.collect(), rows }
+}
+
+type Total = fn(&Window) -> Option<u64>;
+
+/// The transport of a DBMS that runs inside the client.
+pub(super) const IN_PROCESS: &str = "in process";

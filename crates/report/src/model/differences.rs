@@ -1,0 +1,58 @@
+//! The settings in force that are not the same everywhere, since only they can explain anything.
+
+use std::collections::BTreeSet;
+
+use rqps_store::ContenderRecord;
+
+use super::{Cell, Heading, Model, Row, Table};
+
+/// Where a server keeps its files and listens: different for every server, with no effect.
+const PLACES: [&str; 8] = [
+    "config_file",
+    "data_directory",
+    "external_pid_file",
+    "hba_file",
+    "ident_file",
+    "log_directory",
+    "port",
+    "unix_socket_directories",
+];
+
+/// A row for each setting that differs, a column for each contender of one DBMS.
+pub(crate) struct Differences {
+    pub(crate) dbms: String,
+    pub(crate) table: Table,
+}
+
+/// By DBMS, since settings of two DBMSs are not comparable by name.
+pub(crate) fn differences(model: &Model) -> Vec<Differences> {
+    let contenders = &model.run.contenders;
+    let kinds: BTreeSet<&str> = contenders.iter().map(|record| record.dbms.as_str()).collect();
+    let mut all = Vec::new();
+    for dbms in kinds {
+        let same: Vec<_> = contenders.iter().filter(|record| record.dbms == dbms).collect();
+        let table = table(&same);
+        if !table.is_empty() {
+            all.push(Differences { dbms: dbms.to_string(), table });
+        }
+    }
+    all
+}
+
+fn table(contenders: &[&ContenderRecord]) -> Table {
+    let names: BTreeSet<&String> =
+        contenders.iter().flat_map(|record| record.settings.keys()).collect();
+    let rows =
+        names.into_iter().filter(|name| !PLACES.contains(&name.as_str())).filter_map(|name| {
+            let values: Vec<_> =
+                contenders.iter().map(|record| record.settings.get(name)).collect();
+            let differs = values.iter().any(|value| *value != values[0]);
+            let cell = |value: &Option<&String>| match value {
+                Some(value) => Cell::plain(value.as_str()),
+                None => Cell::missing("-"),
+            };
+            differs.then(|| Row::new(name.as_str(), values.iter().map(cell).collect()))
+        });
+    let headings = contenders.iter().map(|record| Heading::new(&record.name, &record.version));
+    Table { headings: headings.collect(), rows: rows.collect() }
+}

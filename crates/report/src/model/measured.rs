@@ -1,0 +1,187 @@
+//! One step of one contender: the records of its workers put together.
+
+use hdrhistogram::Histogram;
+use rqps_observe::Metric;
+use rqps_plan::StepKind;
+use rqps_stats::{Normaliser, Window, sla};
+use rqps_store::{Operation, Second, Status, StepRecord, WorkerRecord};
+
+pub(crate) struct Measured<'a> {
+    pub(crate) record: &'a StepRecord,
+    kind: StepKind,
+    /// CPUs of the host.
+    cpus: u32,
+    /// By kind of operation, those that the step has workers for.
+    pub(crate) totals: Vec<Totals>,
+    /// Per second, what client 1 did of the operation that the step counts, in whole seconds.
+    rates: Vec<f64>,
+}
+
+/// All workers of one kind together.
+pub(crate) struct Totals {
+    pub(crate) operation: Operation,
+    pub(crate) operations: u64,
+    pub(crate) rows: u64,
+    pub(crate) retries: u64,
+    /// Nanoseconds.
+    pub(crate) max_lag: u64,
+    pub(crate) service: Histogram<u64>,
+    pub(crate) response: Option<Histogram<u64>>,
+    pub(crate) seconds: Vec<Second>,
+}
+
+impl<'a> Measured<'a> {
+    pub(crate) fn new(record: &'a StepRecord, kind: StepKind, cpus: u32) -> Self {
+        let totals = Operation::ALL
+            .into_iter()
+            .filter_map(|operation| Totals::new(operation, &record.workers))
+            .collect();
+        Measured { record, kind, cpus, totals, rates: first_clients_rates(record, kind) }
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.record.status == Status::Done
+    }
+
+    pub(crate) fn of(&self, operation: Operation) -> Option<&Totals> {
+        self.totals.iter().find(|totals| totals.operation == operation)
+    }
+
+    /// Operations per second that the step is judged by: queries in the steps that have them, rows
+    /// inserted or indexed in the others.
+    pub(crate) fn throughput(&self) -> Option<f64> {
+        let window = self.window();
+        window.per_second(Some(window.operations()))
+    }
+
+    /// The throughput if the step was measured to its end.
+    pub(crate) fn finished_rate(&self) -> Option<f64> {
+        self.throughput().filter(|_| self.is_done())
+    }
+
+    /// Seconds that anything was recorded in, the last one cut short by the end of the step.
+    pub(crate) fn seconds(&self) -> usize {
+        self.totals.iter().map(|totals| totals.seconds.len()).max().unwrap_or(0)
+    }
+
+    /// Whether the promised write rate was kept; none where nothing was promised.
+    pub(crate) fn sla(&self) -> Option<bool> {
+        let target = self.record.target_rate?;
+        Some(sla::is_met(self.window().insert_rate()?, target))
+    }
+
+    /// The totals as the formulas take them.
+    pub(crate) fn window(&self) -> Window<'_> {
+        let read = |metric| self.record.cost.get(metric);
+        let counted = counted(self.kind);
+        let rows = |operation| self.of(operation).map_or(0, |totals| totals.rows);
+        let longest = self.of(counted).filter(|totals| totals.operations > 0);
+        Window {
+            normaliser: match counted {
+                Operation::Query => Normaliser::Query,
+                Operation::Insert | Operation::Delete => Normaliser::Insert,
+            },
+            seconds: self.record.seconds,
+            cpus: self.cpus,
+            inserts: self.record.indexed_rows.unwrap_or_else(|| rows(Operation::Insert)),
+            queries: self.of(Operation::Query).map_or(0, |totals| totals.operations),
+            device_reads: read(Metric::DeviceReads),
+            device_read_bytes: read(Metric::DeviceReadBytes),
+            device_writes: read(Metric::DeviceWrites),
+            device_write_bytes: read(Metric::DeviceWriteBytes),
+            device_flushes: read(Metric::DeviceFlushes),
+            host_switches: read(Metric::HostSwitches),
+            host_cpu: read(Metric::HostCpuBusy),
+            host_steal: read(Metric::HostCpuSteal),
+            server_cpu_user: read(Metric::ServerCpuUser),
+            server_cpu_system: read(Metric::ServerCpuSystem),
+            server_voluntary_switches: read(Metric::ServerVoluntarySwitches),
+            server_involuntary_switches: read(Metric::ServerInvoluntarySwitches),
+            server_run_queue_wait: read(Metric::ServerRunQueueWait),
+            server_read_bytes: read(Metric::ServerReadBytes),
+            server_write_bytes: read(Metric::ServerWriteBytes),
+            client_cpu_user: read(Metric::ClientCpuUser),
+            client_cpu_system: read(Metric::ClientCpuSystem),
+            client_voluntary_switches: read(Metric::ClientVoluntarySwitches),
+            client_involuntary_switches: read(Metric::ClientInvoluntarySwitches),
+            database_bytes: read(Metric::DatabaseBytes),
+            directory_bytes: read(Metric::DirectoryBytes),
+            rss_bytes: read(Metric::ServerRss),
+            longest_response: longest.map(|totals| totals.service.max()),
+            rates: &self.rates,
+        }
+    }
+}
+
+impl Totals {
+    /// None if no worker did this.
+    fn new(operation: Operation, workers: &[WorkerRecord]) -> Option<Self> {
+        let mut workers = workers.iter().filter(|worker| worker.operation == operation).peekable();
+        workers.peek()?;
+        let mut totals = Totals {
+            operation,
+            operations: 0,
+            rows: 0,
+            retries: 0,
+            max_lag: 0,
+            service: empty_histogram(),
+            response: None,
+            seconds: Vec::new(),
+        };
+        for worker in workers {
+            totals.add(worker);
+        }
+        Some(totals)
+    }
+
+    fn add(&mut self, worker: &WorkerRecord) {
+        self.operations += worker.operations;
+        self.rows += worker.rows;
+        self.retries += worker.retries;
+        self.max_lag = self.max_lag.max(worker.max_lag);
+        add(&mut self.service, &worker.service);
+        if let Some(response) = &worker.response {
+            add(self.response.get_or_insert_with(empty_histogram), response);
+        }
+        if self.seconds.len() < worker.seconds.len() {
+            self.seconds.resize(worker.seconds.len(), Second::default());
+        }
+        for (sum, second) in self.seconds.iter_mut().zip(&worker.seconds) {
+            sum.operations += second.operations;
+            sum.rows += second.rows;
+            sum.max_service = sum.max_service.max(second.max_service);
+        }
+    }
+}
+
+fn empty_histogram() -> Histogram<u64> {
+    Histogram::new(3).expect("three significant digits are allowed")
+}
+
+fn add(sum: &mut Histogram<u64>, part: &Histogram<u64>) {
+    sum.add(part).expect("a histogram without bounds grows to hold any value");
+}
+
+/// The operation that a step's throughput counts.
+fn counted(kind: StepKind) -> Operation {
+    if kind.is_query() { Operation::Query } else { Operation::Insert }
+}
+
+/// The posts' percentiles are of client 1 alone, and of whole seconds. Building indexes has none.
+fn first_clients_rates(record: &StepRecord, kind: StepKind) -> Vec<f64> {
+    if kind == StepKind::Index {
+        return Vec::new();
+    }
+    let operation = counted(kind);
+    let mut workers = record.workers.iter();
+    let worker = workers.find(|worker| worker.client == 1 && worker.operation == operation);
+    let Some(worker) = worker else { return Vec::new() };
+    // A worker that did nothing in the last seconds may have no entries for them.
+    let idle = std::iter::repeat(Second::default());
+    let seconds = worker.seconds.iter().copied().chain(idle);
+    let rate = |second: Second| match operation {
+        Operation::Query => second.operations as f64,
+        Operation::Insert | Operation::Delete => second.rows as f64,
+    };
+    seconds.map(rate).take(record.seconds as usize).collect()
+}

@@ -1,0 +1,190 @@
+//! What a run was, in words: its title, its facts, and what a reader must know before its numbers.
+
+use std::collections::BTreeMap;
+
+use rqps_store::Status;
+
+use super::costs::IN_PROCESS;
+use super::{Model, summary};
+
+pub(crate) struct Prose {
+    /// `Insert Benchmark: postgres@17.6, postgres@18.0`
+    pub(crate) title: String,
+    /// One sentence of what was run.
+    pub(crate) sentence: String,
+    /// Name and value.
+    pub(crate) facts: Vec<(&'static str, String)>,
+    /// What went wrong, was done twice, or makes numbers incomparable.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// More names than this are counted rather than listed.
+const LISTED: usize = 4;
+
+impl Prose {
+    pub(crate) fn new(model: &Model) -> Self {
+        Prose {
+            title: format!("Insert Benchmark: {}", list(&model.contenders)),
+            sentence: sentence(model),
+            facts: facts(model),
+            warnings: warnings(model),
+        }
+    }
+}
+
+fn list(names: &[&str]) -> String {
+    match names {
+        [] => "nothing was started".to_string(),
+        names if names.len() <= LISTED => names.join(", "),
+        names => {
+            format!("{} and {} more", names[..LISTED - 1].join(", "), names.len() - LISTED + 1)
+        }
+    }
+}
+
+fn sentence(model: &Model) -> String {
+    let benchmark = &model.run.plan.insert_benchmark;
+    let clients = match benchmark.clients {
+        1 => "one client".to_string(),
+        clients if benchmark.one_table => format!("{clients} clients that share a table"),
+        clients => format!("{clients} clients with a table each"),
+    };
+    let steps = match model.steps.len() {
+        1 => "1 step".to_string(),
+        steps => format!("{steps} steps"),
+    };
+    format!(
+        "{steps} of the Insert Benchmark, version {}, with {} rows per client and {clients}, on a \
+         host with {} CPUs.",
+        benchmark.profile, benchmark.rows, model.run.manifest.cpus,
+    )
+}
+
+fn facts(model: &Model) -> Vec<(&'static str, String)> {
+    let benchmark = &model.run.plan.insert_benchmark;
+    let [first, second] = benchmark.writes;
+    let writes = match second.0 {
+        0 => format!("{first} in l.i1"),
+        _ => format!("{first} in l.i1, {second} in l.i2"),
+    };
+    let rates: Vec<String> = benchmark.rates.iter().map(u32::to_string).collect();
+    let tables = if benchmark.one_table { "one table for all" } else { "a table each" };
+    vec![
+        ("profile", benchmark.profile.to_string()),
+        ("rows", format!("{} per client in l.i0, {writes}", benchmark.rows)),
+        ("clients", format!("{}, {tables}", benchmark.clients)),
+        (
+            "queries",
+            format!(
+                "{} per step, while each client writes {} rows/s",
+                benchmark.query_time,
+                rates.join(", ")
+            ),
+        ),
+        ("pacing", benchmark.pacing.to_string()),
+        ("seed", model.run.plan.seed.to_string()),
+        ("transport", transports(model)),
+    ]
+}
+
+/// One word if all use the same transport, else who uses which.
+fn transports(model: &Model) -> String {
+    let mut users: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for record in &model.run.contenders {
+        users.entry(&record.transport).or_default().push(&record.name);
+    }
+    let same = users.len() == 1;
+    let parts = users.into_iter().map(|(transport, names)| match same {
+        true => transport.to_string(),
+        false => format!("{transport} ({})", list(&names)),
+    });
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+fn warnings(model: &Model) -> Vec<String> {
+    let mut warnings = Vec::from_iter(unstarted(model));
+    warnings.extend(troubles(model));
+    warnings.extend(summary::missed(model));
+    warnings.extend(shared_processes(model));
+    warnings.extend(makers(model));
+    warnings
+}
+
+fn unstarted(model: &Model) -> Option<String> {
+    let planned: Vec<String> = model.run.plan.contenders.iter().map(|c| c.name()).collect();
+    let missing: Vec<&str> = planned
+        .iter()
+        .map(String::as_str)
+        .filter(|name| !model.contenders.contains(name))
+        .collect();
+    (!missing.is_empty()).then(|| format!("not started: {}", list(&missing)))
+}
+
+/// Steps that failed, were stopped, were begun again or had operations begun again.
+fn troubles(model: &Model) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (index, name) in model.contenders.iter().enumerate() {
+        for step in &model.steps {
+            let Some(measured) = &step.measured[index] else { continue };
+            let record = measured.record;
+            // The first line says what; the rest, such as the tail of a log, is in the JSON.
+            let reason = record.error.as_deref().and_then(|error| error.lines().next());
+            let reason = reason.map_or(String::new(), |reason| format!(": {}", printable(reason)));
+            let mut note = |text: String| notes.push(format!("{name} {}: {text}", step.plan.name));
+            match record.status {
+                Status::Done => {}
+                Status::Failed => note(format!("failed{reason}")),
+                Status::Interrupted => note(format!("interrupted{reason}")),
+                Status::Running => note(format!("did not end before rqps did{reason}")),
+            }
+            if record.attempt > 1 {
+                let earlier = record.attempt - 1;
+                let times = if earlier == 1 { "once".into() } else { format!("{earlier} times") };
+                note(format!("begun again after it was cut short {times}"));
+            }
+            let retries: u64 = measured.totals.iter().map(|totals| totals.retries).sum();
+            if retries > 0 {
+                note(format!("{retries} operations were begun again as the DBMS asked for it"));
+            }
+        }
+    }
+    notes
+}
+
+/// What a server wrote must not steer the terminal.
+fn printable(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).collect()
+}
+
+fn shared_processes(model: &Model) -> Option<String> {
+    let embedded: Vec<&str> = model
+        .run
+        .contenders
+        .iter()
+        .filter(|record| record.transport == IN_PROCESS)
+        .map(|record| record.name.as_str())
+        .collect();
+    (!embedded.is_empty()).then(|| {
+        format!(
+            "{}: client and DBMS share a process, so their CPU is not told apart",
+            list(&embedded)
+        )
+    })
+}
+
+/// Builds of one DBMS from different makers differ by more than their versions.
+fn makers(model: &Model) -> Option<String> {
+    let contenders = &model.run.contenders;
+    let differs = contenders.iter().any(|one| {
+        contenders.iter().any(|other| {
+            one.dbms == other.dbms
+                && (&one.source, &one.compiler, &one.libc)
+                    != (&other.source, &other.compiler, &other.libc)
+        })
+    });
+    differs.then(|| {
+        "builds of one DBMS differ in source, compiler or C library, not only in version; see the \
+         contenders in the report"
+            .to_string()
+    })
+}

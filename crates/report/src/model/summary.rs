@@ -1,0 +1,158 @@
+//! The three tables that a report begins with, and how far writes fell behind.
+
+use rqps_stats::bands::{self, Band, Relative, Throughput};
+use rqps_stats::{NOT_AVAILABLE, sla as promise};
+use rqps_store::{Operation, Status};
+
+use super::number::duration;
+use super::{Cell, Heading, Measured, Model, Row, StepModel, Table, Tone};
+
+pub(crate) const ABSOLUTE_NOTE: &str = "Averages over the whole step: rows inserted per second \
+     (l.i0, l.i1, l.i2), rows indexed per second (l.x), queries per second (q…). Each column's \
+     range is cut in four: ▲ green is its top quarter, ▼ red its bottom quarter. Nothing is red \
+     where the smallest value is at least 80% of the largest. ✕ grey is not to be compared, since \
+     the step did not keep its write rate.";
+
+pub(crate) const RELATIVE_NOTE: &str = "The throughput of the table above as a share of the first \
+     contender's. ▲ blue is above 1.05, ▼ yellow below 0.95.";
+
+pub(crate) const SLA_NOTE: &str = "Rows inserted per second beside the queries, on average over \
+     the step. ✕ red is less than 95% of the target, the last row.";
+
+pub(crate) const LAG_NOTE: &str = "The longest that a write of the table above began after it was \
+     due, because the one before it had not ended. Response times count from when a write was due.";
+
+/// Throughput by contender and step.
+pub(crate) fn absolute(model: &Model) -> Table {
+    let mut table = model.by_step(|measured| match measured.throughput() {
+        Some(rate) if measured.is_done() => Cell::plain(format!("{rate:.0}")),
+        _ => unfinished(measured),
+    });
+    for (column, step) in model.steps.iter().enumerate() {
+        for (row, tone) in tones(step) {
+            table.rows[row].cells[column].tone = tone;
+        }
+    }
+    table
+}
+
+/// The tone of each contender's throughput in one step, by the index of the contender.
+fn tones(step: &StepModel) -> Vec<(usize, Tone)> {
+    let (rows, column): (Vec<usize>, Vec<Throughput>) = step
+        .done()
+        .filter_map(|(index, measured)| {
+            let rate = measured.throughput()?.round() as u64;
+            Some((index, Throughput { rate, sustained: measured.sla().unwrap_or(true) }))
+        })
+        .unzip();
+    let tones = bands::throughput(&column).into_iter().map(|band| match band {
+        Band::Good => Tone::Good,
+        Band::Bad => Tone::Bad,
+        Band::Ignored => Tone::Ignored,
+        Band::Plain => Tone::Plain,
+    });
+    rows.into_iter().zip(tones).collect()
+}
+
+/// Throughput as a share of the first contender's; its own row is 1.00.
+pub(crate) fn relative(model: &Model) -> Table {
+    let base_of = |step: &StepModel| step.measured[model.base?].as_ref()?.finished_rate();
+    let rows = model.contenders.iter().enumerate().map(|(index, name)| {
+        let cells = model.steps.iter().map(|step| {
+            let Some(measured) = &step.measured[index] else { return Cell::missing("-") };
+            let Some(rate) = measured.finished_rate() else { return unfinished(measured) };
+            match base_of(step).and_then(|base| bands::relative(rate, base)) {
+                Some(share) => Cell::new(format!("{share:.2}"), relative_tone(share)),
+                None => Cell::missing(NOT_AVAILABLE),
+            }
+        });
+        Row::new(*name, cells.collect())
+    });
+    Table { headings: model.step_headings(), rows: rows.collect() }
+}
+
+fn relative_tone(share: f64) -> Tone {
+    match bands::relative_band(share) {
+        Relative::Faster => Tone::Faster,
+        Relative::Slower => Tone::Slower,
+        Relative::Same => Tone::Plain,
+    }
+}
+
+/// The word for a step that has no number.
+fn unfinished(measured: &Measured) -> Cell {
+    Cell::missing(match measured.record.status {
+        Status::Failed => "failed",
+        Status::Running | Status::Interrupted => "stopped",
+        Status::Done => NOT_AVAILABLE,
+    })
+}
+
+/// Insert rates of the steps that promise one, with the target as the last row.
+pub(crate) fn sla(model: &Model) -> Table {
+    let mut table = promised(model, |measured| {
+        let rate = measured.window().insert_rate().unwrap_or(0.0);
+        let met = measured.sla().unwrap_or(true);
+        Cell::new(format!("{rate:.0}"), if met { Tone::Plain } else { Tone::Missed })
+    });
+    let targets = promising(model).map(|step| {
+        let mut records = step.measured.iter().flatten();
+        let target = records.find_map(|measured| measured.record.target_rate);
+        let text = target.map_or(NOT_AVAILABLE.to_string(), |target| format!("{target:.0}"));
+        Cell::new(text, Tone::Reference)
+    });
+    let targets = Row::new("target", targets.collect());
+    if !table.is_empty() {
+        table.rows.push(targets);
+    }
+    table
+}
+
+/// How late writes began, in the steps that promise a write rate.
+pub(crate) fn lag(model: &Model) -> Table {
+    promised(model, |measured| match measured.of(Operation::Insert) {
+        Some(inserts) => Cell::plain(duration(inserts.max_lag)),
+        None => Cell::missing(NOT_AVAILABLE),
+    })
+}
+
+fn promised(model: &Model, cell: impl Fn(&Measured) -> Cell) -> Table {
+    let steps = || promising(model);
+    let headings = steps().map(|step| Heading::new(&step.plan.name, step.title())).collect();
+    let rows = model.contenders.iter().enumerate().map(|(index, name)| {
+        let cells = steps().map(|step| match &step.measured[index] {
+            Some(measured) if measured.is_done() => cell(measured),
+            Some(measured) => unfinished(measured),
+            None => Cell::missing("-"),
+        });
+        Row::new(*name, cells.collect())
+    });
+    Table { headings, rows: rows.collect() }
+}
+
+fn promising<'m, 'a>(model: &'m Model<'a>) -> impl Iterator<Item = &'m StepModel<'a>> {
+    model.steps.iter().filter(|step| step.plan.kind.rate().is_some())
+}
+
+/// The promises that each contender did not keep, in a sentence.
+pub(super) fn missed(model: &Model) -> Vec<String> {
+    let of = |index: usize, name: &str| {
+        let missed: Vec<String> = promising(model)
+            .filter_map(|step| {
+                let measured = step.measured[index].as_ref()?;
+                let target = measured.record.target_rate?;
+                let rate = measured.window().insert_rate()?;
+                let is_missed = measured.is_done() && measured.sla() == Some(false);
+                is_missed.then(|| format!("{} {rate:.0} of {target:.0}", step.plan.name))
+            })
+            .collect();
+        let needed = 100.0 * promise::REQUIRED_SHARE;
+        (!missed.is_empty()).then(|| {
+            format!(
+                "{name}: wrote less than {needed:.0}% of the target: {} rows/s",
+                missed.join(", ")
+            )
+        })
+    };
+    model.contenders.iter().enumerate().filter_map(|(index, name)| of(index, name)).collect()
+}

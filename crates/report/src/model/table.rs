@@ -1,0 +1,93 @@
+//! A table of cells that are already text: formats differ in how they draw it, not in what it says.
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Table {
+    /// Of the cells; the column of row names has none.
+    pub(crate) headings: Vec<Heading>,
+    pub(crate) rows: Vec<Row>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Heading {
+    pub(crate) name: String,
+    /// What the column means, with its unit.
+    pub(crate) legend: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) cells: Vec<Cell>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cell {
+    pub(crate) text: String,
+    pub(crate) tone: Tone,
+}
+
+/// Why a cell stands out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Plain,
+    /// Among the best of its column.
+    Good,
+    /// Among the worst of its column.
+    Bad,
+    /// Below what was promised.
+    Missed,
+    /// Not to be compared: the step did not keep its write rate.
+    Ignored,
+    Faster,
+    Slower,
+    /// What the other rows are held against.
+    Reference,
+    /// There is no number.
+    Missing,
+    /// A percentage, in steps of 5%.
+    Shade(u8),
+}
+
+impl Tone {
+    /// Tells by shape what colour tells, for those who do not see it or read a print.
+    pub(crate) fn mark(self) -> &'static str {
+        match self {
+            Tone::Good | Tone::Faster => "▲",
+            Tone::Bad | Tone::Slower => "▼",
+            Tone::Missed | Tone::Ignored => "✕",
+            Tone::Plain | Tone::Reference | Tone::Missing | Tone::Shade(_) => "",
+        }
+    }
+}
+
+impl Heading {
+    pub(crate) fn new(name: impl Into<String>, legend: impl Into<String>) -> Self {
+        Heading { name: name.into(), legend: legend.into() }
+    }
+}
+
+impl Row {
+    pub(crate) fn new(name: impl Into<String>, cells: Vec<Cell>) -> Self {
+        Row { name: name.into(), cells }
+    }
+}
+
+impl Cell {
+    pub(crate) fn new(text: impl Into<String>, tone: Tone) -> Self {
+        Cell { text: text.into(), tone }
+    }
+
+    pub(crate) fn plain(text: impl Into<String>) -> Self {
+        Cell::new(text, Tone::Plain)
+    }
+
+    pub(crate) fn missing(text: impl Into<String>) -> Self {
+        Cell::new(text, Tone::Missing)
+    }
+}
+
+impl Table {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty() || self.headings.is_empty()
+    }
+}

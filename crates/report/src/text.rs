@@ -1,0 +1,166 @@
+//! What a terminal shows: the summary tables, then the metrics of each step. Histograms and
+//! per-second series are for the page and the exports.
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{
+    Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table as Drawn, Width,
+};
+use rqps_store::Run;
+
+use crate::model::{self, METRICS_NOTE, Model, Prose, Table, Tone};
+
+/// Whether tones are drawn with terminal escape codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colour {
+    Always,
+    Never,
+}
+
+/// Columns of a terminal that the summary tables fit in.
+const WIDTH: usize = 100;
+/// Steps side by side; the ten of the current profiles fit, older ones have more.
+const STEPS_ABREAST: usize = 10;
+
+/// The whole result as text, ending in a line feed.
+pub fn text(run: &Run, colour: Colour) -> String {
+    let model = Model::new(run);
+    let prose = Prose::new(&model);
+    let mut parts = vec![heading(&prose)];
+    if !prose.warnings.is_empty() {
+        parts.push(bullets("Take note", &prose.warnings));
+    }
+    let summaries = [
+        ("Rows inserted (l.x: indexed) or queries per second", model::absolute(&model)),
+        ("The same, as a share of the first contender's", model::relative(&model)),
+        ("Rows inserted per second beside the queries", model::sla(&model)),
+        (
+            "CPU per row or query, us: the DBMS's processes (server), rqps's workers (client)",
+            model::cpu_split(&model),
+        ),
+    ];
+    for (title, table) in summaries {
+        if !table.is_empty() {
+            parts.push(format!("{title}\n{}", summary(&table, colour)));
+        }
+    }
+    let metrics = metrics(&model);
+    if !metrics.is_empty() {
+        parts.push(format!("Metrics\n{}", wrapped([[METRICS_NOTE]].into_iter())));
+        parts.extend(metrics);
+    }
+    parts.join("\n")
+}
+
+fn heading(prose: &Prose) -> String {
+    let facts = prose.facts.iter().map(|(name, value)| [*name, value.as_str()]);
+    format!("{}\n{}", prose.title, wrapped(facts))
+}
+
+fn bullets(title: &str, lines: &[String]) -> String {
+    format!("{title}\n{}", wrapped(lines.iter().map(|line| ["-", line.as_str()])))
+}
+
+/// Words beside words, broken into lines that fit.
+fn wrapped<'a, const COLUMNS: usize>(rows: impl Iterator<Item = [&'a str; COLUMNS]>) -> String {
+    let mut drawn = Drawn::new();
+    drawn.load_style(NOTHING);
+    drawn.set_content_arrangement(ContentArrangement::Dynamic);
+    drawn.set_width(WIDTH as u16);
+    drawn.add_rows(rows);
+    close_up(&mut drawn);
+    finish(drawn)
+}
+
+/// One table under the other if there are more steps than fit side by side.
+fn summary(table: &Table, colour: Colour) -> String {
+    let columns: Vec<usize> = (0..table.headings.len()).collect();
+    let parts = columns.chunks(STEPS_ABREAST).map(|columns| {
+        let mut drawn = draw(table, columns, colour);
+        fit_names(&mut drawn);
+        finish(drawn)
+    });
+    parts.collect::<Vec<_>>().join("\n")
+}
+
+/// The posts' rows, with the name last as `tag`.
+fn metrics(model: &Model) -> Vec<String> {
+    let mut parts = Vec::new();
+    for step in &model.steps {
+        let table = model::metrics(model, step);
+        if table.is_empty() {
+            continue;
+        }
+        let mut drawn = Drawn::new();
+        drawn.load_style(NOTHING);
+        let names = table.headings.iter().map(|heading| heading.name.as_str());
+        drawn.set_header(names.map(right).chain([Cell::new("tag")]));
+        for row in &table.rows {
+            let cells = row.cells.iter().map(|cell| right(&cell.text));
+            drawn.add_row(cells.chain([Cell::new(&row.name)]));
+        }
+        close_up(&mut drawn);
+        parts.push(format!("{}\n{}", step.heading(), finish(drawn)));
+    }
+    parts
+}
+
+fn draw(table: &Table, columns: &[usize], colour: Colour) -> Drawn {
+    let mut drawn = Drawn::new();
+    drawn.load_style(NOTHING);
+    drawn.force_no_tty();
+    if colour == Colour::Always {
+        drawn.enforce_styling();
+    }
+    let headings = columns.iter().map(|&column| right(&table.headings[column].name));
+    drawn.set_header([Cell::new("")].into_iter().chain(headings));
+    for row in &table.rows {
+        let cells = columns.iter().map(|&column| {
+            let cell = &row.cells[column];
+            match colour_of(cell.tone) {
+                Some(colour) => right(&cell.text).fg(colour),
+                None => right(&cell.text),
+            }
+        });
+        drawn.add_row([Cell::new(&row.name)].into_iter().chain(cells));
+    }
+    close_up(&mut drawn);
+    drawn
+}
+
+fn right(text: &str) -> Cell {
+    Cell::new(text).set_alignment(CellAlignment::Right)
+}
+
+fn colour_of(tone: Tone) -> Option<Color> {
+    match tone {
+        Tone::Good => Some(Color::Green),
+        Tone::Bad | Tone::Missed => Some(Color::Red),
+        Tone::Faster => Some(Color::Cyan),
+        Tone::Slower => Some(Color::Yellow),
+        Tone::Ignored | Tone::Missing | Tone::Reference => Some(Color::DarkGrey),
+        Tone::Plain | Tone::Shade(_) => None,
+    }
+}
+
+/// One blank between columns, none before the first.
+fn close_up(drawn: &mut Drawn) {
+    for (index, column) in drawn.column_iter_mut().enumerate() {
+        column.set_padding((u16::from(index > 0), 0));
+    }
+}
+
+/// Lets names, never numbers, be broken into lines.
+fn fit_names(drawn: &mut Drawn) {
+    let widths = drawn.column_max_content_widths();
+    let numbers: usize = widths.iter().skip(1).map(|width| usize::from(*width) + 1).sum();
+    let names = WIDTH.saturating_sub(numbers).max(12) as u16;
+    drawn.set_content_arrangement(ContentArrangement::Disabled);
+    if let Some(column) = drawn.column_mut(0) {
+        column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(names)));
+    }
+}
+
+/// Without blanks at the ends of lines.
+fn finish(drawn: Drawn) -> String {
+    drawn.lines().map(|line| line.trim_end().to_string() + "\n").collect()
+}

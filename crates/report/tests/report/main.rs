@@ -1,0 +1,19 @@
+//! What the report says of a run, format by format.
+
+mod csv;
+mod html;
+mod json;
+mod markdown;
+mod sample;
+mod text;
+
+/// The contenders of most tests.
+const THREE: [&str; 3] = ["postgres@17.6", "postgres@18.0", "postgres@18.0:x10d?work_mem=16MB"];
+
+/// A path may hold anything, and a path can name a contender.
+const HOSTILE: &str = "postgres@/opt/</script><script>alert(1)</script>&\"'|`*,/bin";
+
+/// Enough contenders that a table is longer than a screen.
+fn fifty() -> Vec<String> {
+    (0..50).map(|index| format!("c{index}=postgres@17.{index}")).collect()
+}

@@ -1,0 +1,296 @@
+//! `rqps dbms`: the builds in the store, and servers to look around in.
+
+use std::fs;
+use std::io::{BufRead, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::Subcommand;
+use comfy_table::Table;
+use comfy_table::presets::NOTHING;
+use rqps_dbms::{Home, Installed, Lease, Place, configs, source};
+use rqps_plan::{Contender, Dbms};
+use rqps_store::RunDirectory;
+use rqps_wire::{Connection, Row, Target};
+
+use super::cancel::Cancel;
+use super::exit::Exit;
+use super::output;
+use super::progress::Progress;
+
+/// How long a server that is told to stop may take.
+const STOP_PATIENCE: Duration = Duration::from_secs(120);
+
+#[derive(Subcommand)]
+pub(crate) enum Verb {
+    /// What is installed, what can be fetched, which configs there are, what is running.
+    List,
+    /// Fetch a build now rather than when it is first needed.
+    Fetch {
+        #[arg(required = true)]
+        contenders: Vec<Contender>,
+    },
+    /// Start a server that stays up, and print how to reach it.
+    Start {
+        contender: Contender,
+        /// Its data directory; made when it is not there [default: in rqps's store].
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
+    },
+    /// Stop servers that `rqps dbms start` started: by process id, or all.
+    Stop {
+        #[arg(value_name = "PID", required_unless_present = "all")]
+        pids: Vec<i32>,
+        #[arg(long)]
+        all: bool,
+    },
+    /// Type SQL at a contender: a temporary server of its own, or a URL. Reads stdin.
+    Shell { contender: Contender },
+    /// Remove data directories that no run can be resumed with, and fetched builds if asked.
+    Prune {
+        /// Remove the fetched builds, too.
+        #[arg(long)]
+        builds: bool,
+        /// Remove the data directories of interrupted runs, too.
+        #[arg(long)]
+        data: bool,
+    },
+}
+
+pub(crate) fn run(verb: &Verb) -> anyhow::Result<Exit> {
+    let home = Home::from_env().map_err(rqps_dbms::DbmsError::from)?;
+    let cancel = Cancel::listen().context("signals cannot be caught")?;
+    rqps_dbms::reap(&home)?;
+    match verb {
+        Verb::List => list(&home, &cancel),
+        Verb::Fetch { contenders } => fetch(&home, &cancel, contenders),
+        Verb::Start { contender, data } => start(&home, &cancel, contender, data.as_deref()),
+        Verb::Stop { pids, all } => stop(&home, pids, *all),
+        Verb::Shell { contender } => shell(&home, &cancel, contender),
+        Verb::Prune { builds, data } => prune(&home, &cancel, *builds, *data),
+    }
+}
+
+/// A table without lines; none of its cells is ever empty of meaning.
+fn table(heads: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_header(heads);
+    table
+}
+
+fn list(home: &Home, cancel: &Cancel) -> anyhow::Result<Exit> {
+    let mut progress = Progress::new();
+    let mut tell = |event| progress.fetch(event, cancel);
+    let installed = source::installed(home, &mut tell).map_err(rqps_dbms::DbmsError::from)?;
+    let available = source::available(Dbms::Postgres, &mut tell);
+    progress.finish();
+
+    let mut builds = table(&["INSTALLED", "SOURCE", "COMPILER", "LIBC", "DIRECTORY"]);
+    builds.add_row(["sqlite", "in rqps", "", "", ""]);
+    for build in &installed {
+        builds.add_row([
+            format!("{}@{}", build.dbms, build.version),
+            build.source.map_or("path".to_string(), |source| source.to_string()),
+            build.compiler.clone().unwrap_or_default(),
+            build.libc.clone().unwrap_or_default(),
+            build.root.display().to_string(),
+        ]);
+    }
+    let mut text = format!("{builds}\n");
+    for dbms in Dbms::ALL {
+        let names: Vec<&str> = configs(dbms).collect();
+        text += &format!("\nconfigs of {dbms}: {}", names.join(", "));
+    }
+    match available {
+        Ok(available) => {
+            text += &format!("\n\npostgres can be fetched as: {}\n", available.versions.join(" "));
+            available.unasked.iter().for_each(|reason| output::note(reason));
+        }
+        Err(error) => output::note(&format!("what can be fetched is not known: {error}")),
+    }
+    let leases = Lease::all(home)?;
+    if !leases.is_empty() {
+        let mut servers = table(&["RUNNING", "PID", "URL"]);
+        for lease in &leases {
+            servers.add_row([lease.spec.clone(), lease.pid().to_string(), lease.url.clone()]);
+        }
+        text += &format!("\n{servers}\n");
+    }
+    output::print(&text);
+    Ok(Exit::Done)
+}
+
+fn fetch(home: &Home, cancel: &Cancel, contenders: &[Contender]) -> anyhow::Result<Exit> {
+    let mut progress = Progress::new();
+    for contender in contenders {
+        let mut tell = |event| progress.fetch(event, cancel);
+        let ready = rqps_dbms::prepare(home, contender, &mut tell)?;
+        let text = match ready.build() {
+            Some(build) => describe(contender, build),
+            None => format!("{contender}: nothing to fetch\n"),
+        };
+        output::print(&text);
+    }
+    progress.finish();
+    Ok(Exit::Done)
+}
+
+fn describe(contender: &Contender, build: &Installed) -> String {
+    let mut text =
+        format!("{contender}: {} {} in {}\n", build.dbms, build.version, build.root.display());
+    for archive in &build.archives {
+        text += &format!("  archive {} sha256 {}\n", archive.name, archive.sha256);
+    }
+    text + &format!("  server sha256 {}\n", build.server_sha256)
+}
+
+fn start(
+    home: &Home,
+    cancel: &Cancel,
+    contender: &Contender,
+    data: Option<&Path>,
+) -> anyhow::Result<Exit> {
+    let mut progress = Progress::new();
+    let ready = rqps_dbms::prepare(home, contender, &mut |event| progress.fetch(event, cancel))?;
+    if ready.build().is_none() {
+        bail!("'{contender}' has no server that could be started");
+    }
+    let data = match data {
+        Some(data) => std::path::absolute(data)?,
+        None => home.data().map_err(rqps_dbms::DbmsError::from)?.join(plain_name(contender)),
+    };
+    if let Some(lease) = Lease::all(home)?.iter().find(|lease| lease.data == data) {
+        bail!("a server is already running on '{}': {}", data.display(), lease.url);
+    }
+    let log = data.with_extension("log");
+    let place = Place { data, log, detached: true };
+    ready.start(home, &place, &|| cancel.is_wanted())?;
+    progress.finish();
+    let started = Lease::all(home)?.into_iter().find(|lease| lease.data == place.data);
+    let lease = started.context("the server ended as soon as it had started; see its log")?;
+    let (url, pid) = (&lease.url, lease.pid());
+    output::print(&format!("{url}\n"));
+    output::note(&format!("log: {}", lease.log.display()));
+    output::note(&format!("to look around: rqps dbms shell '{url}'"));
+    output::note(&format!("to stop it: rqps dbms stop {pid}"));
+    Ok(Exit::Done)
+}
+
+fn plain_name(contender: &Contender) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '_' };
+    contender.name().chars().map(plain).collect()
+}
+
+fn stop(home: &Home, pids: &[i32], all: bool) -> anyhow::Result<Exit> {
+    let mut leases = Lease::all(home)?;
+    // A server of a measurement ends with it.
+    leases.retain(Lease::is_detached);
+    for pid in pids {
+        if !leases.iter().any(|lease| lease.pid() == *pid) {
+            let known: Vec<String> = leases.iter().map(|lease| lease.pid().to_string()).collect();
+            bail!("no server of rqps's has process id {pid}: there are: {}", known.join(", "));
+        }
+    }
+    for lease in leases.iter().filter(|lease| all || pids.contains(&lease.pid())) {
+        lease.stop(home, STOP_PATIENCE);
+        output::note(&format!("stopped {}; its data stay in {}", lease.spec, lease.data.display()));
+    }
+    Ok(Exit::Done)
+}
+
+fn shell(home: &Home, cancel: &Cancel, contender: &Contender) -> anyhow::Result<Exit> {
+    let mut progress = Progress::new();
+    let ready = rqps_dbms::prepare(home, contender, &mut |event| progress.fetch(event, cancel))?;
+    let temporary = home.data().map_err(rqps_dbms::DbmsError::from)?;
+    let temporary = temporary.join(format!("shell-{}", std::process::id()));
+    let log = temporary.with_extension("log");
+    let place = Place { data: temporary, log, detached: false };
+    let mut server = ready.start(home, &place, &|| cancel.is_wanted())?;
+    progress.finish();
+    let result = converse(server.target(), cancel);
+    // A running server is the user's, with all that is in it.
+    if server.data().is_some() {
+        server.discard()?;
+        fs::remove_file(&place.log).ok();
+    }
+    result?;
+    Ok(Exit::Done)
+}
+
+/// Reads statements, one a line, and prints what they return.
+fn converse(target: &Target, cancel: &Cancel) -> anyhow::Result<()> {
+    let mut connection = target.connect()?;
+    let ask = || {
+        if std::io::stdin().is_terminal() {
+            output::print("sql> ");
+        }
+    };
+    ask();
+    for line in std::io::stdin().lock().lines() {
+        let line = line?;
+        if cancel.is_wanted() || matches!(line.trim(), "exit" | "quit" | "\\q") {
+            break;
+        }
+        if !line.trim().is_empty() {
+            answer(&mut *connection, &line)?;
+        }
+        ask();
+    }
+    Ok(())
+}
+
+fn answer(connection: &mut dyn Connection, sql: &str) -> anyhow::Result<()> {
+    match connection.query(sql) {
+        Ok(rows) if rows.is_empty() => output::print("done\n"),
+        Ok(rows) => {
+            let mut table = table(&[]);
+            let text = |row: Row| row.into_iter().map(|field| field.unwrap_or("NULL".to_string()));
+            table.add_rows(rows.into_iter().map(text));
+            output::print(&format!("{table}\n"));
+        }
+        Err(error) if error.is_disconnect() => return Err(error.into()),
+        Err(error) => output::note(&format!("error: {error}")),
+    }
+    Ok(())
+}
+
+fn prune(home: &Home, cancel: &Cancel, builds: bool, data: bool) -> anyhow::Result<Exit> {
+    let in_use: Vec<PathBuf> = Lease::all(home)?.into_iter().map(|lease| lease.data).collect();
+    let directory = home.data().map_err(rqps_dbms::DbmsError::from)?;
+    for entry in fs::read_dir(&directory)?.flatten() {
+        let path = entry.path();
+        let used = in_use.iter().any(|used| used.starts_with(&path));
+        if used || !path.is_dir() || (!data && may_be_resumed(&path)) {
+            continue;
+        }
+        if run_of(&path).is_some_and(|run| RunDirectory::is_busy(&run)) {
+            continue;
+        }
+        fs::remove_dir_all(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+        output::note(&format!("removed {}", path.display()));
+    }
+    if builds {
+        let mut progress = Progress::new();
+        let mut tell = |event| progress.fetch(event, cancel);
+        let fetched = source::installed(home, &mut tell).map_err(rqps_dbms::DbmsError::from)?;
+        for build in fetched.iter().filter(|build| !build.archives.is_empty()) {
+            source::remove(home, build, &mut tell).map_err(rqps_dbms::DbmsError::from)?;
+            output::note(&format!("removed {}", build.root.display()));
+        }
+        progress.finish();
+    }
+    Ok(Exit::Done)
+}
+
+/// The run directory that a data directory belongs to.
+fn run_of(data: &Path) -> Option<PathBuf> {
+    fs::read_to_string(data.join("run")).ok().map(PathBuf::from)
+}
+
+/// A run whose directory is still there, and that has this data.
+fn may_be_resumed(data: &Path) -> bool {
+    let Some(run) = run_of(data) else { return false };
+    let manifest = fs::read_to_string(run.join("manifest.json")).unwrap_or_default();
+    data.file_name().is_some_and(|id| manifest.contains(&*id.to_string_lossy()))
+}

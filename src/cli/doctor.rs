@@ -1,0 +1,62 @@
+//! `rqps doctor`: is this machine fit to measure on, and has it what rqps needs?
+
+use std::time::Duration;
+
+use clap::Args;
+use comfy_table::Table;
+use comfy_table::presets::NOTHING;
+use rqps_dbms::Home;
+use rqps_observe::Finding;
+
+use super::exit::Exit;
+use super::output;
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Exit with 5 if there is a warning.
+    #[arg(long)]
+    strict: bool,
+}
+
+/// How long other programs' use of the CPUs is watched.
+const WATCH: Duration = Duration::from_secs(1);
+
+/// Programs that fetch builds, with what they are for.
+const CLIENTS: [(&str, &str); 2] = [("npm", "Postgres builds"), ("mvn", "older Postgres builds")];
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let home = Home::from_env().map_err(rqps_dbms::DbmsError::from)?;
+    let data = home.data().map_err(rqps_dbms::DbmsError::from)?;
+    let mut findings = rqps_observe::examine(&data, WATCH);
+    findings.extend(CLIENTS.map(|(program, purpose)| client(program, purpose)));
+    let subject = "rqps's files".to_string();
+    let value = home.root().display().to_string();
+    findings.push(Finding { subject, value, warning: None });
+
+    let mut table = Table::new();
+    table.load_style(NOTHING);
+    for finding in &findings {
+        let mark = if finding.warning.is_some() { "!" } else { "ok" };
+        let warning = finding.warning.clone().unwrap_or_default();
+        table.add_row([mark, &finding.subject, &finding.value, &warning]);
+    }
+    let warnings = findings.iter().filter(|finding| finding.warning.is_some()).count();
+    let verdict = match warnings {
+        0 => "fit to measure on".to_string(),
+        1 => "1 warning: results may be noisier or narrower than they could be".to_string(),
+        n => format!("{n} warnings: results may be noisier or narrower than they could be"),
+    };
+    output::print(&format!("{table}\n\n{verdict}\n"));
+    Ok(if arguments.strict && warnings > 0 { Exit::Unfit } else { Exit::Done })
+}
+
+fn client(program: &str, purpose: &str) -> Finding {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found =
+        std::env::split_paths(&path).map(|folder| folder.join(program)).find(|p| p.is_file());
+    Finding {
+        subject: program.to_string(),
+        value: found.as_ref().map_or("not there".to_string(), |path| path.display().to_string()),
+        warning: found.is_none().then(|| format!("{purpose} cannot be fetched without it")),
+    }
+}

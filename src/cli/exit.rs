@@ -1,0 +1,93 @@
+//! Exit codes, and which error means which.
+
+use std::process::ExitCode;
+
+use rqps_dbms::DbmsError;
+use rqps_dbms::source::SourceError;
+use rqps_lab::LabError;
+use rqps_plan::PlanError;
+use rqps_store::StoreError;
+
+/// How a command ended, as its caller's shell sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Done,
+    /// The command or plan asks for something that does not exist or make sense.
+    Usage,
+    /// A step, check or server failed.
+    Failed,
+    /// Under --strict: a step did not sustain its write rate.
+    SlaMissed,
+    /// Under --strict: the machine is not fit to measure on.
+    Unfit,
+    Interrupted,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(match exit {
+            Exit::Done => 0,
+            Exit::Usage => 2,
+            Exit::Failed => 3,
+            Exit::SlaMissed => 4,
+            Exit::Unfit => 5,
+            Exit::Interrupted => 130,
+        })
+    }
+}
+
+/// What an error means: the user's to correct, or something that failed.
+pub(crate) fn of(error: &anyhow::Error) -> Exit {
+    if error.downcast_ref::<PlanError>().is_some() {
+        return Exit::Usage;
+    }
+    if let Some(error) = error.downcast_ref::<StoreError>() {
+        return of_store(error);
+    }
+    if let Some(error) = error.downcast_ref::<DbmsError>() {
+        return of_dbms(error);
+    }
+    match error.downcast_ref::<LabError>() {
+        Some(LabError::Interrupted) => Exit::Interrupted,
+        Some(LabError::Dbms(error)) => of_dbms(error),
+        Some(LabError::Store(error)) => of_store(error),
+        Some(_) => Exit::Failed,
+        None => Exit::Usage,
+    }
+}
+
+fn of_store(error: &StoreError) -> Exit {
+    match error {
+        StoreError::Sql(_) | StoreError::File { .. } | StoreError::Damaged { .. } => Exit::Failed,
+        _ => Exit::Usage,
+    }
+}
+
+fn of_dbms(error: &DbmsError) -> Exit {
+    match error {
+        DbmsError::Cancelled => Exit::Interrupted,
+        DbmsError::Source(error) => of_source(error),
+        DbmsError::Config { .. }
+        | DbmsError::ConfigFile { .. }
+        | DbmsError::Setting { .. }
+        | DbmsError::Reserved(_)
+        | DbmsError::Ignored { .. }
+        | DbmsError::User(_) => Exit::Usage,
+        _ => Exit::Failed,
+    }
+}
+
+fn of_source(error: &SourceError) -> Exit {
+    match error {
+        SourceError::Cancelled => Exit::Interrupted,
+        SourceError::BuiltIn(_)
+        | SourceError::Running(_)
+        | SourceError::NotABuild { .. }
+        | SourceError::NotInstalled(_)
+        | SourceError::NotThatInstalled { .. }
+        | SourceError::UnknownVersion { .. }
+        | SourceError::NoPackage { .. }
+        | SourceError::NotOurs(_) => Exit::Usage,
+        _ => Exit::Failed,
+    }
+}

@@ -1,0 +1,92 @@
+//! The command line: one file per verb. A verb turns its flags into a plan and hands it to the lab;
+//! only this folder parses flags, prints and exits.
+
+mod cancel;
+mod dbms;
+mod doctor;
+mod exit;
+mod ibench;
+mod output;
+mod progress;
+mod report;
+
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+
+use exit::Exit;
+
+/// A benchmark lab for databases: which build or config is faster, slower or the same.
+#[derive(Parser)]
+#[command(name = "rqps", version, arg_required_else_help = true, infer_subcommands = true)]
+#[command(after_help = "\
+Contenders: [LABEL=]<dbms>[@<build>][:<config>][?<setting>=<value>&…]
+  sqlite                            the SQLite in rqps
+  sqlite?mmap_size=256M             … with a pragma
+  postgres@17.6                     a build that rqps fetches
+  postgres@17.6:./my.conf           … with a config of your own
+  big=postgres@17.6?work_mem=64MB   … with a setting, under a label
+  postgres@/opt/pg/head             your own build: a directory with bin/postgres
+  postgres://user@host/db           a server that is already running
+
+Exit codes: 0 done, 2 usage or plan, 3 a step or check failed, 4 write rate missed (--strict),
+5 machine unfit (--strict), 130 interrupted")]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Run the Insert Benchmark.
+    Ibench(ibench::Arguments),
+    /// Make the reports of a run again from its stored data.
+    Report(report::Arguments),
+    /// Get, start and look into the databases themselves.
+    #[command(subcommand)]
+    Dbms(dbms::Verb),
+    /// Is this machine fit to measure on?
+    Doctor(doctor::Arguments),
+}
+
+pub(crate) fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
+    let result = match cli.verb {
+        Verb::Ibench(arguments) => ibench::run(&arguments),
+        Verb::Report(arguments) => report::run(&arguments),
+        Verb::Dbms(verb) => dbms::run(&verb),
+        Verb::Doctor(arguments) => doctor::run(&arguments),
+    };
+    let exit = result.unwrap_or_else(|error| {
+        output::note(&format!("error: {error:#}"));
+        exit::of(&error)
+    });
+    exit.into()
+}
+
+/// A wrong value is told in one line; for everything else clap's own text is the help.
+fn refuse(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::ValueValidation | ErrorKind::InvalidValue => {
+            let text = error.to_string();
+            output::note(text.lines().next().unwrap_or("error: a wrong value"));
+        }
+        // It goes to a terminal or nowhere.
+        _ => drop(error.print()),
+    }
+    if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}
