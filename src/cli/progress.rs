@@ -7,6 +7,7 @@ use std::time::Duration;
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rqps_dbms::source::Progress as Fetch;
 use rqps_lab::Event;
+use rqps_plan::Source;
 
 use super::cancel::Cancel;
 use super::output::note;
@@ -57,6 +58,8 @@ impl Progress {
     /// Shows the fetching of a build; answers whether to go on with it.
     pub(crate) fn fetch(&mut self, progress: Fetch, cancel: &Cancel) -> ControlFlow<()> {
         match progress {
+            // The system answers at once.
+            Fetch::Looking { source: Source::System } | Fetch::Asking { .. } => {}
             Fetch::Looking { source } => self.now(format!("asking {source} for versions")),
             Fetch::Fetching { what } => self.now(format!("fetching {what}")),
             Fetch::Unpacking { done, total } => {
@@ -66,7 +69,6 @@ impl Progress {
                     self.bar.set_message(format!("unpacking {done} of {total}"));
                 }
             }
-            Fetch::Asking { server } => self.now(format!("asking {} what it is", server.display())),
             Fetch::Waiting => self.now("waiting for another rqps that is fetching".to_string()),
         }
         if cancel.is_wanted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

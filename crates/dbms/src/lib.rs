@@ -81,8 +81,8 @@ pub trait Server: Send + Sync {
 
     fn quiesce(&self, what: Quiesce, tables: &[String]) -> Result<(), DbmsError>;
 
-    /// If the server has ended by itself: how, and the tail of its log.
-    fn obituary(&mut self) -> Option<String>;
+    /// How the server is, or how it ended, and the tail of its log; none without a log.
+    fn last_words(&mut self) -> Option<String>;
 
     /// Stops the server in an orderly way; its data stay.
     fn stop(&mut self) -> Result<(), DbmsError>;

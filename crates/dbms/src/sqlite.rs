@@ -162,7 +162,7 @@ impl Server for Open {
         Ok(())
     }
 
-    fn obituary(&mut self) -> Option<String> {
+    fn last_words(&mut self) -> Option<String> {
         None
     }
 

@@ -13,6 +13,9 @@ use rqps_workload::insert_benchmark::Benchmark;
 use crate::step::{Begin, Runner};
 use crate::{Event, Lab, LabError};
 
+/// A file beside a run's data directories that names its run directory.
+const OWNER: &str = "run";
+
 pub(crate) fn run(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
@@ -88,11 +91,24 @@ fn place(
     let of_run = lab.home.data().map_err(rqps_dbms::DbmsError::from)?.join(&directory.manifest.id);
     fs::create_dir_all(&of_run).map_err(file_error("make", &of_run))?;
     // So that data directories of runs that are gone can be told from those that may be resumed.
-    let owner = of_run.join("run");
+    let owner = of_run.join(OWNER);
     let run = std::path::absolute(directory.path()).unwrap_or_else(|_| directory.path().into());
     fs::write(&owner, run.as_os_str().as_encoded_bytes()).map_err(file_error("write", &owner))?;
     let data = of_run.join(index.to_string());
     Ok(Place { data, log: directory.log(&contender.name()), detached: false })
+}
+
+/// Removes the folder of a run's data directories when none is left in it.
+pub(crate) fn tidy(lab: &Lab<'_>, directory: &RunDirectory) {
+    let Ok(data) = lab.home.data() else { return };
+    let of_run = data.join(&directory.manifest.id);
+    let others = |entry: &fs::DirEntry| entry.file_name() != OWNER;
+    if let Ok(mut entries) = fs::read_dir(&of_run)
+        && !entries.any(|entry| entry.is_ok_and(|entry| others(&entry)))
+    {
+        // What cannot be removed now is found by `rqps dbms prune`.
+        let _ = fs::remove_dir_all(&of_run);
+    }
 }
 
 /// Removes what an attempt without any finished step left.

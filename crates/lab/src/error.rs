@@ -26,6 +26,18 @@ pub enum LabError {
     Interrupted,
 }
 
+impl LabError {
+    /// Whether a connection ended, so that the server's log has the cause.
+    pub(crate) fn is_disconnect(&self) -> bool {
+        match self {
+            LabError::Wire(error)
+            | LabError::Dbms(DbmsError::Wire(error))
+            | LabError::Check(CheckError::Wire(error)) => error.is_disconnect(),
+            _ => false,
+        }
+    }
+}
+
 impl From<DbmsError> for LabError {
     fn from(error: DbmsError) -> Self {
         match error {

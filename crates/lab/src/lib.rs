@@ -77,5 +77,6 @@ pub fn run(
             }
         }
     }
+    contender::tidy(lab, directory);
     Ok(outcome)
 }

@@ -66,7 +66,8 @@ impl<'a, 'l> Runner<'a, 'l> {
             Ok(()) => (Status::Done, None),
             Err(LabError::Interrupted) => (Status::Interrupted, None),
             Err(error) => {
-                let log = server.obituary().map(|log| format!("; {log}")).unwrap_or_default();
+                let log = if error.is_disconnect() { server.last_words() } else { None };
+                let log = log.map(|log| format!("; {log}")).unwrap_or_default();
                 (Status::Failed, Some(format!("{error}{log}")))
             }
         };

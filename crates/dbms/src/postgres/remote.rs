@@ -96,7 +96,7 @@ impl Server for Connected {
         control::quiesce(&self.target, what, tables)
     }
 
-    fn obituary(&mut self) -> Option<String> {
+    fn last_words(&mut self) -> Option<String> {
         None
     }
 

@@ -201,14 +201,17 @@ impl Server for Managed {
         control::quiesce(&self.target, what, tables)
     }
 
-    fn obituary(&mut self) -> Option<String> {
-        // A backend that was killed takes the server down or into recovery; give it a moment to.
+    fn last_words(&mut self) -> Option<String> {
+        // A connection can be seen to close a moment before its server has ended.
         let deadline = Instant::now() + Duration::from_millis(500);
         while !self.has_ended() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(10));
         }
-        let status = self.ended?;
-        Some(format!("the server ended with {status}\n{}", process::tail(&self.lease.log)))
+        let state = match self.ended {
+            Some(status) => format!("the server ended with {status}"),
+            None => "the server is still running".to_string(),
+        };
+        Some(format!("{state}; its log ends with\n{}", process::tail(&self.lease.log)))
     }
 
     fn stop(&mut self) -> Result<(), DbmsError> {

@@ -1,0 +1,187 @@
+//! A crew ends when it should, tells the first thing that went wrong, and times what it says.
+
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::ThreadId;
+use std::time::Duration;
+
+use rqps_load::{Crew, Failure, Halt, Order, Schedule, Until, Work};
+use rqps_wire::{Class, Error, Interrupter};
+
+/// Work that does what a test wants of its nth operation.
+struct Scripted<F> {
+    script: F,
+    operations: u64,
+    socket: UnixStream,
+    _peer: UnixStream,
+}
+
+fn work<F>(script: F) -> Box<dyn Work>
+where
+    F: FnMut(u64, &mut UnixStream) -> Result<u64, Error> + Send + 'static,
+{
+    let (socket, peer) = UnixStream::pair().unwrap();
+    Box::new(Scripted { script, operations: 0, socket, _peer: peer })
+}
+
+impl<F: FnMut(u64, &mut UnixStream) -> Result<u64, Error> + Send> Work for Scripted<F> {
+    fn make(&mut self, _halt: &Halt) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn execute(&mut self) -> Result<u64, Error> {
+        let operation = self.operations;
+        self.operations += 1;
+        (self.script)(operation, &mut self.socket)
+    }
+
+    fn interrupter(&self) -> Result<Interrupter, Error> {
+        Ok(Interrupter::Socket(self.socket.try_clone()?.into()))
+    }
+}
+
+fn brief(_operation: u64, _socket: &mut UnixStream) -> Result<u64, Error> {
+    std::thread::sleep(Duration::from_micros(200));
+    Ok(1)
+}
+
+fn refused(class: Class) -> Error {
+    Error::Server { code: "40001".to_string(), message: "no".to_string(), class }
+}
+
+const ENDLESS: Order = Order { schedule: Schedule::Closed, until: Until::Operations(u64::MAX) };
+
+fn closed(until: Until) -> Order {
+    Order { schedule: Schedule::Closed, until }
+}
+
+fn run(crew: &mut Crew, orders: &[Order]) -> Result<u64, Failure> {
+    crew.run(orders, &mut |_| {}, &|| false)
+}
+
+#[test]
+fn followers_end_when_the_leaders_are_done() {
+    let mut crew = Crew::start(vec![work(brief), work(brief), work(brief)]).unwrap();
+    let orders = [Until::Operations(30), Until::Operations(60), Until::LeadersDone].map(closed);
+    run(&mut crew, &orders).unwrap();
+    let tallies = crew.finish();
+    assert_eq!((tallies[0].operations, tallies[1].operations), (30, 60));
+    assert!(tallies[2].operations > 0);
+}
+
+#[test]
+fn a_worker_keeps_its_thread_and_its_state_between_runs() {
+    let seen: Arc<std::sync::Mutex<Vec<(u64, ThreadId)>>> = Arc::default();
+    let log = seen.clone();
+    let note = move |operation, _: &mut UnixStream| {
+        log.lock().unwrap().push((operation, std::thread::current().id()));
+        Ok(1)
+    };
+    let mut crew = Crew::start(vec![work(note)]).unwrap();
+    for _ in 0..3 {
+        run(&mut crew, &[closed(Until::Operations(2))]).unwrap();
+    }
+    assert_eq!(crew.finish()[0].operations, 6);
+    let seen = seen.lock().unwrap();
+    assert_eq!(
+        seen.iter().map(|(operation, _)| *operation).collect::<Vec<_>>(),
+        [0, 1, 2, 3, 4, 5]
+    );
+    assert!(seen.iter().all(|(_, thread)| *thread == seen[0].1));
+}
+
+#[test]
+fn a_run_of_some_time_ends_with_the_first_operation_after_it() {
+    let mut crew = Crew::start(vec![work(brief)]).unwrap();
+    let time = Duration::from_millis(20);
+    let elapsed = run(&mut crew, &[closed(Until::Elapsed(time))]).unwrap();
+    assert!(elapsed >= time.as_nanos() as u64);
+}
+
+#[test]
+fn the_first_error_ends_everybody_and_is_the_one_that_is_told() {
+    let fails = |operation, _: &mut UnixStream| match operation {
+        5 => Err(refused(Class::Stop)),
+        _ => Ok(1),
+    };
+    let mut crew = Crew::start(vec![work(brief), work(fails)]).unwrap();
+    match run(&mut crew, &[ENDLESS, ENDLESS]) {
+        Err(Failure::Worker { index, error }) => {
+            assert_eq!((index, error.to_string()), (1, "no (40001)".to_string()));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_the_dbms_asks_to_be_tried_again_is_tried_again_and_counted() {
+    let fails_twice = |attempt, _: &mut UnixStream| match attempt {
+        3 | 4 => Err(refused(Class::Retry)),
+        _ => Ok(1),
+    };
+    let mut crew = Crew::start(vec![work(fails_twice)]).unwrap();
+    run(&mut crew, &[closed(Until::Operations(10))]).unwrap();
+    let tally = crew.finish().remove(0);
+    assert_eq!((tally.operations, tally.retries, tally.rows), (10, 2, 10));
+}
+
+#[test]
+fn a_worker_that_panics_does_not_leave_the_others_running() {
+    let panics = |_, _: &mut UnixStream| panic!("as this test wants it");
+    let mut crew = Crew::start(vec![work(brief), work(panics)]).unwrap();
+    assert!(matches!(run(&mut crew, &[ENDLESS, ENDLESS]), Err(Failure::Worker { index: 1, .. })));
+}
+
+#[test]
+fn a_cancelled_run_cuts_a_connection_that_blocks() {
+    let entered = Arc::new(AtomicBool::new(false));
+    let entering = entered.clone();
+    let blocks = move |_, socket: &mut UnixStream| {
+        entering.store(true, Ordering::Relaxed);
+        match socket.read(&mut [0]) {
+            Ok(0) => Err(Error::Closed),
+            other => panic!("nobody writes to this socket: {other:?}"),
+        }
+    };
+    let mut crew = Crew::start(vec![work(brief), work(blocks)]).unwrap();
+    let is_blocked = || entered.load(Ordering::Relaxed);
+    let cancelled = crew.run(&[ENDLESS, ENDLESS], &mut |_| {}, &is_blocked);
+    assert!(matches!(cancelled, Err(Failure::Cancelled)));
+}
+
+#[test]
+fn a_stall_shows_in_the_response_times_of_all_that_it_delayed() {
+    const STALL: Duration = Duration::from_millis(400);
+    let stalls_once = |operation, _: &mut UnixStream| {
+        if operation == 20 {
+            std::thread::sleep(STALL);
+        }
+        Ok(1)
+    };
+    let mut crew = Crew::start(vec![work(stalls_once)]).unwrap();
+    let schedule = Schedule::Uniform { per_second: 100.0 };
+    run(&mut crew, &[Order { schedule, until: Until::Operations(100) }]).unwrap();
+    let tally = crew.finish().remove(0);
+    // Forty operations should have started during the stall, so half of those waited half of it.
+    let half = STALL.as_nanos() as u64 / 2;
+    let late = tally.response.count_between(half, u64::MAX);
+    assert!(late >= 15, "{late} of 100 responses took half the stall");
+    assert_eq!(tally.service.count_between(half, u64::MAX), 1, "one operation was slow itself");
+    assert!(tally.max_lag >= half);
+}
+
+#[test]
+fn each_second_of_a_run_is_told() {
+    let seconds = Arc::new(AtomicU64::new(0));
+    let told = seconds.clone();
+    let mut crew = Crew::start(vec![work(brief)]).unwrap();
+    let mut each_second = move |elapsed: u64| {
+        assert_eq!(elapsed % 1_000_000_000, 0, "on the second");
+        told.fetch_add(1, Ordering::Relaxed);
+    };
+    let order = closed(Until::Elapsed(Duration::from_millis(1_100)));
+    crew.run(&[order], &mut each_second, &|| false).unwrap();
+    assert_eq!(seconds.load(Ordering::Relaxed), 1);
+}
