@@ -104,10 +104,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let cancelled = || cancel.is_wanted();
 
     // Everything that can be wrong with the request is found before the run directory is made.
-    let resumed = if arguments.resume { Some(resume(arguments)?) } else { None };
-    let plan = match &resumed {
-        Some(directory) => directory.plan.clone(),
-        None => arguments.plan()?,
+    let (resumed, plan) = match arguments.resume {
+        true => resume(arguments).map(|(directory, plan)| (Some(directory), plan))?,
+        false => (None, arguments.plan()?),
     };
     let mut tell = |event| progress.fetch(event, &cancel);
     let ready = rqps_lab::prepare(&home, &plan, &mut tell)?;
@@ -128,9 +127,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let outcome = rqps_lab::run(&mut lab, &mut directory, &ready)?;
     progress.finish();
     let run = directory.run()?;
-    let files = report::write(&directory, &run)?;
-    output::print(&report::result(&run, arguments.json));
-    files.iter().for_each(|file| output::note(&format!("wrote {}", file.display())));
+    if !run.steps.is_empty() {
+        let files = report::write(&directory, &run)?;
+        output::print(&report::result(&run, arguments.json));
+        files.iter().for_each(|file| output::note(&format!("wrote {}", file.display())));
+    }
     Ok(match outcome {
         Outcome::Complete if arguments.strict && rqps_report::sla_missed(&run) => Exit::SlaMissed,
         Outcome::Complete => Exit::Done,
@@ -143,18 +144,23 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 }
 
 /// Opens the run to go on with. Contenders may be left out; if they are given, so must be all else,
-/// and it must be the same plan.
-fn resume(arguments: &Arguments) -> anyhow::Result<RunDirectory> {
+/// and it must be the same plan. Given contenders count, for they may have passwords.
+fn resume(arguments: &Arguments) -> anyhow::Result<(RunDirectory, Plan)> {
     let path = arguments.out.as_deref().unwrap_or(Path::new("."));
     let directory = RunDirectory::resume(path)?;
-    if !arguments.contenders.is_empty() && arguments.plan()? != directory.plan {
+    if arguments.contenders.is_empty() {
+        let plan = directory.plan.clone();
+        return Ok((directory, plan));
+    }
+    let plan = arguments.plan()?;
+    if plan.to_toml() != directory.plan.to_toml() {
         bail!(
             "the run in '{}' was begun with another plan (see its plan.toml): to go on with it, \
              leave everything but --resume and --out away",
             path.display()
         );
     }
-    Ok(directory)
+    Ok((directory, plan))
 }
 
 fn create(arguments: &Arguments, plan: Plan, home: &Home) -> anyhow::Result<RunDirectory> {

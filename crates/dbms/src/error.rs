@@ -27,7 +27,7 @@ pub enum DbmsError {
     #[error("sqlite did not take {name} = {value}: it is {actual}")]
     Ignored { name: String, value: String, actual: String },
     #[error("{what} did not start: {reason}")]
-    Start { what: String, reason: String },
+    Start { what: &'static str, reason: String },
     #[error("no user '{0}' to run servers as: RQPS_USER names one that exists")]
     User(String),
     #[error("schema 'rqps' of that database was not made by rqps: drop or rename it")]

@@ -57,23 +57,29 @@ pub(crate) fn command(
 }
 
 /// Runs a command to its end; an error has the tail of what it printed.
-pub(crate) fn run(command: &mut Command, what: &str, log: &Path) -> Result<(), DbmsError> {
-    let start = |reason: String| DbmsError::Start { what: what.to_string(), reason };
+pub(crate) fn run(command: &mut Command, what: &'static str, log: &Path) -> Result<(), DbmsError> {
+    let start = |reason: String| DbmsError::Start { what, reason };
+    let since = length(log);
     let status = command.status().map_err(|error| start(error.to_string()))?;
-    if status.success() { Ok(()) } else { Err(start(format!("{status}\n{}", tail(log)))) }
+    if status.success() { Ok(()) } else { Err(start(format!("{status}\n{}", tail(log, since)))) }
 }
 
-/// The last lines of a log.
-pub(crate) fn tail(log: &Path) -> String {
-    let text = last_bytes(log, 16 << 10).unwrap_or_default();
+/// How long a log is now.
+pub(crate) fn length(log: &Path) -> u64 {
+    fs::metadata(log).map_or(0, |metadata| metadata.len())
+}
+
+/// The last lines of what was written to a log after its first `since` bytes.
+pub(crate) fn tail(log: &Path, since: u64) -> String {
+    let text = bytes_after(log, since.max(length(log).saturating_sub(16 << 10)));
+    let text = text.unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
 }
 
-fn last_bytes(path: &Path, count: u64) -> io::Result<String> {
+fn bytes_after(path: &Path, start: u64) -> io::Result<String> {
     let mut file = File::open(path)?;
-    let length = fs::metadata(path)?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(count)))?;
+    file.seek(SeekFrom::Start(start))?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())

@@ -93,7 +93,8 @@ pub enum Build {
     Version { source: Option<Source>, version: String },
     /// A directory of the user's own with `bin/` in it.
     Path(PathBuf),
-    /// A running server that rqps only connects to.
+    /// A running server that rqps only connects to. The URL may hold a password, which is never
+    /// printed or stored.
     Server { url: String },
 }
 
@@ -140,7 +141,7 @@ impl Contender {
     /// The contender without its label.
     pub fn spec(&self) -> String {
         if let Build::Server { url } = &self.build {
-            return url.clone();
+            return without_password(url);
         }
         let mut text = self.dbms.to_string();
         match &self.build {
@@ -253,6 +254,20 @@ impl FromStr for Contender {
             config: config.map(str::to_string),
             settings,
         })
+    }
+}
+
+/// `postgres://ann:secret@host/db` as `postgres://ann@host/db`.
+fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_string() };
+    let authority_end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (authority, tail) = rest.split_at(authority_end);
+    match authority.rsplit_once('@') {
+        Some((login, host)) => {
+            let user = login.split_once(':').map_or(login, |(user, _)| user);
+            format!("{scheme}://{user}@{host}{tail}")
+        }
+        None => url.to_string(),
     }
 }
 
@@ -370,6 +385,15 @@ mod tests {
         assert_eq!(contender.build, Build::Version { source: Some(Source::Npm), version });
         assert_eq!(contender.config.as_deref(), Some("x10a"));
         assert_eq!(contender.settings, [("wal_compression".to_string(), "pglz".to_string())]);
+    }
+
+    #[test]
+    fn a_password_is_kept_and_not_shown() {
+        let contender = parse("prod=postgres://ann:s3cret@host:5432/db?sslmode=disable");
+        let shown = "prod=postgres://ann@host:5432/db?sslmode=disable";
+        assert_eq!(contender.to_string(), shown);
+        assert!(matches!(contender.build, Build::Server { url } if url.contains("s3cret")));
+        assert_eq!(parse("postgres://h/a:b@c").to_string(), "postgres://h/a:b@c");
     }
 
     #[test]

@@ -43,6 +43,7 @@ impl Plan {
         Ok(plan)
     }
 
+    /// The plan as it is stored. Passwords in URLs are left out.
     pub fn to_toml(&self) -> String {
         toml::to_string(self).expect("a plan holds only tables, lists, strings and numbers")
     }

@@ -128,7 +128,7 @@ impl Dbms for Postgres {
 /// All settings that the build knows, from the build itself.
 fn setting_names(installed: &Installed) -> Result<Vec<String>, DbmsError> {
     let program = installed.root.join("bin/postgres");
-    let start = |reason: String| DbmsError::Start { what: program.display().to_string(), reason };
+    let start = |reason: String| DbmsError::Start { what: "postgres", reason };
     let output = Command::new(&program)
         .arg("--describe-config")
         .output()

@@ -36,6 +36,8 @@ pub(super) struct Managed {
     child: Child,
     ended: Option<ExitStatus>,
     lease: Lease,
+    /// How long the log was when this server was started.
+    log_start: u64,
     detached: bool,
     target: Target,
     version: String,
@@ -76,8 +78,8 @@ impl Managed {
         let mut command =
             process::command(&program, postgres.user, &place.data, &place.log, place.detached)?;
         command.arg("-D").arg(&place.data);
-        let what = postgres.spec.clone();
-        let failed = |reason: String| DbmsError::Start { what: what.clone(), reason };
+        let log_start = process::length(&place.log);
+        let failed = |reason: String| DbmsError::Start { what: "postgres", reason };
         let child = command.spawn().map_err(|error| failed(error.to_string()))?;
         let pid = child.id() as i32;
         let address = Address::Unix { directory: socket.clone(), port };
@@ -95,7 +97,8 @@ impl Managed {
             data: place.data.clone(),
             log: place.log.clone(),
             socket_directory: socket,
-            server: ProcessId::of(pid).ok_or_else(|| failed(process::tail(&place.log)))?,
+            server: ProcessId::of(pid)
+                .ok_or_else(|| failed(process::tail(&place.log, log_start)))?,
             owner: if place.detached { None } else { ProcessId::of(std::process::id() as i32) },
         };
         lease.sign(home)?;
@@ -104,6 +107,7 @@ impl Managed {
             child,
             ended: None,
             lease,
+            log_start,
             detached: place.detached,
             target: Target::Postgres(config(DATABASE)),
             version: String::new(),
@@ -132,14 +136,14 @@ impl Managed {
                 return Err(DbmsError::Cancelled);
             }
             if self.has_ended() {
-                return Err(failed(process::tail(&self.lease.log)));
+                return Err(failed(process::tail(&self.lease.log, self.log_start)));
             }
             match control.connect() {
                 Ok(_) => return Ok(()),
                 // Not listening yet, or still recovering.
                 Err(error) if error.is_disconnect() || matches!(error, Error::Login { .. }) => {
                     if Instant::now() > deadline {
-                        let log = process::tail(&self.lease.log);
+                        let log = process::tail(&self.lease.log, self.log_start);
                         return Err(failed(format!("no answer in {START_PATIENCE:?}\n{log}")));
                     }
                 }
@@ -211,7 +215,10 @@ impl Server for Managed {
             Some(status) => format!("the server ended with {status}"),
             None => "the server is still running".to_string(),
         };
-        Some(format!("{state}; its log ends with\n{}", process::tail(&self.lease.log)))
+        Some(format!(
+            "{state}; its log ends with\n{}",
+            process::tail(&self.lease.log, self.log_start)
+        ))
     }
 
     fn stop(&mut self) -> Result<(), DbmsError> {
@@ -251,7 +258,7 @@ fn socket_directory(home: &Home) -> Result<PathBuf, DbmsError> {
 fn free_port() -> Result<u16, DbmsError> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).and_then(|socket| socket.local_addr());
     listener.map(|address| address.port()).map_err(|error| DbmsError::Start {
-        what: "postgres".to_string(),
+        what: "postgres",
         reason: format!("no free port on the loopback interface: {error}"),
     })
 }
