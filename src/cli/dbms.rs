@@ -10,8 +10,9 @@ use clap::Subcommand;
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 use rqps_dbms::{Home, Installed, Lease, Place, configs, source};
-use rqps_plan::{Contender, Dbms};
+use rqps_plan::{Build, Contender, Dbms};
 use rqps_store::RunDirectory;
+use rqps_wire::postgres::Config;
 use rqps_wire::{Connection, Row, Target};
 
 use super::cancel::Cancel;
@@ -163,8 +164,7 @@ fn start(
     if let Some(lease) = Lease::all(home)?.iter().find(|lease| lease.data == data) {
         bail!("a server is already running on '{}': {}", data.display(), lease.url);
     }
-    let log = data.with_extension("log");
-    let place = Place { data, log, detached: true };
+    let place = Place { log: log_beside(&data), data, detached: true };
     ready.start(home, &place, &|| cancel.is_wanted())?;
     progress.finish();
     let started = Lease::all(home)?.into_iter().find(|lease| lease.data == place.data);
@@ -199,21 +199,30 @@ fn stop(home: &Home, pids: &[i32], all: bool) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// `with_extension` would take the minor version for one.
+fn log_beside(data: &Path) -> PathBuf {
+    let mut log = data.as_os_str().to_owned();
+    log.push(".log");
+    PathBuf::from(log)
+}
+
 fn shell(home: &Home, cancel: &Cancel, contender: &Contender) -> anyhow::Result<Exit> {
+    // A running server is shown as any client would see it, not as a benchmark's target.
+    if let Build::Server { url } = &contender.build {
+        converse(&Target::Postgres(Config::from_url(url)?), cancel)?;
+        return Ok(Exit::Done);
+    }
     let mut progress = Progress::new();
     let ready = rqps_dbms::prepare(home, contender, &mut |event| progress.fetch(event, cancel))?;
     let temporary = home.data().map_err(rqps_dbms::DbmsError::from)?;
     let temporary = temporary.join(format!("shell-{}", std::process::id()));
-    let log = temporary.with_extension("log");
-    let place = Place { data: temporary, log, detached: false };
+    let place = Place { log: log_beside(&temporary), data: temporary, detached: false };
     let mut server = ready.start(home, &place, &|| cancel.is_wanted())?;
     progress.finish();
     let result = converse(server.target(), cancel);
-    // A running server is the user's, with all that is in it.
-    if server.data().is_some() {
-        server.discard()?;
-        fs::remove_file(&place.log).ok();
-    }
+    server.discard()?;
+    // SQLite writes none.
+    let _ = fs::remove_file(&place.log);
     result?;
     Ok(Exit::Done)
 }
@@ -260,14 +269,14 @@ fn prune(home: &Home, cancel: &Cancel, builds: bool, data: bool) -> anyhow::Resu
     let directory = home.data().map_err(rqps_dbms::DbmsError::from)?;
     for entry in fs::read_dir(&directory)?.flatten() {
         let path = entry.path();
-        let used = in_use.iter().any(|used| used.starts_with(&path));
-        if used || !path.is_dir() || (!data && may_be_resumed(&path)) {
+        let used = in_use.iter().any(|used| used.starts_with(&path) || log_beside(used) == path);
+        let busy = || run_of(&path).is_some_and(|run| RunDirectory::is_busy(&run));
+        if used || (!data && may_be_resumed(&path)) || busy() {
             continue;
         }
-        if run_of(&path).is_some_and(|run| RunDirectory::is_busy(&run)) {
-            continue;
-        }
-        fs::remove_dir_all(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+        let removed =
+            if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        removed.with_context(|| format!("cannot remove {}", path.display()))?;
         output::note(&format!("removed {}", path.display()));
     }
     if builds {
@@ -288,9 +297,11 @@ fn run_of(data: &Path) -> Option<PathBuf> {
     fs::read_to_string(data.join("run")).ok().map(PathBuf::from)
 }
 
-/// A run whose directory is still there, and that has this data.
+/// Whether a run that is not done has its data here: its directory is still there.
 fn may_be_resumed(data: &Path) -> bool {
     let Some(run) = run_of(data) else { return false };
     let manifest = fs::read_to_string(run.join("manifest.json")).unwrap_or_default();
-    data.file_name().is_some_and(|id| manifest.contains(&*id.to_string_lossy()))
+    let directories = fs::read_dir(data).into_iter().flatten().flatten();
+    let holds_data = directories.into_iter().any(|entry| entry.path().is_dir());
+    holds_data && data.file_name().is_some_and(|id| manifest.contains(&*id.to_string_lossy()))
 }
