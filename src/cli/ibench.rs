@@ -49,6 +49,10 @@ pub(crate) struct Arguments {
     /// [default: as published from 10M rows on, in proportion below].
     #[arg(long, value_name = "SECONDS")]
     pause: Option<Span>,
+    /// Do not check the data after each step: the check reads whole tables, which the original does
+    /// not do between steps.
+    #[arg(long)]
+    no_check: bool,
     /// Only these steps, such as l.i0,l.x; a step needs those it builds on.
     #[arg(long, value_name = "STEP,…", value_delimiter = ',')]
     only: Vec<String>,
@@ -89,6 +93,7 @@ impl Arguments {
         benchmark.pacing = self.pacing;
         let total_rows = self.rows.0.saturating_mul(u64::from(self.clients));
         benchmark.pause = self.pause.unwrap_or_else(|| default_pause(total_rows));
+        benchmark.check = !self.no_check;
         benchmark.only.clone_from(&self.only);
         let contenders = self.contenders.clone();
         let plan = Plan { contenders, seed: self.seed, insert_benchmark: benchmark };

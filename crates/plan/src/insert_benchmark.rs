@@ -123,6 +123,9 @@ pub struct InsertBenchmark {
     pub pacing: Pacing,
     /// The shortest time between the write steps and the first read-write step.
     pub pause: Span,
+    /// The data are checked after every step. That reads whole tables between the steps, which the
+    /// original does not do.
+    pub check: bool,
     /// Only these steps, by name, in the benchmark's order; all when empty.
     #[serde(default)]
     pub only: Vec<String>,
@@ -158,6 +161,7 @@ impl InsertBenchmark {
             one_table: false,
             pacing: Pacing::Uniform,
             pause: default_pause(rows.0),
+            check: true,
             only: Vec::new(),
         }
     }

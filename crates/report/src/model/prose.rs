@@ -82,6 +82,7 @@ fn facts(model: &Model) -> Vec<(&'static str, String)> {
             ),
         ),
         ("pacing", benchmark.pacing.to_string()),
+        ("checks", (if benchmark.check { "after each step" } else { "none" }).to_string()),
         ("seed", model.run.plan.seed.to_string()),
         ("transport", transports(model)),
     ]
