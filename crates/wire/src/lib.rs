@@ -4,19 +4,27 @@
 //!
 //! A known user-space cost per prepared point query is what these clients are for; see `benches/`.
 
+mod address;
 mod error;
+mod login;
+pub mod mysql;
 pub mod postgres;
+mod socket;
 mod sqlite;
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
+pub use address::Address;
 pub use error::{Class, Error};
+pub use login::Login;
 
 /// Where a connection leads; cloned for every connection that a workload opens.
 #[derive(Clone, Debug)]
 pub enum Target {
-    Postgres(postgres::Config),
+    Postgres(Login),
+    /// MySQL or MariaDB.
+    Mysql(Login),
     /// A database file, and the pragmas that every connection sets.
     Sqlite {
         path: PathBuf,
@@ -27,7 +35,8 @@ pub enum Target {
 impl Target {
     pub fn connect(&self) -> Result<Box<dyn Connection>, Error> {
         match self {
-            Target::Postgres(config) => Ok(Box::new(postgres::Postgres::connect(config)?)),
+            Target::Postgres(login) => Ok(Box::new(postgres::Postgres::connect(login)?)),
+            Target::Mysql(login) => Ok(Box::new(mysql::Mysql::connect(login)?)),
             Target::Sqlite { path, pragmas } => Ok(Box::new(sqlite::Sqlite::open(path, pragmas)?)),
         }
     }
@@ -35,7 +44,7 @@ impl Target {
     /// How a result says the client reached the DBMS.
     pub fn transport(&self) -> &'static str {
         match self {
-            Target::Postgres(config) => config.address.transport(),
+            Target::Postgres(login) | Target::Mysql(login) => login.address.transport(),
             Target::Sqlite { .. } => "in process",
         }
     }

@@ -1,11 +1,10 @@
 //! PostgreSQL, protocol 3.0: `postgres-protocol` for messages off the hot path, and on it a Bind
 //! that is written in place and answers that are skimmed without being decoded.
 
-mod address;
+mod message;
 mod startup;
-mod stream;
 
-pub use address::{Address, Config};
+use std::path::Path;
 
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
@@ -13,11 +12,26 @@ use postgres_protocol::message::backend::{DataRowBody, ErrorFields, ErrorRespons
 use postgres_protocol::message::frontend;
 
 use crate::error::{Class, Error};
+use crate::login::{Login, Scheme};
+use crate::socket::Socket;
 use crate::{Connection, Interrupter, Row, Statement, Type, Value};
-use stream::Stream;
+use message::{decode, next_decoded, next_message};
+
+const SCHEME: Scheme = Scheme {
+    port: 5432,
+    user: "PGUSER",
+    password: "PGPASSWORD",
+    socket: ("host", |directory: &Path, port| directory.join(format!(".s.PGSQL.{port}"))),
+    harmless: &[("sslmode", &["disable", "allow", "prefer"])],
+};
+
+/// Reads a `postgres://` URL; `?host=/directory` names that of a Unix socket.
+pub fn login(url: &str) -> Result<Login, Error> {
+    Login::from_url(url, &SCHEME)
+}
 
 pub struct Postgres {
-    stream: Stream,
+    socket: Socket,
     /// Reused for every message sent.
     out: BytesMut,
     statements: Vec<Prepared>,
@@ -35,16 +49,16 @@ const BIND_TAIL: [u8; 4] = [0, 1, 0, 1];
 const EXECUTE_SYNC: [u8; 15] = [b'E', 0, 0, 0, 9, 0, 0, 0, 0, 0, b'S', 0, 0, 0, 4];
 
 impl Postgres {
-    pub fn connect(config: &Config) -> Result<Self, Error> {
-        let stream = Stream::connect(&config.address)?;
+    pub fn connect(login: &Login) -> Result<Self, Error> {
+        let socket = Socket::connect(&login.address)?;
         let mut connection =
-            Postgres { stream, out: BytesMut::with_capacity(8 << 10), statements: Vec::new() };
-        startup::log_in(&mut connection.stream, config)?;
+            Postgres { socket, out: BytesMut::with_capacity(8 << 10), statements: Vec::new() };
+        startup::log_in(&mut connection.socket, login)?;
         Ok(connection)
     }
 
     fn send(&mut self) -> Result<(), Error> {
-        let result = self.stream.send(&self.out);
+        let result = self.socket.send(&self.out);
         self.out.clear();
         result
     }
@@ -56,7 +70,7 @@ impl Postgres {
         let mut rows = 0;
         let mut error = None;
         loop {
-            let (tag, body) = self.stream.next_message()?;
+            let (tag, body) = next_message(&mut self.socket)?;
             match tag {
                 b'D' => rows += 1,
                 // A command that returns no rows tells how many it changed.
@@ -84,7 +98,7 @@ impl Connection for Postgres {
         let mut rows = Vec::new();
         let mut error = None;
         loop {
-            match self.stream.next_decoded()? {
+            match next_decoded(&mut self.socket)? {
                 Message::DataRow(body) => rows.push(text_row(&body)?),
                 Message::ErrorResponse(body) => error = Some(from_fields(&body)?),
                 Message::ReadyForQuery(_) => return error.map_or(Ok(rows), Err),
@@ -143,7 +157,7 @@ impl Connection for Postgres {
     }
 
     fn interrupter(&self) -> Result<Interrupter, Error> {
-        Ok(Interrupter::Socket(self.stream.duplicate()?))
+        Ok(Interrupter::Socket(self.socket.duplicate()?))
     }
 }
 
@@ -189,12 +203,8 @@ fn text_row(body: &DataRowBody) -> Result<Row, Error> {
 /// An ErrorResponse that the hot path met, from its body alone.
 #[cold]
 fn server_error(body: &[u8]) -> Result<Error, Error> {
-    let mut message = BytesMut::with_capacity(body.len() + 5);
-    message.extend_from_slice(b"E");
-    message.extend_from_slice(&(body.len() as u32 + 4).to_be_bytes());
-    message.extend_from_slice(body);
-    match Message::parse(&mut message) {
-        Ok(Some(Message::ErrorResponse(body))) => from_fields(&body),
+    match decode(b'E', body)? {
+        Message::ErrorResponse(body) => from_fields(&body),
         _ => Err(Error::Protocol("an error message that cannot be read".to_string())),
     }
 }

@@ -7,57 +7,58 @@ use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, Scr
 use postgres_protocol::message::backend::Message;
 use postgres_protocol::message::frontend;
 
-use super::address::Config;
 use super::from_fields;
-use super::stream::Stream;
+use super::message::next_decoded;
 use crate::error::Error;
+use crate::login::Login;
+use crate::socket::Socket;
 
-pub(super) fn log_in(stream: &mut Stream, config: &Config) -> Result<(), Error> {
+pub(super) fn log_in(socket: &mut Socket, login: &Login) -> Result<(), Error> {
     let mut out = BytesMut::new();
     let parameters = [
-        ("user", config.user.as_str()),
-        ("database", config.database.as_str()),
+        ("user", login.user.as_str()),
+        ("database", login.database.as_str()),
         ("application_name", "rqps"),
         ("client_encoding", "UTF8"),
     ];
-    let own = config.parameters.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let own = login.parameters.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     frontend::startup_message(parameters.into_iter().chain(own), &mut out)?;
-    stream.send(&out)?;
-    authenticate(stream, config)?;
+    socket.send(&out)?;
+    authenticate(socket, login)?;
     // Parameters and the cancellation key follow; the first query may be sent after them.
     loop {
-        match stream.next_decoded()? {
+        match next_decoded(socket)? {
             Message::ReadyForQuery(_) => return Ok(()),
-            Message::ErrorResponse(body) => return Err(refused(config, &from_fields(&body)?)),
+            Message::ErrorResponse(body) => return Err(refused(login, &from_fields(&body)?)),
             _ => {}
         }
     }
 }
 
-fn authenticate(stream: &mut Stream, config: &Config) -> Result<(), Error> {
+fn authenticate(socket: &mut Socket, login: &Login) -> Result<(), Error> {
     let mut scram: Option<ScramSha256> = None;
     let broken = |error: std::io::Error| Error::Login {
-        user: config.user.clone(),
+        user: login.user.clone(),
         reason: format!("SCRAM failed: {error}"),
     };
     loop {
         let mut out = BytesMut::new();
-        match stream.next_decoded()? {
+        match next_decoded(socket)? {
             Message::AuthenticationOk => return Ok(()),
             Message::AuthenticationCleartextPassword => {
-                frontend::password_message(password(config)?, &mut out)?;
+                frontend::password_message(password(login)?, &mut out)?;
             }
             Message::AuthenticationMd5Password(body) => {
-                let hash = md5_hash(config.user.as_bytes(), password(config)?, body.salt());
+                let hash = md5_hash(login.user.as_bytes(), password(login)?, body.salt());
                 frontend::password_message(hash.as_bytes(), &mut out)?;
             }
             Message::AuthenticationSasl(body) => {
                 let mechanisms: Vec<&str> = body.mechanisms().collect().map_err(broken)?;
                 if !mechanisms.contains(&SCRAM_SHA_256) {
                     let reason = format!("the server offers only {}", mechanisms.join(", "));
-                    return Err(Error::Login { user: config.user.clone(), reason });
+                    return Err(Error::Login { user: login.user.clone(), reason });
                 }
-                let client = ScramSha256::new(password(config)?, ChannelBinding::unsupported());
+                let client = ScramSha256::new(password(login)?, ChannelBinding::unsupported());
                 frontend::sasl_initial_response(SCRAM_SHA_256, client.message(), &mut out)?;
                 scram = Some(client);
             }
@@ -70,27 +71,27 @@ fn authenticate(stream: &mut Stream, config: &Config) -> Result<(), Error> {
             Message::AuthenticationSaslFinal(body) => {
                 scram.as_mut().ok_or_else(out_of_order)?.finish(body.data()).map_err(broken)?;
             }
-            Message::ErrorResponse(body) => return Err(refused(config, &from_fields(&body)?)),
+            Message::ErrorResponse(body) => return Err(refused(login, &from_fields(&body)?)),
             _ => {
                 let reason = "the server asks for a method other than trust, password, md5 or \
                               scram-sha-256"
                     .to_string();
-                return Err(Error::Login { user: config.user.clone(), reason });
+                return Err(Error::Login { user: login.user.clone(), reason });
             }
         }
-        stream.send(&out)?;
+        socket.send(&out)?;
     }
 }
 
-fn password(config: &Config) -> Result<&[u8], Error> {
-    config.password.as_deref().map(str::as_bytes).ok_or_else(|| Error::Login {
-        user: config.user.clone(),
+fn password(login: &Login) -> Result<&[u8], Error> {
+    login.password.as_deref().map(str::as_bytes).ok_or_else(|| Error::Login {
+        user: login.user.clone(),
         reason: "the server asks for a password: put it in the URL or in PGPASSWORD".to_string(),
     })
 }
 
-fn refused(config: &Config, error: &Error) -> Error {
-    Error::Login { user: config.user.clone(), reason: error.to_string() }
+fn refused(login: &Login, error: &Error) -> Error {
+    Error::Login { user: login.user.clone(), reason: error.to_string() }
 }
 
 fn out_of_order() -> Error {

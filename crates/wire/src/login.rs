@@ -1,0 +1,161 @@
+//! Where to connect and as whom: from parts or from a URL.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use percent_encoding::percent_decode_str;
+use url::Url;
+
+use crate::address::Address;
+use crate::error::Error;
+
+/// Everything a connection needs. Debug output leaves the password out.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Login {
+    pub address: Address,
+    pub user: String,
+    pub password: Option<String>,
+    pub database: String,
+    /// Settings of the session, such as `search_path`.
+    pub parameters: Vec<(String, String)>,
+}
+
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}/{}", self.user, self.address, self.database)
+    }
+}
+
+/// How the URLs of a protocol read, and the environment variables that fill their gaps.
+pub(crate) struct Scheme {
+    pub(crate) port: u16,
+    pub(crate) user: &'static str,
+    pub(crate) password: &'static str,
+    /// The parameter that names a Unix socket, and the file of the socket for its value and a port.
+    pub(crate) socket: (&'static str, fn(&Path, u16) -> PathBuf),
+    /// Parameters with the values that ask for nothing that is not done anyway.
+    pub(crate) harmless: &'static [(&'static str, &'static [&'static str])],
+}
+
+impl Login {
+    /// Reads `scheme://[user[:password]@][host][:port][/database][?parameters]`. The user defaults
+    /// to the protocol's environment variable or the operating system's user, the database to the
+    /// user's name, the password to the environment.
+    pub(crate) fn from_url(text: &str, scheme: &Scheme) -> Result<Self, Error> {
+        let wrong = |reason: String| Error::Address { url: without_password(text), reason };
+        let url = Url::parse(text).map_err(|error| wrong(error.to_string()))?;
+        let mut socket = None;
+        for (key, value) in url.query_pairs() {
+            let harmless = scheme.harmless.iter().find(|(name, _)| *name == key);
+            match harmless {
+                _ if key == scheme.socket.0 && value.starts_with('/') => {
+                    socket = Some(PathBuf::from(value.as_ref()));
+                }
+                Some((_, values)) if values.contains(&value.as_ref()) => {}
+                Some((name, values)) => {
+                    let values = values.join(" or ");
+                    return Err(wrong(format!("{name} can only be {values}")));
+                }
+                None => return Err(wrong(format!("parameter '{key}' is not known"))),
+            }
+        }
+        let port = url.port().unwrap_or(scheme.port);
+        let host = url.host_str().map(decoded).unwrap_or_default();
+        if Path::new(&host).is_absolute() {
+            socket = Some(PathBuf::from(&host));
+        }
+        let address = match socket {
+            Some(socket) => Address::Unix { path: (scheme.socket.1)(&socket, port) },
+            None if host.is_empty() => Address::Tcp { host: "localhost".to_string(), port },
+            None => {
+                let host = host.trim_start_matches('[').trim_end_matches(']');
+                Address::Tcp { host: host.to_string(), port }
+            }
+        };
+        let from_environment = |name: &str| std::env::var(name).ok();
+        let user = match url.username() {
+            "" => from_environment(scheme.user).or_else(|| from_environment("USER")),
+            user => Some(decoded(user)),
+        };
+        let user = user.filter(|user| !user.is_empty());
+        let user = user.ok_or_else(|| wrong("it names no user".to_string()))?;
+        let database = match decoded(url.path().trim_start_matches('/')) {
+            database if database.is_empty() => user.clone(),
+            database => database,
+        };
+        let password = url.password().map(decoded).or_else(|| from_environment(scheme.password));
+        Ok(Login { address, user, password, database, parameters: Vec::new() })
+    }
+}
+
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+fn without_password(text: &str) -> String {
+    match Url::parse(text) {
+        Ok(mut url) if url.password().is_some() => {
+            // Fails only for URLs that cannot have a password.
+            let _ = url.set_password(Some("***"));
+            url.to_string()
+        }
+        _ => text.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{mysql, postgres};
+
+    #[test]
+    fn a_url_gives_every_part() {
+        let login = postgres::login("postgres://ann:s%40cret@db.example:6543/bench").unwrap();
+        let host = "db.example".to_string();
+        assert_eq!(login.address, Address::Tcp { host, port: 6543 });
+        assert_eq!((login.user.as_str(), login.database.as_str()), ("ann", "bench"));
+        assert_eq!(login.password.as_deref(), Some("s@cret"));
+    }
+
+    #[test]
+    fn a_unix_socket_can_be_named() {
+        for (login, file) in [
+            (postgres::login("postgres://ann@localhost/b?host=/run/pg"), "/run/pg/.s.PGSQL.5432"),
+            (postgres::login("postgres://ann@%2Frun%2Fpg/b"), "/run/pg/.s.PGSQL.5432"),
+            (mysql::login("mysql://ann@localhost/b?socket=/run/my.sock"), "/run/my.sock"),
+        ] {
+            assert_eq!(login.unwrap().address, Address::Unix { path: file.into() });
+        }
+    }
+
+    #[test]
+    fn every_protocol_has_its_port() {
+        for (login, expected) in
+            [(postgres::login("postgres://a@h"), 5432), (mysql::login("mariadb://a@h"), 3306)]
+        {
+            assert!(
+                matches!(login.unwrap().address, Address::Tcp { port, .. } if port == expected)
+            );
+        }
+    }
+
+    #[test]
+    fn the_database_is_the_users_unless_named() {
+        assert_eq!(postgres::login("postgres://ann@host").unwrap().database, "ann");
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused_without_showing_the_password() {
+        for url in ["postgres://ann:pw@host/db?sslmode=require", "postgres://ann:pw@host/db?frob=1"]
+        {
+            let error = postgres::login(url).unwrap_err().to_string();
+            assert!(!error.contains(":pw@"), "{error}");
+        }
+    }
+
+    #[test]
+    fn debug_output_has_no_password() {
+        let login = postgres::login("postgres://ann:hush@host/db").unwrap();
+        assert!(!format!("{login:?}").contains("hush"));
+    }
+}

@@ -1,0 +1,165 @@
+//! Logging in: mysql_native_password, caching_sha2_password, MariaDB's ed25519 and unix_socket, and
+//! whatever else `mysql_common` knows.
+
+use mysql_common::auth::plugins::{AuthProc, ChallengeResponsePlugin, Context, Response};
+use mysql_common::constants::CapabilityFlags;
+use mysql_common::io::ParseBuf;
+use mysql_common::packets::{AuthPlugin, HandshakePacket, HandshakeResponse};
+use mysql_common::proto::{MyDeserialize, MySerialize};
+
+use super::packet::{HEAD, send_payload, whole_payload};
+use super::server_error;
+use crate::address::Address;
+use crate::error::Error;
+use crate::login::Login;
+use crate::socket::Socket;
+
+/// What the client can do; what the server cannot is left out.
+const WANTED: CapabilityFlags = CapabilityFlags::CLIENT_LONG_PASSWORD
+    .union(CapabilityFlags::CLIENT_LONG_FLAG)
+    .union(CapabilityFlags::CLIENT_PROTOCOL_41)
+    .union(CapabilityFlags::CLIENT_TRANSACTIONS)
+    .union(CapabilityFlags::CLIENT_SECURE_CONNECTION)
+    .union(CapabilityFlags::CLIENT_PLUGIN_AUTH)
+    .union(CapabilityFlags::CLIENT_PLUGIN_AUTH_LENENC_CLIENT_DATA)
+    .union(CapabilityFlags::CLIENT_CONNECT_WITH_DB)
+    .union(CapabilityFlags::CLIENT_DEPRECATE_EOF);
+
+/// The largest payload that the client says it takes: the most that the protocol has.
+const MAX_PAYLOAD: u32 = 1 << 30;
+
+/// Plugins that ask the operating system who the client is, and the client for nothing.
+const ASKS_NOTHING: [&[u8]; 2] = [b"unix_socket", b"auth_socket"];
+
+/// What authentication plugins may ask.
+struct Secrets<'a> {
+    password: &'a [u8],
+    is_unix_socket: bool,
+    scramble: Vec<u8>,
+}
+
+impl Context for &Secrets<'_> {
+    fn pass(&self) -> &[u8] {
+        self.password
+    }
+
+    fn is_ipc_transport(&self) -> bool {
+        self.is_unix_socket
+    }
+
+    fn is_tls_transport(&self) -> bool {
+        false
+    }
+
+    fn scramble(&self) -> &[u8] {
+        &self.scramble
+    }
+
+    fn server_key_pem(&self) -> Option<&[u8]> {
+        None
+    }
+}
+
+/// A plugin in the middle of its exchange.
+enum Exchange {
+    AsksNothing,
+    Known(AuthProc),
+}
+
+impl Exchange {
+    fn begin(plugin: &AuthPlugin<'_>, login: &Login) -> Result<Self, Error> {
+        if ASKS_NOTHING.contains(&plugin.as_bytes()) {
+            return Ok(Exchange::AsksNothing);
+        }
+        plugin.init().map(Exchange::Known).map_err(|error| refused(login, error.to_string()))
+    }
+
+    /// The answer to a challenge; none if there is nothing to say.
+    fn answer(
+        &mut self,
+        challenge: &[u8],
+        secrets: &Secrets<'_>,
+        login: &Login,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        match self {
+            Exchange::AsksNothing => Ok(Some(Vec::new())),
+            Exchange::Known(plugin) => match plugin.run(secrets, challenge) {
+                Ok(Response::Next { packet } | Response::Last { packet }) => Ok(packet),
+                Err(error) => Err(refused(login, error.to_string())),
+            },
+        }
+    }
+}
+
+/// Logs in; answers the capabilities that both sides have.
+pub(super) fn log_in(socket: &mut Socket, login: &Login) -> Result<CapabilityFlags, Error> {
+    let (mut sequence, mut payload) = (0, Vec::new());
+    whole_payload(socket, &mut sequence, &mut payload)?;
+    if payload.first() == Some(&0xff) {
+        return Err(refused(login, server_error(&payload)?.to_string()));
+    }
+    let handshake = HandshakePacket::deserialize((), &mut ParseBuf(&payload))
+        .map_err(|error| Error::Protocol(format!("a greeting that cannot be read: {error}")))?;
+    let capabilities = WANTED & handshake.capabilities();
+    let secrets = Secrets {
+        password: login.password.as_deref().unwrap_or_default().as_bytes(),
+        is_unix_socket: matches!(login.address, Address::Unix { .. }),
+        scramble: handshake.nonce(),
+    };
+    let native = AuthPlugin::MysqlNativePassword;
+    let plugin = handshake.auth_plugin().unwrap_or(native).into_owned();
+    let mut exchange = Exchange::begin(&plugin, login)?;
+    let answer = exchange.answer(&secrets.scramble, &secrets, login)?;
+    let version = handshake.server_version_parsed().unwrap_or((5, 5, 3));
+    let response = HandshakeResponse::new(
+        answer,
+        version,
+        Some(login.user.as_bytes()),
+        Some(login.database.as_bytes()).filter(|database| !database.is_empty()),
+        Some(plugin),
+        capabilities,
+        None,
+        MAX_PAYLOAD,
+    );
+    let mut message = vec![0; HEAD];
+    response.serialize(&mut message);
+    send_payload(socket, &mut sequence, &mut message)?;
+    finish(socket, login, &secrets, exchange, sequence)?;
+    Ok(capabilities)
+}
+
+/// Answers what the server asks until it lets us in.
+fn finish(
+    socket: &mut Socket,
+    login: &Login,
+    secrets: &Secrets<'_>,
+    mut exchange: Exchange,
+    mut sequence: u8,
+) -> Result<(), Error> {
+    let mut payload = Vec::new();
+    loop {
+        whole_payload(socket, &mut sequence, &mut payload)?;
+        let answer = match payload.split_first() {
+            Some((0x00, _)) => return Ok(()),
+            Some((0xff, _)) => return Err(refused(login, server_error(&payload)?.to_string())),
+            // The server wants another plugin.
+            Some((0xfe, request)) if !request.is_empty() => {
+                let name_end = request.iter().position(|byte| *byte == 0).unwrap_or(request.len());
+                let challenge = request.get(name_end + 1..).unwrap_or_default();
+                exchange = Exchange::begin(&AuthPlugin::from_bytes(&request[..name_end]), login)?;
+                exchange.answer(challenge, secrets, login)?
+            }
+            Some((0x01, more)) => exchange.answer(more, secrets, login)?,
+            _ => return Err(Error::Protocol("an unknown message during login".to_string())),
+        };
+        if let Some(answer) = answer {
+            let mut message = vec![0; HEAD];
+            message.extend_from_slice(&answer);
+            send_payload(socket, &mut sequence, &mut message)?;
+        }
+    }
+}
+
+fn refused(login: &Login, reason: String) -> Error {
+    Error::Login { user: login.user.clone(), reason }
+}

@@ -1,0 +1,164 @@
+//! The framing of packets: three bytes of length, a sequence number, a payload. A payload of 16 MiB
+//! or more is sent in several packets.
+
+use crate::error::Error;
+use crate::socket::Socket;
+
+pub(super) const HEAD: usize = 4;
+/// A packet of this length is followed by more of the same payload.
+const FULL: usize = 0xff_ffff;
+
+/// The payload of the next packet; what follows a full one is left for the next call.
+#[inline(always)]
+fn next_packet<'a>(socket: &'a mut Socket, sequence: &mut u8) -> Result<&'a [u8], Error> {
+    let length = match told_length(socket) {
+        Some(length) if socket.received().len() >= HEAD + length => length,
+        _ => receive_packet(socket)?,
+    };
+    let packet = socket.take(HEAD + length);
+    *sequence = packet[3].wrapping_add(1);
+    Ok(&packet[HEAD..])
+}
+
+/// The length that the next packet tells, if its head has been received.
+#[inline(always)]
+fn told_length(socket: &Socket) -> Option<usize> {
+    let [low, middle, high, _] = *socket.received().first_chunk::<HEAD>()?;
+    Some(u32::from_le_bytes([low, middle, high, 0]) as usize)
+}
+
+/// Receives the next packet; answers the length of its payload.
+#[inline(never)]
+fn receive_packet(socket: &mut Socket) -> Result<usize, Error> {
+    socket.receive(HEAD)?;
+    let length = told_length(socket).unwrap_or_default();
+    socket.receive(HEAD + length)?;
+    Ok(length)
+}
+
+/// The next payload where it is one packet, as all that is short is. A longer one is put
+/// together in `long`.
+#[inline(always)]
+pub(super) fn skim_payload<'a>(
+    socket: &'a mut Socket,
+    sequence: &mut u8,
+    long: &'a mut Vec<u8>,
+) -> Result<&'a [u8], Error> {
+    if told_length(socket).is_none() {
+        socket.receive(HEAD)?;
+    }
+    if told_length(socket) != Some(FULL) {
+        return next_packet(socket, sequence);
+    }
+    whole_payload(socket, sequence, long)?;
+    Ok(long)
+}
+
+/// Puts the next payload together, however many packets it came in.
+#[cold]
+pub(super) fn whole_payload(
+    socket: &mut Socket,
+    sequence: &mut u8,
+    payload: &mut Vec<u8>,
+) -> Result<(), Error> {
+    payload.clear();
+    loop {
+        let packet = next_packet(socket, sequence)?;
+        payload.extend_from_slice(packet);
+        if packet.len() < FULL {
+            return Ok(());
+        }
+    }
+}
+
+/// Sends a payload that was written behind room for a head, in as many packets as it takes.
+/// `sequence` is the number of the first packet, and after it of the one that comes next.
+#[inline]
+pub(super) fn send_payload(
+    socket: &mut Socket,
+    sequence: &mut u8,
+    message: &mut [u8],
+) -> Result<(), Error> {
+    let length = message.len() - HEAD;
+    if length < FULL {
+        write_head(message, length, *sequence);
+        *sequence = sequence.wrapping_add(1);
+        return socket.send(message);
+    }
+    for payload in message[HEAD..].chunks(FULL) {
+        let mut head = [0; HEAD];
+        write_head(&mut head, payload.len(), *sequence);
+        *sequence = sequence.wrapping_add(1);
+        socket.send(&head)?;
+        socket.send(payload)?;
+    }
+    if length.is_multiple_of(FULL) {
+        let mut head = [0; HEAD];
+        write_head(&mut head, 0, *sequence);
+        *sequence = sequence.wrapping_add(1);
+        socket.send(&head)?;
+    }
+    Ok(())
+}
+
+fn write_head(head: &mut [u8], length: usize, sequence: u8) {
+    head[..3].copy_from_slice(&(length as u32).to_le_bytes()[..3]);
+    head[3] = sequence;
+}
+
+/// Reads a length-encoded integer; answers it and what follows.
+#[inline]
+pub(super) fn length_encoded(bytes: &[u8]) -> Result<(u64, &[u8]), Error> {
+    let short = || Error::Protocol("a packet that ends within a number".to_string());
+    let (&first, rest) = bytes.split_first().ok_or_else(short)?;
+    let width = match first {
+        0..=0xfa => return Ok((u64::from(first), rest)),
+        0xfc => 2,
+        0xfd => 3,
+        0xfe => 8,
+        _ => return Err(Error::Protocol(format!("a number that begins with {first:#x}"))),
+    };
+    let (number, rest) = rest.split_at_checked(width).ok_or_else(short)?;
+    let mut value = [0; 8];
+    value[..width].copy_from_slice(number);
+    Ok((u64::from_le_bytes(value), rest))
+}
+
+/// Appends a length-encoded integer.
+pub(super) fn put_length(out: &mut Vec<u8>, value: u64) {
+    let bytes = value.to_le_bytes();
+    match value {
+        0..=0xfa => out.push(bytes[0]),
+        0xfb..=0xffff => {
+            out.push(0xfc);
+            out.extend_from_slice(&bytes[..2]);
+        }
+        0x1_0000..=0xff_ffff => {
+            out.push(0xfd);
+            out.extend_from_slice(&bytes[..3]);
+        }
+        _ => {
+            out.push(0xfe);
+            out.extend_from_slice(&bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_survive_their_encoding() {
+        for value in [0, 250, 251, 65_535, 65_536, 0xff_ffff, 0x100_0000, u64::MAX] {
+            let mut bytes = Vec::new();
+            put_length(&mut bytes, value);
+            bytes.push(7);
+            assert_eq!(length_encoded(&bytes).unwrap(), (value, &[7][..]));
+            assert!(length_encoded(&bytes[..bytes.len() - 1]).is_ok());
+        }
+        assert!(length_encoded(&[]).is_err());
+        assert!(length_encoded(&[0xfc, 1]).is_err());
+        assert!(length_encoded(&[0xff]).is_err());
+    }
+}
