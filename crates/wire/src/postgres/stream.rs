@@ -2,11 +2,14 @@
 
 use std::io;
 use std::net::TcpStream;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
 use bytes::BytesMut;
 use postgres_protocol::message::backend::Message;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::address::Address;
 use crate::error::Error;
@@ -48,41 +51,55 @@ impl Stream {
     #[inline]
     pub(super) fn send(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
         while !bytes.is_empty() {
-            // SAFETY: the pointer and length are those of a live slice, and the descriptor is open.
-            let sent = unsafe {
-                let pointer = bytes.as_ptr().cast();
-                libc::send(self.socket.as_raw_fd(), pointer, bytes.len(), libc::MSG_NOSIGNAL)
-            };
-            if sent >= 0 {
-                bytes = &bytes[sent as usize..];
-            } else {
-                retry_if_interrupted()?;
+            match send(&self.socket, bytes, SendFlags::NOSIGNAL) {
+                Ok(sent) => bytes = &bytes[sent..],
+                Err(error) => retry_if_interrupted(error)?,
             }
         }
         Ok(())
     }
 
     /// The type and body of the next message.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next_message(&mut self) -> Result<(u8, &[u8]), Error> {
-        let length = loop {
-            let received = self.end - self.start;
-            if received >= 5 {
-                let head = &self.buffer[self.start..self.start + 5];
-                let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
-                if received > length {
-                    break length;
-                }
-                self.make_room(length + 1)?;
-            }
-            self.receive()?;
+        let length = match self.received_length() {
+            Some(length) => length,
+            None => self.receive_message()?,
         };
         if length < 4 {
             return Err(too_odd(length));
         }
-        let message = self.start..self.start + length + 1;
-        self.start = message.end;
-        Ok((self.buffer[message.start], &self.buffer[message.start + 5..message.end]))
+        let message = &self.buffer[self.start..self.start + length + 1];
+        self.start += length + 1;
+        Ok((message[0], &message[5..]))
+    }
+
+    /// The length that the next message tells, if its head has been received.
+    #[inline(always)]
+    fn told_length(&self) -> Option<usize> {
+        let [_, length @ ..] = self.buffer[self.start..self.end].first_chunk::<5>()?;
+        Some(u32::from_be_bytes(*length) as usize)
+    }
+
+    /// The same, if the message has been received whole.
+    #[inline(always)]
+    fn received_length(&self) -> Option<usize> {
+        let length = self.told_length()?;
+        (self.end - self.start > length).then_some(length)
+    }
+
+    /// Receives until the next message is there whole; answers its length.
+    #[inline(never)]
+    fn receive_message(&mut self) -> Result<usize, Error> {
+        loop {
+            if let Some(length) = self.told_length() {
+                if self.end - self.start > length {
+                    return Ok(length);
+                }
+                self.make_room(length + 1)?;
+            }
+            self.receive()?;
+        }
     }
 
     /// The next message decoded, for everything off the hot path.
@@ -109,34 +126,25 @@ impl Stream {
         if self.poll_first {
             self.poll()?;
         }
-        let free = &mut self.buffer[self.end..];
         loop {
-            // SAFETY: the pointer and length are those of a live slice, and the descriptor is open.
-            let received = unsafe {
-                libc::recv(self.socket.as_raw_fd(), free.as_mut_ptr().cast(), free.len(), 0)
-            };
-            match received {
-                0 => return Err(Error::Closed),
-                1.. => {
-                    self.end += received as usize;
+            match recv(&self.socket, &mut self.buffer[self.end..], RecvFlags::empty()) {
+                Ok((0, _)) => return Err(Error::Closed),
+                Ok((received, _)) => {
+                    self.end += received;
                     return Ok(());
                 }
-                _ => retry_if_interrupted()?,
+                Err(error) => retry_if_interrupted(error)?,
             }
         }
     }
 
     #[inline]
     fn poll(&self) -> Result<(), Error> {
-        let mut request =
-            libc::pollfd { fd: self.socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        loop {
-            // SAFETY: one initialised pollfd, as the count says.
-            if unsafe { libc::poll(&mut request, 1, -1) } >= 0 {
-                return Ok(());
-            }
-            retry_if_interrupted()?;
+        let mut request = [PollFd::new(&self.socket, PollFlags::IN)];
+        while let Err(error) = poll(&mut request, None) {
+            retry_if_interrupted(error)?;
         }
+        Ok(())
     }
 
     /// Sees to it that a message of `size` bytes fits behind `start`.
@@ -158,13 +166,12 @@ impl Stream {
 
 /// A signal is not an error; anything else is.
 #[cold]
-fn retry_if_interrupted() -> Result<(), Error> {
-    let error = io::Error::last_os_error();
-    match error.kind() {
-        io::ErrorKind::Interrupted => Ok(()),
+fn retry_if_interrupted(error: Errno) -> Result<(), Error> {
+    match error {
+        Errno::INTR => Ok(()),
         // What a shut-down or dead peer looks like from the sending side.
-        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Err(Error::Closed),
-        _ => Err(Error::Io(error)),
+        Errno::PIPE | Errno::CONNRESET => Err(Error::Closed),
+        _ => Err(Error::Io(error.into())),
     }
 }
 
