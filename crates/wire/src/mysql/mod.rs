@@ -12,7 +12,7 @@ use crate::error::{Class, Error};
 use crate::login::{Login, Scheme};
 use crate::socket::Socket;
 use crate::{Connection, Interrupter, Row, Statement, Type, Value};
-use packet::{HEAD, length_encoded, put_length, send_payload, skim_payload, whole_payload};
+use packet::{length_encoded, put_length, send_payload, skim_payload, whole_payload};
 
 const COM_QUIT: u8 = 0x01;
 const COM_QUERY: u8 = 0x03;
@@ -99,8 +99,7 @@ impl Mysql {
     fn drain(&mut self) -> Result<u64, Error> {
         let mut rows = 0;
         loop {
-            let (head, length) =
-                skim_payload(&mut self.socket, &mut self.sequence, &mut self.long)?;
+            let head = skim_payload(&mut self.socket, &mut self.sequence, &mut self.long)?;
             let status = match head.first() {
                 Some(&OK) => {
                     let (changed, rest) = length_encoded(&head[1..])?;
@@ -140,8 +139,7 @@ impl Mysql {
     fn skip_rows(&mut self) -> Result<(u64, u16), Error> {
         let mut rows = 0;
         loop {
-            let (head, length) =
-                skim_payload(&mut self.socket, &mut self.sequence, &mut self.long)?;
+            let head = skim_payload(&mut self.socket, &mut self.sequence, &mut self.long)?;
             match head.first() {
                 Some(&END) if head.len() < LONGEST_END => {
                     let status = end_status(&head[1..], self.deprecate_eof)?;

@@ -1,0 +1,35 @@
+//! The client's part in the Insert Benchmark's load step.
+
+use anyhow::Context;
+use rqps_load::Crew;
+use rqps_plan::{Count, InsertBenchmark, Profile};
+use rqps_wire::Target;
+use rqps_workload::Dialect;
+use rqps_workload::insert_benchmark::Benchmark;
+
+use crate::point_query::failed;
+
+/// Loads a fresh table as l.i0 does and answers the CPU of the inserting thread in microseconds per
+/// row: making the rows, sending them, reading the answers, recording.
+pub(crate) fn cpu_per_row(target: &Target, rows: u64) -> anyhow::Result<f64> {
+    let plan = InsertBenchmark::new(Profile::P2025, Count(rows));
+    let benchmark = Benchmark::new(target, Dialect::Postgres, &plan, 1);
+    let steps = plan.steps();
+    let load = steps.first().context("the Insert Benchmark begins with l.i0")?;
+    benchmark.create_tables()?;
+    let cast = benchmark.cast(load, 0)?;
+    let (work, orders): (Vec<_>, Vec<_>) =
+        cast.roles.into_iter().map(|role| (role.work, role.order)).unzip();
+    let mut crew = Crew::start(work)?;
+    crew.run(&orders, &mut |_| {}, &|| false).map_err(failed)?;
+    let cpu: u64 =
+        crew.live().iter().map(|live| live.cost().cpu_user + live.cost().cpu_system).sum();
+    benchmark.check(load, &cast.books)?;
+    let inserted: u64 = crew.finish().iter().map(|tally| tally.rows).sum();
+    let mut connection = target.connect()?;
+    for table in benchmark.tables() {
+        connection.run(&format!("drop table {table}"))?;
+    }
+    connection.run("checkpoint")?;
+    Ok(cpu as f64 / inserted as f64)
+}
