@@ -56,7 +56,11 @@ impl Postgres {
         let mut rows = 0;
         let mut error = None;
         loop {
-            let (tag, body) = self.stream.next_message()?;
+            let (tag, body) = match self.stream.next_message() {
+                Ok(message) => message,
+                // The last thing said before the end says more than the end.
+                Err(end) => return Err(error.unwrap_or(end)),
+            };
             match tag {
                 b'D' => rows += 1,
                 // A command that returns no rows tells how many it changed.
