@@ -118,7 +118,7 @@ fn list(home: &Home, cancel: &Cancel) -> anyhow::Result<Exit> {
         }
         text += &format!("\n{servers}\n");
     }
-    output::print(&text);
+    output::print(&text)?;
     Ok(Exit::Done)
 }
 
@@ -131,7 +131,7 @@ fn fetch(home: &Home, cancel: &Cancel, contenders: &[Contender]) -> anyhow::Resu
             Some(build) => describe(contender, build),
             None => format!("{contender}: nothing to fetch\n"),
         };
-        output::print(&text);
+        output::print(&text)?;
     }
     progress.finish();
     Ok(Exit::Done)
@@ -170,7 +170,7 @@ fn start(
     let started = Lease::all(home)?.into_iter().find(|lease| lease.data == place.data);
     let lease = started.context("the server ended as soon as it had started; see its log")?;
     let (url, pid) = (&lease.url, lease.pid());
-    output::print(&format!("{url}\n"));
+    output::print(&format!("{url}\n"))?;
     output::note(&format!("log: {}", lease.log.display()));
     output::note(&format!("to look around: rqps dbms shell '{url}'"));
     output::note(&format!("to stop it: rqps dbms stop {pid}"));
@@ -230,12 +230,11 @@ fn shell(home: &Home, cancel: &Cancel, contender: &Contender) -> anyhow::Result<
 /// Reads statements, one a line, and prints what they return.
 fn converse(target: &Target, cancel: &Cancel) -> anyhow::Result<()> {
     let mut connection = target.connect()?;
-    let ask = || {
-        if std::io::stdin().is_terminal() {
-            output::print("sql> ");
-        }
+    let ask = || match std::io::stdin().is_terminal() {
+        true => output::print("sql> "),
+        false => Ok(()),
     };
-    ask();
+    ask()?;
     for line in std::io::stdin().lock().lines() {
         let line = line?;
         if cancel.is_wanted() || matches!(line.trim(), "exit" | "quit" | "\\q") {
@@ -244,19 +243,19 @@ fn converse(target: &Target, cancel: &Cancel) -> anyhow::Result<()> {
         if !line.trim().is_empty() {
             answer(&mut *connection, &line)?;
         }
-        ask();
+        ask()?;
     }
     Ok(())
 }
 
 fn answer(connection: &mut dyn Connection, sql: &str) -> anyhow::Result<()> {
     match connection.query(sql) {
-        Ok(rows) if rows.is_empty() => output::print("done\n"),
+        Ok(rows) if rows.is_empty() => output::print("done\n")?,
         Ok(rows) => {
             let mut table = table(&[]);
             let text = |row: Row| row.into_iter().map(|field| field.unwrap_or("NULL".to_string()));
             table.add_rows(rows.into_iter().map(text));
-            output::print(&format!("{table}\n"));
+            output::print(&format!("{table}\n"))?;
         }
         Err(error) if error.is_disconnect() => return Err(error.into()),
         Err(error) => output::note(&format!("error: {error}")),

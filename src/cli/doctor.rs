@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         1 => "1 warning: results may be noisier or narrower than they could be".to_string(),
         n => format!("{n} warnings: results may be noisier or narrower than they could be"),
     };
-    output::print(&format!("{table}\n\n{verdict}\n"));
+    output::print(&format!("{table}\n\n{verdict}\n"))?;
     Ok(if arguments.strict && warnings > 0 { Exit::Unfit } else { Exit::Done })
 }
 

@@ -47,6 +47,9 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
     if let Some(error) = error.downcast_ref::<DbmsError>() {
         return of_dbms(error);
     }
+    if error.downcast_ref::<std::io::Error>().is_some() {
+        return Exit::Failed;
+    }
     match error.downcast_ref::<LabError>() {
         Some(LabError::Interrupted) => Exit::Interrupted,
         Some(LabError::Dbms(error)) => of_dbms(error),
@@ -72,6 +75,7 @@ fn of_dbms(error: &DbmsError) -> Exit {
         | DbmsError::Setting { .. }
         | DbmsError::Reserved(_)
         | DbmsError::Ignored { .. }
+        | DbmsError::Wire(rqps_wire::Error::Address { .. })
         | DbmsError::User(_) => Exit::Usage,
         _ => Exit::Failed,
     }

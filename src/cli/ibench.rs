@@ -134,7 +134,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let run = directory.run()?;
     if !run.steps.is_empty() {
         let files = report::write(&directory, &run)?;
-        output::print(&report::result(&run, arguments.json));
+        output::print(&report::result(&run, arguments.json))?;
         files.iter().for_each(|file| output::note(&format!("wrote {}", file.display())));
     }
     Ok(match outcome {
@@ -180,10 +180,15 @@ fn create(arguments: &Arguments, plan: Plan, home: &Home) -> anyhow::Result<RunD
         id: format!("{compact}-{}", process::id()),
         rqps_version: env!("CARGO_PKG_VERSION").to_string(),
         created: now.to_string(),
-        command: std::env::args().collect(),
+        command: std::env::args().map(without_secrets).collect(),
         cpus: rqps_observe::cpus(),
         machine: rqps_observe::machine_facts(&data),
         order: Vec::new(),
     };
     Ok(RunDirectory::create(&path, plan, manifest)?)
+}
+
+/// A contender prints itself without its password; anything else is kept as it was typed.
+fn without_secrets(argument: String) -> String {
+    argument.parse::<Contender>().map_or(argument, |contender| contender.to_string())
 }

@@ -1,15 +1,22 @@
-//! stdout is for the result, stderr for everything else. Either may be closed by the time we write
-//! to it; what was measured is kept all the same, so that is no error.
+//! stdout is for the result, stderr for everything else. Whoever reads them may have gone by the
+//! time we write; what was measured is kept all the same, so that is no error.
 
-use std::io::Write;
+use std::io::{self, ErrorKind, Write};
 
-/// Writes the result.
-pub(crate) fn print(text: &str) {
-    let mut stdout = std::io::stdout().lock();
-    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+use anyhow::Context;
+
+/// Writes the result. An error if there is a reader and it could not be given everything.
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(error).context("the result cannot be written to stdout")
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Writes a line for the person who waits.
 pub(crate) fn note(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let _ = writeln!(io::stderr(), "{text}");
 }

@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         let directory = RunDirectory::resume(&arguments.run)?;
         let run = directory.run()?;
         let files = write(&directory, &run)?;
-        output::print(&result(&run, false));
+        output::print(&result(&run, false))?;
         files.iter().for_each(|file| output::note(&format!("wrote {}", file.display())));
         return Ok(Exit::Done);
     };
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         Format::Csv => rqps_report::csv(&run),
         Format::SecondsCsv => rqps_report::seconds_csv(&run),
         Format::Html => rqps_report::html(&run),
-    });
+    })?;
     Ok(Exit::Done)
 }
 

@@ -81,6 +81,9 @@ pub trait Server: Send + Sync {
 
     fn quiesce(&self, what: Quiesce, tables: &[String]) -> Result<(), DbmsError>;
 
+    /// Sees to it that what has been committed survives a crash from now on.
+    fn settle(&self) -> Result<(), DbmsError>;
+
     /// How the server is, or how it ended, and the tail of its log; none without a log.
     fn last_words(&mut self) -> Option<String>;
 

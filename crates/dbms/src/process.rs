@@ -69,12 +69,22 @@ pub(crate) fn length(log: &Path) -> u64 {
     fs::metadata(log).map_or(0, |metadata| metadata.len())
 }
 
-/// The last lines of what was written to a log after its first `since` bytes.
+/// What servers write when one of their processes dies.
+const DEATHS: [&str; 2] = ["PANIC:", " was terminated by signal "];
+
+/// The last lines of what was written to a log after its first `since` bytes. Ahead of them stands
+/// the last death, if recovery has already written more lines than that.
 pub(crate) fn tail(log: &Path, since: u64) -> String {
-    let text = bytes_after(log, since.max(length(log).saturating_sub(16 << 10)));
+    let text = bytes_after(log, since.max(length(log).saturating_sub(64 << 10)));
     let text = text.unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
+    let (earlier, last) = lines.split_at(lines.len().saturating_sub(TAIL_LINES));
+    let is_death = |line: &&&str| DEATHS.iter().any(|death| line.contains(death));
+    let death = match last.iter().any(|line| is_death(&line)) {
+        true => None,
+        false => earlier.iter().rev().find(is_death),
+    };
+    death.into_iter().chain(last).copied().collect::<Vec<_>>().join("\n")
 }
 
 fn bytes_after(path: &Path, start: u64) -> io::Result<String> {

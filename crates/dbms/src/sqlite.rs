@@ -1,7 +1,7 @@
 //! The SQLite in this binary: a file, and pragmas for settings.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use rqps_plan::{Contender, Dbms as Name, suggestion};
@@ -158,6 +158,17 @@ impl Server for Open {
                 connection.run(&format!("analyze {table}"))?;
             }
             connection.query("pragma wal_checkpoint(truncate)")?;
+        }
+        Ok(())
+    }
+
+    fn settle(&self) -> Result<(), DbmsError> {
+        for entry in
+            fs::read_dir(&self.data).map_err(DbmsError::file("read", &self.data))?.flatten()
+        {
+            let path = entry.path();
+            let synced = File::open(&path).and_then(|file| file.sync_all());
+            synced.map_err(DbmsError::file("sync", &path))?;
         }
         Ok(())
     }

@@ -54,7 +54,7 @@ impl Profile {
     /// Rows written by l.i1 and l.i2 for a table of `rows`, when the user gives none. The legacy
     /// profiles have no l.i2 and load as much again, as their posts did.
     fn default_writes(self, rows: u64) -> (u64, u64) {
-        if self.is_legacy() { (rows, 0) } else { ((rows * 2 / 5).max(50), (rows / 10).max(5)) }
+        if self.is_legacy() { (rows, 0) } else { ((rows / 5 * 2).max(50), (rows / 10).max(5)) }
     }
 }
 
@@ -131,10 +131,17 @@ pub struct InsertBenchmark {
     pub only: Vec<String>,
 }
 
+/// Beyond what any machine could hold; whatever is computed from less fits 64 bits.
+const MOST_ROWS: Count = Count(1_000_000_000_000);
+/// Each has up to three threads and connections.
+const MOST_CLIENTS: Count = Count(10_000);
+
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InsertBenchmarkError {
     #[error("{0} must be at least {1}")]
     TooSmall(&'static str, u64),
+    #[error("{0} must be at most {1}")]
+    TooLarge(&'static str, Count),
     #[error(
         "one table for all clients needs a profile without deletes (p2020 or p2023): {0} deletes"
     )]
@@ -172,7 +179,8 @@ impl InsertBenchmark {
 
     pub fn validate(&self) -> Result<(), InsertBenchmarkError> {
         let at_least = [
-            ("rows", self.rows.0, 100),
+            // Deletes may run nine statements ahead of the inserts, and must not run dry.
+            ("rows", self.rows.0, 1_000),
             ("clients", u64::from(self.clients), 1),
             ("writes of l.i1", self.writes[0].0, 50),
             ("rates", u64::from(self.rates.iter().copied().min().unwrap_or(1)), 1),
@@ -181,6 +189,16 @@ impl InsertBenchmark {
         for (name, value, minimum) in at_least {
             if value < minimum {
                 return Err(InsertBenchmarkError::TooSmall(name, minimum));
+            }
+        }
+        let at_most = [
+            ("rows", self.rows.0, MOST_ROWS),
+            ("writes", self.writes[0].0.max(self.writes[1].0), MOST_ROWS),
+            ("clients", u64::from(self.clients), MOST_CLIENTS),
+        ];
+        for (name, value, maximum) in at_most {
+            if value > maximum.0 {
+                return Err(InsertBenchmarkError::TooLarge(name, maximum));
             }
         }
         if !self.profile.is_legacy() && self.writes[1].0 < 5 {
@@ -431,7 +449,9 @@ mod tests {
             change(&mut benchmark);
             benchmark.validate().unwrap_err().to_string()
         };
-        assert!(refused(|b| b.rows = Count(5)).contains("rows must be at least 100"));
+        assert!(refused(|b| b.rows = Count(5)).contains("rows must be at least 1000"));
+        assert!(refused(|b| b.rows = Count(u64::MAX)).contains("rows must be at most 1000G"));
+        assert!(refused(|b| b.clients = u32::MAX).contains("clients must be at most"));
         assert!(refused(|b| b.clients = 0).contains("clients"));
         assert!(refused(|b| b.rates = vec![0]).contains("rates"));
         assert!(refused(|b| b.one_table = true).contains("without deletes"));

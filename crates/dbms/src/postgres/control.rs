@@ -40,6 +40,14 @@ pub(super) fn settings(target: &Target) -> Result<BTreeMap<String, String>, Dbms
     Ok(rows.into_iter().filter_map(pair).collect())
 }
 
+/// Commits something after everything else and waits until it is on the disk.
+pub(super) fn settle(target: &Target) -> Result<(), DbmsError> {
+    let mut connection = target.connect()?;
+    connection.run("set synchronous_commit = on")?;
+    connection.run("select pg_logical_emit_message(true, 'rqps', 'settle')")?;
+    Ok(())
+}
+
 pub(super) fn database_bytes(target: &Target) -> Result<u64, DbmsError> {
     let mut connection = target.connect()?;
     let size = scalar(&mut *connection, "select pg_database_size(current_database())")?;

@@ -96,6 +96,10 @@ impl Server for Connected {
         control::quiesce(&self.target, what, tables)
     }
 
+    fn settle(&self) -> Result<(), DbmsError> {
+        control::settle(&self.target)
+    }
+
     fn last_words(&mut self) -> Option<String> {
         None
     }

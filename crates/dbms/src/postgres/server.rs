@@ -205,6 +205,10 @@ impl Server for Managed {
         control::quiesce(&self.target, what, tables)
     }
 
+    fn settle(&self) -> Result<(), DbmsError> {
+        control::settle(&self.target)
+    }
+
     fn last_words(&mut self) -> Option<String> {
         // A connection can be seen to close a moment before its server has ended.
         let deadline = Instant::now() + Duration::from_millis(500);
@@ -236,7 +240,9 @@ impl Server for Managed {
 
 impl Drop for Managed {
     fn drop(&mut self) {
-        if !self.detached && !self.has_ended() {
+        if self.has_ended() {
+            self.lease.end(&self.home);
+        } else if !self.detached {
             self.end(Signal::QUIT, Duration::from_secs(10));
         }
     }

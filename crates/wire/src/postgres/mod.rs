@@ -70,7 +70,11 @@ impl Postgres {
         let mut rows = 0;
         let mut error = None;
         loop {
-            let (tag, body) = next_message(&mut self.socket)?;
+            let (tag, body) = match next_message(&mut self.socket) {
+                Ok(message) => message,
+                // The last thing said before the end says more than the end.
+                Err(end) => return Err(error.unwrap_or(end)),
+            };
             match tag {
                 b'D' => rows += 1,
                 // A command that returns no rows tells how many it changed.

@@ -9,9 +9,6 @@ use super::schema::{SecondaryIndex, secondary_indexes};
 use super::write::{DeleteForm, Ledger};
 use crate::dialect::Dialect;
 
-/// Ids that a Postgres session takes from the sequence and drops when it disconnects.
-const IDS_PER_SESSION: u64 = 1000;
-
 /// Why a check failed: what was expected and what is there.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
@@ -65,13 +62,12 @@ impl Examiner<'_> {
         Ok(Before { rows: rows as u64, max, survivor })
     }
 
-    /// Compares the table with `before` and what `ledger` says was done since. `sessions` inserted.
+    /// Compares the table with `before` and what `ledger` says was done since.
     pub(super) fn after(
         &mut self,
         before: &Before,
         ledger: &Ledger,
         planned: u64,
-        sessions: u64,
         indexed: bool,
     ) -> Result<(), CheckError> {
         let table = self.table;
@@ -90,7 +86,13 @@ impl Examiner<'_> {
         }
         let least = before.max + inserted.rows as i64;
         let most = match self.dialect {
-            Dialect::Postgres => least + (IDS_PER_SESSION * sessions) as i64,
+            // Sessions drop the ids that they took from the sequence and did not use, and so does
+            // recovery.
+            Dialect::Postgres => {
+                let [last] =
+                    self.numbers(&format!("select last_value from {table}_transactionid_seq"))?;
+                last
+            }
             Dialect::Sqlite => least,
         };
         if !(least..=most).contains(&max) {

@@ -70,7 +70,6 @@ struct Book {
     ledger: Arc<Ledger>,
     /// Rows that the step will insert.
     planned: u64,
-    sessions: u64,
 }
 
 impl<'a> Benchmark<'a> {
@@ -129,7 +128,7 @@ impl<'a> Benchmark<'a> {
             };
             let planned = rounds * batch * sessions;
             let ledger = Arc::new(Ledger::default());
-            books.push(Book { table: table.clone(), before, ledger, planned, sessions });
+            books.push(Book { table: table.clone(), before, ledger, planned });
         }
 
         let mut roles = Vec::new();
@@ -219,10 +218,10 @@ impl<'a> Benchmark<'a> {
         let mut connection = self.target.connect()?;
         let indexed = step.kind != StepKind::Load;
         for book in &books.0 {
-            let Book { table, before, ledger, planned, sessions } = book;
+            let Book { table, before, ledger, planned } = book;
             if let Some(before) = before {
                 let mut examiner = self.examiner(&mut *connection, table);
-                examiner.after(before, ledger, *planned, *sessions, indexed)?;
+                examiner.after(before, ledger, *planned, indexed)?;
             }
         }
         Ok(())

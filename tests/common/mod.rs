@@ -1,0 +1,333 @@
+//! What the tests share: rqps with a home of its own, running in the foreground or in the
+//! background, and a look at what it left behind.
+// Each file of tests uses a part of it.
+#![allow(dead_code)]
+
+pub(crate) mod processes;
+pub(crate) mod result;
+pub(crate) mod server_log;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use result::Finished;
+
+/// How long anything may take that is bound to happen: a build may have to be fetched first.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Tests that use the machine take turns, so that at most this many servers run at a time.
+const TURNS: usize = 2;
+static TAKEN: Mutex<usize> = Mutex::new(0);
+static GIVEN_BACK: Condvar = Condvar::new();
+
+/// A turn at the machine; given back when dropped.
+pub(crate) struct Turn(usize);
+
+impl Turn {
+    fn take(share: usize) -> Turn {
+        let mut taken = lock(&TAKEN);
+        while *taken + share > TURNS {
+            taken = GIVEN_BACK.wait(taken).unwrap_or_else(PoisonError::into_inner);
+        }
+        *taken += share;
+        Turn(share)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *lock(&TAKEN) -= self.0;
+        GIVEN_BACK.notify_all();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Builds stay in `$RQPS_TEST_HOME` between runs of the tests, so each is fetched once.
+fn store() -> PathBuf {
+    std::env::var_os("RQPS_TEST_HOME").map_or("/var/tmp/rqps-tests".into(), PathBuf::from)
+}
+
+/// A directory that an unprivileged server can reach.
+pub(crate) fn directory() -> TempDir {
+    let store = store();
+    fs::create_dir_all(&store).unwrap();
+    open_to_all(&store);
+    let directory = tempfile::Builder::new().prefix("t").tempdir_in(&store).unwrap();
+    open_to_all(directory.path());
+    directory
+}
+
+fn open_to_all(path: &Path) {
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// rqps with a home and a working directory that nothing else uses; only the builds are shared.
+pub(crate) struct Rqps {
+    root: TempDir,
+    _turn: Turn,
+}
+
+impl Rqps {
+    pub(crate) fn new() -> Rqps {
+        Rqps::with(Turn::take(1))
+    }
+
+    /// For tests that look at times: no other test of the file runs meanwhile.
+    pub(crate) fn alone() -> Rqps {
+        Rqps::with(Turn::take(TURNS))
+    }
+
+    fn with(turn: Turn) -> Rqps {
+        let rqps = Rqps { root: directory(), _turn: turn };
+        fs::create_dir(rqps.home()).unwrap();
+        open_to_all(&rqps.home());
+        rqps.share_builds(&rqps.home());
+        fs::create_dir(rqps.work()).unwrap();
+        rqps
+    }
+
+    /// Gives a home the builds that all tests share.
+    pub(crate) fn share_builds(&self, home: &Path) {
+        let builds = store().join("builds");
+        fs::create_dir_all(&builds).unwrap();
+        open_to_all(&builds);
+        symlink(&builds, home.join("builds")).unwrap();
+    }
+
+    /// A place for files of the test.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.path("home")
+    }
+
+    /// The working directory, which stays empty unless rqps makes something in it.
+    pub(crate) fn work(&self) -> PathBuf {
+        self.path("work")
+    }
+
+    /// The run directory of [`Rqps::ibench`].
+    pub(crate) fn out(&self) -> PathBuf {
+        self.path("out")
+    }
+
+    /// The data directory of the only run, by the place of its contender.
+    pub(crate) fn data(&self, contender: usize) -> PathBuf {
+        let mut runs = entries(&self.home().join("data"));
+        assert_eq!(runs.len(), 1, "one run has data: {runs:?}");
+        self.home().join("data").join(runs.remove(0)).join(contender.to_string())
+    }
+
+    pub(crate) fn command<S: AsRef<OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = S>,
+    ) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rqps"));
+        command.args(arguments).env("RQPS_HOME", self.home()).current_dir(self.work());
+        for name in ["RQPS_USER", "PGPASSWORD", "PGUSER", "NO_COLOR"] {
+            command.env_remove(name);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs to the end, with words separated by spaces.
+    pub(crate) fn run(&self, arguments: &str) -> Finished {
+        Running::start(self.command(arguments.split_whitespace())).finish()
+    }
+
+    /// Runs `rqps ibench` into [`Rqps::out`] to the end.
+    pub(crate) fn ibench(&self, arguments: &str) -> Finished {
+        self.start_ibench(arguments).finish()
+    }
+
+    pub(crate) fn start_ibench(&self, arguments: &str) -> Running {
+        let out = self.out().display().to_string();
+        let words = ["ibench", "--out", &out].into_iter().chain(arguments.split_whitespace());
+        Running::start(self.command(words))
+    }
+
+    /// Goes on with the run in [`Rqps::out`].
+    pub(crate) fn resume(&self) -> Finished {
+        self.ibench("--resume")
+    }
+
+    /// No process, lease, socket or data of this home is left.
+    pub(crate) fn assert_nothing_is_left(&self) {
+        self.assert_no_server_is_left();
+        let data = entries(&self.home().join("data"));
+        assert!(data.is_empty(), "data are left: {data:?}");
+    }
+
+    /// As after an interruption: data may stay, servers and their notes may not.
+    pub(crate) fn assert_no_server_is_left(&self) {
+        let processes = processes::below(self.root.path());
+        assert!(processes.is_empty(), "processes are left: {processes:?}");
+        let run = entries(&self.home().join("run"));
+        assert!(run.is_empty(), "{} holds {run:?}", self.home().join("run").display());
+    }
+
+    /// Waits until no process of this home is left, as when its rqps was killed.
+    pub(crate) fn await_no_process(&self) {
+        await_that("all processes have ended", || processes::below(self.root.path()).is_empty());
+    }
+}
+
+impl Drop for Rqps {
+    fn drop(&mut self) {
+        // A failed test may leave servers.
+        processes::below(self.root.path()).into_iter().for_each(processes::kill);
+    }
+}
+
+/// Names in a directory; none if it does not exist.
+pub(crate) fn entries(path: &Path) -> Vec<String> {
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// Waits for something that is bound to happen.
+pub(crate) fn await_that(what: &str, happened: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !happened() {
+        assert!(Instant::now() < deadline, "in {PATIENCE:?} it did not happen that {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// What has come through a pipe so far.
+#[derive(Default)]
+struct Heard {
+    state: Mutex<Pipe>,
+    more: Condvar,
+}
+
+#[derive(Default)]
+struct Pipe {
+    bytes: Vec<u8>,
+    has_ended: bool,
+}
+
+impl Pipe {
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+}
+
+impl Heard {
+    fn listen(mut pipe: impl Read + Send + 'static) -> (Arc<Heard>, JoinHandle<()>) {
+        let heard = Arc::new(Heard::default());
+        let mine = heard.clone();
+        let listener = std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            loop {
+                let count = pipe.read(&mut bytes).unwrap_or(0);
+                let mut state = lock(&mine.state);
+                state.bytes.extend_from_slice(&bytes[..count]);
+                state.has_ended = count == 0;
+                mine.more.notify_all();
+                if count == 0 {
+                    return;
+                }
+            }
+        });
+        (heard, listener)
+    }
+}
+
+/// rqps at work.
+pub(crate) struct Running {
+    child: Child,
+    stdout: Option<(Arc<Heard>, JoinHandle<()>)>,
+    stderr: Option<(Arc<Heard>, JoinHandle<()>)>,
+}
+
+impl Running {
+    pub(crate) fn start(mut command: Command) -> Running {
+        let mut child = command.spawn().unwrap();
+        let stdout = child.stdout.take().map(Heard::listen);
+        let stderr = child.stderr.take().map(Heard::listen);
+        Running { child, stdout, stderr }
+    }
+
+    pub(crate) fn pid(&self) -> i32 {
+        self.child.id() as i32
+    }
+
+    /// Waits until a text has appeared on stderr.
+    pub(crate) fn wait_for(&self, text: &str) {
+        let heard = &self.stderr.as_ref().expect("stderr is read").0;
+        let deadline = Instant::now() + PATIENCE;
+        let mut state = lock(&heard.state);
+        while !state.text().contains(text) {
+            let said = state.text();
+            assert!(!state.has_ended, "rqps ended and did not say '{text}':\n{said}");
+            assert!(Instant::now() < deadline, "rqps did not say '{text}':\n{said}");
+            let left = deadline.saturating_duration_since(Instant::now());
+            let woken = heard.more.wait_timeout(state, left);
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// The server's main process, which is rqps's child.
+    pub(crate) fn server(&self) -> i32 {
+        let servers = processes::children(self.pid(), "postgres");
+        assert_eq!(servers.len(), 1, "one server: {servers:?}");
+        servers[0]
+    }
+
+    pub(crate) fn type_in(&mut self, text: &str) {
+        let stdin = self.child.stdin.as_mut().expect("stdin is a pipe");
+        stdin.write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Waits for the end.
+    pub(crate) fn finish(mut self) -> Finished {
+        drop(self.child.stdin.take());
+        let deadline = Instant::now() + PATIENCE;
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(Instant::now() < deadline, "rqps has not ended; it said\n{}", self.heard());
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        let text = |pipe: Option<(Arc<Heard>, JoinHandle<()>)>| {
+            pipe.map_or_else(String::new, |(heard, listener)| {
+                listener.join().unwrap();
+                lock(&heard.state).text()
+            })
+        };
+        let (stdout, stderr) = (text(self.stdout.take()), text(self.stderr.take()));
+        Finished { status, stdout, stderr }
+    }
+
+    fn heard(&self) -> String {
+        self.stderr.as_ref().map_or_else(String::new, |(heard, _)| lock(&heard.state).text())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Only a test that fails leaves it running.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,71 @@
+//! Processes as /proc has them, and signals to them.
+
+use std::path::{Path, PathBuf};
+use std::{fs, iter};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+fn all() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// The fields of /proc/PID/stat that follow the name, and the name.
+fn stat(pid: i32) -> Option<(String, Vec<String>)> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (head, tail) = text.rsplit_once(')')?;
+    let (_, name) = head.split_once('(')?;
+    Some((name.to_string(), tail.split_whitespace().map(str::to_string).collect()))
+}
+
+fn is_alive(pid: i32) -> bool {
+    stat(pid).is_some_and(|(_, fields)| fields[0] != "Z")
+}
+
+/// The living children of a process that have a name.
+pub(crate) fn children(parent: i32, name: &str) -> Vec<i32> {
+    let parent = parent.to_string();
+    let is_child = |pid: &i32| {
+        stat(*pid).is_some_and(|(its_name, fields)| its_name == name && fields[1] == parent)
+    };
+    all().filter(is_child).filter(|pid| is_alive(*pid)).collect()
+}
+
+/// A server and all its processes.
+pub(crate) fn server(pid: i32) -> Vec<i32> {
+    iter::once(pid).chain(children(pid, "postgres")).collect()
+}
+
+/// The process that serves a connection of rqps.
+pub(crate) fn backend(server: i32) -> i32 {
+    let serves = |pid: &i32| {
+        let title = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        title.contains("rqps ib [local]")
+    };
+    children(server, "postgres").into_iter().find(serves).expect("a backend")
+}
+
+/// All living processes that work in a directory or below it, as servers do in their data's.
+pub(crate) fn below(directory: &Path) -> Vec<i32> {
+    let directory = fs::canonicalize(directory).unwrap_or_else(|_| PathBuf::from(directory));
+    let works_there = |pid: &i32| {
+        fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|path| path.starts_with(&directory))
+    };
+    all().filter(works_there).filter(|pid| is_alive(*pid)).collect()
+}
+
+/// Bytes of memory that a process has.
+pub(crate) fn memory(pid: i32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+}
+
+pub(crate) fn signal(pid: i32, signal: Signal) {
+    // It may just have ended.
+    let _ = kill_process(Pid::from_raw(pid).unwrap(), signal);
+}
+
+pub(crate) fn kill(pid: i32) {
+    signal(pid, Signal::KILL);
+}

@@ -1,0 +1,227 @@
+//! Servers and rqps itself killed or interrupted at work: what is said, what is left, and that
+//! `--resume` finishes the rest.
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::result::{Finished, RunResult};
+use common::{Rqps, Running, await_that, processes};
+use rustix::process::Signal;
+
+/// Six steps, of which the last two take as long as they are told to.
+const ARGUMENTS: &str = "--rows 5K --writes 1K,100 --rates 100";
+const STEPS: [&str; 6] = ["l.i0", "l.x", "l.i1", "l.i2", "qr100", "qp100"];
+
+/// Every commit takes 100 ms and is on the disk then, so no step is over before a signal arrives.
+const SLOW: &str = "slow=postgres@17.6?synchronous_commit=on&commit_delay=100000&commit_siblings=0";
+
+/// A run that is in the middle of qr100.
+fn in_qr100(rqps: &Rqps) -> Running {
+    let running = rqps.start_ibench(&format!("postgres@17.6 {ARGUMENTS} --query-secs 4"));
+    running.wait_for("qr100 (5 of 6)");
+    // The step lasts for four seconds; a moment later it has done something.
+    std::thread::sleep(Duration::from_millis(300));
+    running
+}
+
+/// The first four steps are done and qr100 is not; going on does only what is missing.
+fn resume_finishes(rqps: &Rqps, state: &str) -> Finished {
+    let before = rqps.run(&format!("report {} --format json", rqps.out().display())).ok();
+    let before = RunResult(serde_json::from_str(&before.stdout).unwrap());
+    let expected: Vec<String> = STEPS[..4].iter().map(|step| format!("{step} done")).collect();
+    let states: Vec<String> = before.states();
+    let states: Vec<&str> = states.iter().map(|state| &state["postgres@17.6 ".len()..]).collect();
+    assert_eq!(states[..4], expected);
+    assert_eq!(states[4..], [format!("qr100 {state}")]);
+
+    let ended = rqps.resume().ok();
+    let after = RunResult::of(&rqps.out());
+    assert_eq!(after.steps(), STEPS);
+    after.assert_all_done();
+    for step in &STEPS[..4] {
+        assert_eq!(after.step(step), before.step(step), "what was measured is kept");
+    }
+    assert_eq!(after.step("qr100")["attempt"], 2);
+    assert_eq!(after.step("qp100")["attempt"], 1);
+    assert!(ended.stdout.contains("begun again"), "{}", ended.stdout);
+    rqps.assert_nothing_is_left();
+    ended
+}
+
+#[test]
+fn a_killed_server_ends_the_step_with_its_log_and_the_rest_can_be_done() {
+    let rqps = Rqps::new();
+    let running = in_qr100(&rqps);
+    processes::kill(running.server());
+    let ended = running.finish().expect_code(3);
+    let log = ["its log ends with", "listening on Unix socket"];
+    let ended = ended.says(&["error: postgres@17.6: qr100: ", "signal: 9", log[0], "--resume"]);
+    assert!(ended.stdout.contains("l.i2"), "what was measured is shown:\n{}", ended.stdout);
+    rqps.assert_no_server_is_left();
+    let result = RunResult::of(&rqps.out());
+    let error = result.step("qr100")["error"].as_str().unwrap().to_string();
+    assert!(error.contains("signal: 9"), "{error}");
+    let ended = resume_finishes(&rqps, "failed");
+    assert!(ended.stdout.contains("begun again after it was cut short"), "{}", ended.stdout);
+}
+
+#[test]
+fn a_killed_backend_ends_the_step_too() {
+    let rqps = Rqps::new();
+    let running = in_qr100(&rqps);
+    processes::kill(processes::backend(running.server()));
+    let ended = running.finish().expect_code(3);
+    ended.says(&["error: postgres@17.6: qr100: ", "terminated by signal 9: Killed"]);
+    rqps.assert_no_server_is_left();
+    resume_finishes(&rqps, "failed");
+}
+
+#[test]
+fn a_killed_rqps_takes_its_server_along() {
+    let rqps = Rqps::new();
+    let running = in_qr100(&rqps);
+    let server = running.server();
+    processes::kill(running.pid());
+    rqps.await_no_process();
+    assert_eq!(running.finish().status.code(), None, "it was killed");
+    assert!(processes::children(1, "postgres").iter().all(|&pid| pid != server));
+    resume_finishes(&rqps, "running");
+}
+
+#[test]
+fn one_interrupt_ends_in_an_orderly_way() {
+    let rqps = Rqps::new();
+    let running = in_qr100(&rqps);
+    processes::signal(running.pid(), Signal::INT);
+    let ended = running.finish().expect_code(130);
+    ended.says(&["its data stay in", "to go on with the rest: rqps ibench --resume --out"]);
+    rqps.assert_no_server_is_left();
+    resume_finishes(&rqps, "interrupted");
+}
+
+#[test]
+fn the_second_interrupt_ends_at_once() {
+    let rqps = Rqps::new();
+    let running = in_qr100(&rqps);
+    // With a frozen server the orderly way would take minutes.
+    let server = processes::server(running.server());
+    server.iter().for_each(|&process| processes::signal(process, Signal::STOP));
+    processes::signal(running.pid(), Signal::INT);
+    std::thread::sleep(Duration::from_millis(500));
+    let second = Instant::now();
+    processes::signal(running.pid(), Signal::INT);
+    running.finish().expect_code(130);
+    assert!(second.elapsed() < Duration::from_secs(5), "it took {:?}", second.elapsed());
+    server.iter().for_each(|&process| processes::signal(process, Signal::CONT));
+    rqps.await_no_process();
+    resume_finishes(&rqps, "running");
+}
+
+#[test]
+fn loading_indexing_and_writing_can_each_be_interrupted() {
+    let rqps = Rqps::new();
+    let arguments = "--rows 1K --writes 500,20 --only l.i0,l.x,l.i1,l.i2";
+    let mut running = rqps.start_ibench(&format!("{SLOW} {arguments}"));
+    for (number, step) in [(1, "l.i0"), (2, "l.x"), (3, "l.i1")] {
+        running.wait_for(&format!("{step} ({number} of 4)"));
+        processes::signal(running.pid(), Signal::INT);
+        running.finish().expect_code(130);
+        rqps.assert_no_server_is_left();
+        let result = RunResult::of(&rqps.out());
+        assert_eq!(result.last_state(), format!("slow {step} interrupted"));
+        running = rqps.start_ibench("--resume");
+    }
+    running.finish().ok();
+    let result = RunResult::of(&rqps.out());
+    assert_eq!(result.steps(), ["l.i0", "l.x", "l.i1", "l.i2"]);
+    result.assert_all_done();
+    let attempts = ["l.i0", "l.x", "l.i1", "l.i2"].map(|step| result.step(step)["attempt"].clone());
+    assert_eq!(attempts, [2, 2, 2, 1]);
+    rqps.assert_nothing_is_left();
+}
+
+#[test]
+fn keys_that_recovery_skips_are_no_error() {
+    // Postgres notes 32 values of a sequence in advance, and skips what it noted when it recovers.
+    let rqps = Rqps::new();
+    let arguments = "--rows 1K --writes 500,100 --only l.i0,l.x,l.i1,l.i2";
+    let running = rqps.start_ibench(&format!("{SLOW} {arguments}"));
+    running.wait_for("l.i2 (4 of 4)");
+    // Two or three statements of five rows.
+    std::thread::sleep(Duration::from_millis(250));
+    processes::kill(running.server());
+    running.finish().expect_code(3);
+    rqps.resume().ok();
+    RunResult::of(&rqps.out()).assert_all_done();
+    rqps.assert_nothing_is_left();
+}
+
+#[test]
+fn sqlite_goes_on_after_a_kill_in_each_step() {
+    let rqps = Rqps::new();
+    let arguments = "sqlite --rows 300K --writes 20K,2K --rates 100 --query-secs 2 --only \
+                     l.i0,l.x,l.i1,l.i2,qp100";
+    let mut running = rqps.start_ibench(arguments);
+    for step in ["l.i0 (1 of 5)", "l.i1 (3 of 5)", "qp100 (5 of 5)"] {
+        running.wait_for(step);
+        processes::kill(running.pid());
+        running.finish();
+        running = rqps.start_ibench("--resume");
+    }
+    running.finish().ok();
+    RunResult::of(&rqps.out()).assert_all_done();
+    rqps.assert_nothing_is_left();
+}
+
+#[test]
+fn nobody_reads_what_it_prints() {
+    for close in ["stdout", "stderr", "both"] {
+        let rqps = Rqps::new();
+        let out = rqps.out();
+        let mut command = rqps.command(["ibench", "sqlite", "--rows", "1K", "--writes", "500,50"]);
+        command.args(["--rates", "100", "--query-secs", "1", "--out"]).arg(&out);
+        let mut child = command.spawn().unwrap();
+        if close != "stderr" {
+            drop(child.stdout.take());
+        }
+        if close != "stdout" {
+            drop(child.stderr.take());
+        }
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{close} closed: {output:?}");
+        let result = RunResult::of(&out);
+        assert_eq!(result.steps(), STEPS, "{close} closed");
+        result.assert_all_done();
+        assert!(out.join("report.html").exists(), "{close} closed");
+        rqps.assert_nothing_is_left();
+    }
+}
+
+#[test]
+fn a_step_that_is_done_stays_done_when_the_server_is_killed_right_after() {
+    // Commits do not wait for the disk, so the last of a step may be in memory alone when the
+    // next step begins.
+    let rqps = Rqps::new();
+    let arguments = "p=postgres@17.6 --rows 20K --only l.i0,l.x --keep-data";
+    let running = rqps.start_ibench(arguments);
+    running.wait_for("l.x (2 of 2)");
+    processes::kill(running.server());
+    running.finish();
+    rqps.await_no_process();
+    rqps.ibench("--resume --keep-data").ok();
+    let data = rqps.data(0);
+    let mut command = rqps.command(["dbms", "start", "postgres@17.6", "--data"]);
+    command.arg(&data);
+    let url = Running::start(command).finish().ok().stdout;
+    let mut shell = rqps.command(["dbms", "shell", url.trim()]);
+    shell.stdin(std::process::Stdio::piped());
+    let mut shell = Running::start(shell);
+    shell.type_in("select 'loaded ' || count(*) from public.pi1\n");
+    let answer = shell.finish().ok().stdout;
+    rqps.run("dbms stop --all").ok();
+    await_that("the server has ended", || processes::below(&data).is_empty());
+    // The killed attempt at l.x may have inserted its 100 rows or not.
+    let possible = [20_100, 20_200].map(|rows| format!("loaded {rows}"));
+    assert!(possible.iter().any(|text| answer.contains(text)), "{answer}");
+}

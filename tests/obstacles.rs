@@ -1,0 +1,212 @@
+//! What can stand in a run's way from the outside: full disks, servers that do not start or let
+//! nobody in, and run directories that are busy, gone or another plan's.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::result::RunResult;
+use common::{Rqps, Running, entries};
+
+const WRITES: &str = "--rows 2K --writes 500,50 --only l.i0,l.x,l.i1,l.i2";
+
+/// A file system of a size; gone when dropped.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    /// None, with a note, unless the tests run as root.
+    fn mount(path: PathBuf, size: &str) -> Option<SmallDisk> {
+        fs::create_dir_all(&path).unwrap();
+        let options = format!("size={size},mode=755");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(&path);
+        match mount.output() {
+            Ok(output) if output.status.success() => Some(SmallDisk(path)),
+            _ => {
+                eprintln!("skipped: only root can mount a small file system");
+                None
+            }
+        }
+    }
+
+    fn grow(&self, size: &str) {
+        let mut mount = Command::new("mount");
+        mount.args(["-o", &format!("remount,size={size}")]).arg(&self.0);
+        assert!(mount.status().unwrap().success());
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_under_the_data_ends_the_step_and_room_lets_it_go_on() {
+    let rqps = Rqps::new();
+    // After initdb and l.i0 there is no room for the indexes.
+    let Some(disk) = SmallDisk::mount(rqps.path("disk"), "90m") else { return };
+    rqps.share_builds(&disk.0);
+    let arguments = "--rows 300K --writes 500,50 --only l.i0,l.x,l.i1,l.i2";
+    let out = rqps.out().display().to_string();
+    let on_disk = |arguments: &str| {
+        let mut command = rqps.command(["ibench", "--out", &out]);
+        command.args(arguments.split_whitespace()).env("RQPS_HOME", &disk.0);
+        Running::start(command).finish()
+    };
+    let small = "postgres@17.6?shared_buffers=8MB&max_wal_size=32MB&min_wal_size=32MB";
+    let ended = on_disk(&format!("p={small} {arguments}")).expect_code(3);
+    let ended = ended.says(&["error: p: l.", "No space left on device", "--resume"]);
+    let failed = RunResult::of(&rqps.out()).last_state();
+    assert!(failed.ends_with(" failed"), "{failed}");
+    assert!(common::processes::below(&disk.0).is_empty(), "{}", ended.stderr);
+    disk.grow("1g");
+    on_disk("--resume").ok();
+    let result = RunResult::of(&rqps.out());
+    result.assert_all_done();
+    assert_eq!(result.steps(), ["l.i0", "l.x", "l.i1", "l.i2"]);
+    assert!(entries(&disk.0.join("data")).is_empty() && entries(&disk.0.join("run")).is_empty());
+}
+
+#[test]
+fn a_full_disk_under_the_results_is_told_and_room_lets_it_go_on() {
+    let rqps = Rqps::new();
+    let Some(disk) = SmallDisk::mount(rqps.out(), "100k") else { return };
+    let ended = rqps.ibench(&format!("sqlite {WRITES}")).expect_code(3);
+    let lines: Vec<&str> = ended.stderr.lines().filter(|line| line.contains("error")).collect();
+    assert_eq!(lines.len(), 1, "one error:\n{}", ended.stderr);
+    let full = ["No space left on device", "database or disk is full"];
+    assert!(full.iter().any(|text| lines[0].contains(text)), "{}", lines[0]);
+    assert!(lines[0].contains(&*rqps.out().to_string_lossy()), "where: {}", lines[0]);
+    disk.grow("100m");
+    rqps.resume().ok();
+    RunResult::of(&rqps.out()).assert_all_done();
+    rqps.assert_nothing_is_left();
+}
+
+#[test]
+fn a_full_disk_under_stdout_is_told() {
+    let rqps = Rqps::new();
+    rqps.ibench("sqlite --rows 1K --only l.i0").ok();
+    let mut command = rqps.command(["report", "--format", "json"]);
+    command.arg(rqps.out()).stdout(fs::File::options().write(true).open("/dev/full").unwrap());
+    let ended = Running::start(command).finish().expect_code(3);
+    ended.says(&["error: ", "No space left on device"]);
+}
+
+#[test]
+fn a_server_that_will_not_start_says_why() {
+    let rqps = Rqps::new();
+    let ended = rqps.ibench(&format!("p=postgres@17.6?shared_buffers=999TB {WRITES}"));
+    let ended = ended.expect_code(3);
+    ended.says(&["error: p: ", "did not start", "999TB", "shared_buffers"]);
+    rqps.assert_no_server_is_left();
+    let other = Rqps::new();
+    let broken = format!("p=postgres@17.6?shared_buffers=999TB s=sqlite {WRITES}");
+    let ended = other.ibench(&broken).expect_code(3);
+    let result = RunResult::of(&other.out());
+    assert_eq!(result.states().len(), 4, "the other contender goes on:\n{}", ended.stderr);
+    result.assert_all_done();
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_or_lets_nobody_in_is_named() {
+    let rqps = Rqps::new();
+    let ended = rqps.ibench(&format!("postgres://ann@127.0.0.1:1/bench {WRITES}"));
+    let ended = ended.expect_code(3);
+    ended.says(&["error: postgres://ann@127.0.0.1:1/bench: ", "cannot connect to 127.0.0.1:1"]);
+
+    let url = rqps.run("dbms start postgres@17.6").ok().stdout;
+    let url = url.trim().to_string();
+    let hba = rqps.home().join("data/postgres_17.6/pg_hba.conf");
+    let rules = "local all rqps trust\nhost all all 127.0.0.1/32 scram-sha-256\n";
+    fs::write(hba, rules).unwrap();
+    let mut shell = rqps.command(["dbms", "shell", &url]);
+    shell.stdin(std::process::Stdio::piped());
+    let mut shell = Running::start(shell);
+    shell.type_in("create role ann login password 'right'\nselect pg_reload_conf()\n");
+    shell.finish().ok();
+    let port = url.split([':', '/']).find(|part| part.parse::<u16>().is_ok()).unwrap();
+    let out = rqps.path("refused");
+    let mut command = rqps.command(["ibench", "--out"]);
+    command.arg(&out).arg(format!("postgres://ann:hunter2@127.0.0.1:{port}/ib"));
+    command.args(WRITES.split_whitespace());
+    let ended = Running::start(command).finish().expect_code(3);
+    let reason = ["cannot log in as 'ann'", "password authentication failed"];
+    let ended = ended.says(&[reason[0], reason[1]]);
+    for (name, text) in [("stdout", &ended.stdout), ("stderr", &ended.stderr)] {
+        assert!(!text.contains("hunter2"), "the password is shown on {name}:\n{text}");
+    }
+    for file in entries(&out).iter().filter(|file| *file != "logs") {
+        let bytes = fs::read(out.join(file)).unwrap();
+        let found = bytes.windows(7).any(|bytes| bytes == b"hunter2");
+        assert!(!found, "the password is in {file}");
+    }
+    rqps.run("dbms stop --all").ok();
+    rqps.assert_no_server_is_left();
+}
+
+#[test]
+fn one_run_directory_has_one_rqps_at_a_time() {
+    let rqps = Rqps::new();
+    let arguments = "sqlite --rows 1K --rates 100 --query-secs 3";
+    let first = rqps.start_ibench(arguments);
+    first.wait_for("qr100 (5 of 6)");
+    let busy = format!("another rqps is at work in '{}'", rqps.out().display());
+    rqps.resume().refuses(2, &[&busy]);
+    rqps.ibench("sqlite").expect_code(2);
+    // Looking is allowed.
+    let report = rqps.run(&format!("report {} --format text", rqps.out().display())).ok();
+    assert!(report.stdout.contains("l.i2"), "{}", report.stdout);
+    first.finish().ok();
+    RunResult::of(&rqps.out()).assert_all_done();
+}
+
+/// A run whose l.i1 was interrupted.
+fn interrupted(rqps: &Rqps) {
+    let arguments = "sqlite --rows 1K --writes 500K,5 --only l.i0,l.x,l.i1,l.i2";
+    let running = rqps.start_ibench(arguments);
+    running.wait_for("l.i1 (3 of 4)");
+    common::processes::signal(running.pid(), rustix::process::Signal::INT);
+    running.finish().expect_code(130);
+}
+
+#[test]
+fn another_plan_is_not_mixed_into_a_run() {
+    let rqps = Rqps::new();
+    interrupted(&rqps);
+    let before = fs::read(rqps.out().join("results.sqlite")).unwrap();
+    let ended = rqps.ibench("--resume sqlite --rows 3K");
+    ended.refuses(2, &["was begun with another plan", "plan.toml"]);
+    assert!(fs::read(rqps.out().join("results.sqlite")).unwrap() == before, "nothing changed");
+    // The plan itself is no other plan.
+    rqps.ibench("--resume sqlite --rows 1K --writes 500K,5 --only l.i0,l.x,l.i1,l.i2").ok();
+    RunResult::of(&rqps.out()).assert_all_done();
+}
+
+#[test]
+fn a_run_whose_data_are_gone_is_not_gone_on_with() {
+    let rqps = Rqps::new();
+    interrupted(&rqps);
+    let before = RunResult::of(&rqps.out());
+    fs::remove_dir_all(rqps.data(0)).unwrap();
+    let ended = rqps.resume().expect_code(3);
+    ended.says(&["its data directory", "is gone", "another --out"]);
+    let after = RunResult::of(&rqps.out());
+    assert_eq!(after.step("l.i0"), before.step("l.i0"), "what was measured is kept");
+}
+
+#[test]
+fn half_a_result_is_never_written() {
+    let rqps = Rqps::new();
+    interrupted(&rqps);
+    let files = entries(&rqps.out());
+    assert!(files.iter().all(|file| !file.ends_with(".new")), "{files:?}");
+    for file in ["result.json", "report.html", "summary.md", "metrics.csv", "seconds.csv"] {
+        assert!(Path::new(&rqps.out().join(file)).exists(), "{file}");
+    }
+    assert_eq!(RunResult::of(&rqps.out()).last_state(), "sqlite l.i1 interrupted");
+}
