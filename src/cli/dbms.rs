@@ -12,7 +12,6 @@ use comfy_table::presets::NOTHING;
 use rqps_dbms::{Home, Installed, Lease, Place, configs, source};
 use rqps_plan::{Build, Contender, Dbms};
 use rqps_store::RunDirectory;
-use rqps_wire::postgres::Config;
 use rqps_wire::{Connection, Row, Target};
 
 use super::cancel::Cancel;
@@ -209,7 +208,11 @@ fn log_beside(data: &Path) -> PathBuf {
 fn shell(home: &Home, cancel: &Cancel, contender: &Contender) -> anyhow::Result<Exit> {
     // A running server is shown as any client would see it, not as a benchmark's target.
     if let Build::Server { url } = &contender.build {
-        converse(&Target::Postgres(Config::from_url(url)?), cancel)?;
+        let target = match contender.dbms {
+            Dbms::Mysql | Dbms::Mariadb => Target::Mysql(rqps_wire::mysql::login(url)?),
+            Dbms::Postgres | Dbms::Sqlite => Target::Postgres(rqps_wire::postgres::login(url)?),
+        };
+        converse(&target, cancel)?;
         return Ok(Exit::Done);
     }
     let mut progress = Progress::new();

@@ -11,14 +11,21 @@ use crate::error::DbmsError;
 const DEFAULT: &str = "base";
 
 /// Configs by DBMS and name. Each file says in a comment what it is for.
-const CONFIGS: [(Dbms, &str, &str); 4] = [
+const CONFIGS: [(Dbms, &str, &str); 8] = [
     (Dbms::Postgres, "base", include_str!("../configs/postgres/base.conf")),
     (Dbms::Postgres, "stock", include_str!("../configs/postgres/stock.conf")),
+    (Dbms::Mysql, "base", include_str!("../configs/mysql/base.conf")),
+    (Dbms::Mysql, "stock", include_str!("../configs/mysql/stock.conf")),
+    (Dbms::Mariadb, "base", include_str!("../configs/mysql/base.conf")),
+    (Dbms::Mariadb, "stock", include_str!("../configs/mysql/stock.conf")),
     (Dbms::Sqlite, "base", include_str!("../configs/sqlite/base.conf")),
     (Dbms::Sqlite, "stock", include_str!("../configs/sqlite/stock.conf")),
 ];
 
 pub(crate) type Settings = Vec<(String, String)>;
+
+/// In a config file, marks a setting that builds may not know; they go without it.
+pub(crate) const OPTIONAL: char = '?';
 
 /// The named configs of a DBMS.
 pub fn configs(dbms: Dbms) -> impl Iterator<Item = &'static str> {
@@ -30,6 +37,9 @@ pub(crate) fn settings(contender: &Contender) -> Result<Settings, DbmsError> {
     let name = contender.config.as_deref().unwrap_or(DEFAULT);
     let text = if is_path(name) { own_file(name)? } else { named(contender.dbms, name)? };
     let mut settings = parse(&text);
+    for (_, value) in &mut settings {
+        relative_to_memory(contender.dbms, value);
+    }
     for (name, value) in &contender.settings {
         settings.retain(|(earlier, _)| earlier != name);
         settings.push((name.clone(), value.clone()));
@@ -74,7 +84,7 @@ fn parse(text: &str) -> Settings {
             None => value.to_string(),
         };
         settings.retain(|(earlier, _)| earlier != name);
-        settings.push((name.to_string(), relative_to_memory(&value)));
+        settings.push((name.to_string(), value));
     }
     settings
 }
@@ -92,11 +102,16 @@ fn without_comment(line: &str) -> &str {
 }
 
 /// `25%` becomes that share of the machine's memory in megabytes; anything else stays.
-fn relative_to_memory(value: &str) -> String {
-    match value.strip_suffix('%').and_then(|percent| percent.parse::<u64>().ok()) {
-        Some(percent) => format!("{}MB", memory_megabytes() * percent / 100),
-        None => value.to_string(),
-    }
+fn relative_to_memory(dbms: Dbms, value: &mut String) {
+    let Some(percent) = value.strip_suffix('%').and_then(|percent| percent.parse::<u64>().ok())
+    else {
+        return;
+    };
+    let unit = match dbms {
+        Dbms::Postgres => "MB",
+        Dbms::Sqlite | Dbms::Mysql | Dbms::Mariadb => "M",
+    };
+    *value = format!("{}{unit}", memory_megabytes() * percent / 100);
 }
 
 fn memory_megabytes() -> u64 {
@@ -149,9 +164,14 @@ mod tests {
 
     #[test]
     fn percentages_are_of_the_machines_memory() {
-        let half = relative_to_memory("50%");
-        let megabytes: u64 = half.strip_suffix("MB").unwrap().parse().unwrap();
-        assert!(megabytes >= memory_megabytes() / 2 - 1 && megabytes <= memory_megabytes());
-        assert_eq!(relative_to_memory("%m [%p] "), "%m [%p] ");
+        let of = |dbms, text: &str| {
+            let mut value = text.to_string();
+            relative_to_memory(dbms, &mut value);
+            value
+        };
+        let half = memory_megabytes() / 2;
+        assert_eq!(of(Dbms::Postgres, "50%"), format!("{half}MB"));
+        assert_eq!(of(Dbms::Mariadb, "50%"), format!("{half}M"));
+        assert_eq!(of(Dbms::Postgres, "%m [%p] "), "%m [%p] ");
     }
 }

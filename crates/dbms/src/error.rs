@@ -30,8 +30,8 @@ pub enum DbmsError {
     Start { what: &'static str, reason: String },
     #[error("no user '{0}' to run servers as: RQPS_USER names one that exists")]
     User(String),
-    #[error("schema 'rqps' of that database was not made by rqps: drop or rename it")]
-    ForeignSchema,
+    #[error("schema 'rqps' of that server was not made by rqps: drop or rename it")]
+    ForeignPlace,
     #[error("cannot {what} '{}': {source}", path.display())]
     File { what: &'static str, path: PathBuf, source: io::Error },
     #[error("interrupted")]

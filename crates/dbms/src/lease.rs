@@ -59,6 +59,8 @@ pub struct Lease {
     /// Made for the server's socket, and removed with the lease.
     pub(crate) socket_directory: PathBuf,
     pub(crate) server: ProcessId,
+    /// The signal at which it writes everything and ends.
+    pub(crate) stop_signal: i32,
     /// The rqps that the server must not outlive; none for a detached server.
     pub(crate) owner: Option<ProcessId>,
 }
@@ -98,7 +100,8 @@ impl Lease {
 
     /// Stops a server that is not this process's child.
     pub fn stop(&self, home: &Home, patience: Duration) {
-        self.server.end(Signal::INT, patience);
+        let signal = Signal::from_named_raw(self.stop_signal).unwrap_or(Signal::TERM);
+        self.server.end(signal, patience);
         self.end(home);
     }
 
@@ -146,6 +149,7 @@ mod tests {
             log: directory.path().join("log"),
             socket_directory: directory.path().join("socket"),
             server: ProcessId::of(server.id() as i32).unwrap(),
+            stop_signal: 15,
             owner: Some(owner),
         };
         lease.sign(&home).unwrap();
@@ -166,6 +170,7 @@ mod tests {
             log: directory.path().join("log"),
             socket_directory: directory.path().join("socket"),
             server: ProcessId::of(server.id() as i32).unwrap(),
+            stop_signal: 15,
             owner: ProcessId::of(std::process::id() as i32),
         };
         lease.sign(&home).unwrap();

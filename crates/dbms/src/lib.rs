@@ -4,11 +4,15 @@
 //! exist. [`Dbms::start`] gives a [`Server`], which is stopped when it is dropped.
 
 mod config;
+mod control;
 mod error;
 mod home;
 mod lease;
+mod managed;
+mod mysql;
 mod postgres;
 mod process;
+mod remote;
 pub mod source;
 mod sqlite;
 mod user;
@@ -102,7 +106,12 @@ pub fn prepare(
 ) -> Result<Box<dyn Dbms>, DbmsError> {
     Ok(match (contender.dbms, &contender.build) {
         (Name::Sqlite, _) => Box::new(sqlite::Sqlite::prepare(contender)?),
-        (Name::Postgres, Build::Server { url }) => Box::new(postgres::Remote::prepare(url)?),
+        (Name::Postgres, Build::Server { url }) => Box::new(postgres::remote(url)?),
+        (Name::Mysql | Name::Mariadb, Build::Server { url }) => Box::new(mysql::remote(url)?),
+        (name @ (Name::Mysql | Name::Mariadb), build) => {
+            let installed = source::obtain(home, name, build, tell)?;
+            Box::new(mysql::Mysql::prepare(installed, contender)?)
+        }
         (Name::Postgres, build) => {
             let installed = source::obtain(home, Name::Postgres, build, tell)?;
             Box::new(postgres::Postgres::prepare(installed, contender)?)

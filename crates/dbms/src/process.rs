@@ -35,9 +35,7 @@ pub(crate) fn command(
         }
     }
     command.env("HOME", directory).env("LC_ALL", "C");
-    if let Some(user) = user {
-        command.uid(user.uid).gid(user.gid);
-    }
+    as_user(&mut command, user);
     command.process_group(0);
     let parent = rustix::process::getpid();
     // SAFETY: only system calls that are safe between fork and exec.
@@ -54,6 +52,13 @@ pub(crate) fn command(
         });
     }
     Ok(command)
+}
+
+/// Has a command run as the server's user, if that is another.
+pub(crate) fn as_user(command: &mut Command, user: Option<ServerUser>) {
+    if let Some(user) = user {
+        command.uid(user.uid).gid(user.gid);
+    }
 }
 
 /// Runs a command to its end; an error has the tail of what it printed.

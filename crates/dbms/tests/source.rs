@@ -1,8 +1,8 @@
 //! Real builds from real registries. They are kept between test runs in `$RQPS_TEST_HOME`, or else
-//! in the workspace's target folder.
+//! in a folder that all checkouts on the machine share.
 
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -15,8 +15,8 @@ fn go_on(_: Progress) -> ControlFlow<()> {
 }
 
 fn kept_home() -> Home {
-    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/rqps-test-home");
-    Home::at(std::env::var_os("RQPS_TEST_HOME").map_or(target, PathBuf::from)).unwrap()
+    let shared = PathBuf::from("/var/tmp/rqps-tests");
+    Home::at(std::env::var_os("RQPS_TEST_HOME").map_or(shared, PathBuf::from)).unwrap()
 }
 
 fn version(source: Option<Source>, version: &str) -> Build {
@@ -28,9 +28,33 @@ fn get(home: &Home, build: &Build) -> Result<Installed, SourceError> {
 }
 
 fn says(installed: &Installed) -> String {
-    let server = installed.root.join("bin/postgres");
-    let output = Command::new(server).arg("--version").output().unwrap();
+    let (program, args) = installed.command(&installed.server().unwrap());
+    let output = Command::new(program).args(args).arg("--version").output().unwrap();
     String::from_utf8(output.stdout).unwrap().trim().to_string()
+}
+
+/// Gets a build of MySQL or MariaDB and checks what all of them have to be like.
+fn whole(dbms: Dbms, source: Source, asked: &str, plugin: Option<&str>) -> Installed {
+    let build = version(Some(source), asked);
+    let installed = obtain(&kept_home(), dbms, &build, &mut go_on).unwrap();
+    assert!(installed.version.starts_with(asked), "{}", installed.version);
+    assert!(says(&installed).contains(&installed.version));
+    assert!(installed.libc.is_some());
+    assert!(installed.share().unwrap().unwrap().join("charsets/Index.xml").is_file());
+    if let Some(plugin) = plugin {
+        assert!(installed.plugins().unwrap().unwrap().join(plugin).is_file(), "{plugin}");
+    }
+
+    let begun = Instant::now();
+    assert_eq!(obtain(&kept_home(), dbms, &build, &mut go_on).unwrap(), installed);
+    assert!(begun.elapsed() < Duration::from_millis(100), "{:?}", begun.elapsed());
+    installed
+}
+
+fn megabytes(installed: &Installed) -> u64 {
+    let output = Command::new("du").args(["-sm".as_ref(), installed.root.as_os_str()]).output();
+    let output = String::from_utf8(output.unwrap().stdout).unwrap();
+    output.split_whitespace().next().unwrap().parse().unwrap()
 }
 
 #[test]
@@ -58,12 +82,67 @@ fn maven_has_postgres_9_6_24() {
 }
 
 #[test]
+fn maven_has_mysql_5_6_14() {
+    let installed = whole(Dbms::Mysql, Source::Maven, "5.6.14", Some("semisync_master.so"));
+    for script in ["mysql_system_tables.sql", "mysql_system_tables_data.sql"] {
+        assert!(installed.root.join("share").join(script).is_file(), "{script}");
+    }
+    assert!(installed.compiler.as_ref().unwrap().starts_with("GCC: (GNU) "));
+    assert!(megabytes(&installed) < 120, "{}", megabytes(&installed));
+}
+
+#[test]
+fn maven_has_mysql_8_0_33() {
+    let plugin = Some("component_log_sink_json.so");
+    let installed = whole(Dbms::Mysql, Source::Maven, "8.0.33", plugin);
+    assert!(megabytes(&installed) < 400, "{}", megabytes(&installed));
+}
+
+#[test]
+fn maven_has_mariadb_11_4_5() {
+    let installed = whole(Dbms::Mariadb, Source::Maven, "11.4.5", None);
+    assert!(installed.root.join("share/mariadb_system_tables.sql").is_file());
+    assert!(megabytes(&installed) < 400, "{}", megabytes(&installed));
+}
+
+/// The suites move on, so only the start of their versions is known.
+#[test]
+fn debian_has_mariadb_with_myrocks() {
+    for asked in ["10.11", "11.8"] {
+        let plugin = Some("ha_rocksdb.so");
+        let installed = whole(Dbms::Mariadb, Source::Debian, asked, plugin);
+        assert!(installed.libc.as_ref().unwrap().starts_with("its own glibc 2."));
+        assert!(installed.archives.iter().any(|archive| archive.name.starts_with("libc6_")));
+        assert!(megabytes(&installed) < 200, "{}", megabytes(&installed));
+    }
+}
+
+#[test]
+fn debian_has_mysql_9() {
+    let installed = whole(Dbms::Mysql, Source::Debian, "9", Some("mysql_clone.so"));
+    assert!(installed.libc.as_ref().unwrap().starts_with("its own glibc 2."));
+}
+
+#[test]
 fn the_registries_list_old_and_new_versions() {
     let available = available(Dbms::Postgres, &mut go_on).unwrap();
     for known in ["18.0", "17.6", "12.22", "10.23", "9.6.24"] {
         assert!(available.versions.iter().any(|version| version == known), "{known}");
     }
     assert_eq!(available.unasked, Vec::<String>::new());
+}
+
+#[test]
+fn old_and_new_versions_of_mysql_and_mariadb_are_listed() {
+    for (dbms, starts) in
+        [(Dbms::Mysql, ["5.5.34", "8.0.33", "9."]), (Dbms::Mariadb, ["10.1.8", "11.4.5", "11.8."])]
+    {
+        let available = available(dbms, &mut go_on).unwrap();
+        for start in starts {
+            assert!(available.versions.iter().any(|version| version.starts_with(start)), "{start}");
+        }
+        assert_eq!(available.unasked, Vec::<String>::new());
+    }
 }
 
 #[test]

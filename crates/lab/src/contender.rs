@@ -47,7 +47,7 @@ pub(crate) fn run(
     directory.save_contender(&record)?;
 
     let target = server.target().clone();
-    let dialect = Dialect::from(contender.dbms);
+    let dialect = Dialect::from(contender);
     let benchmark = Benchmark::new(&target, dialect, &plan.insert_benchmark, plan.seed);
     let mut runner = Runner::new(lab, directory, &name, &plan.insert_benchmark, &benchmark);
     let result = run_steps(&mut runner, &mut *server, &steps, &done);

@@ -1,5 +1,5 @@
 //! Who is measured: `[LABEL=]<dbms>[@<build>][/<engine>][:<config>][?<setting>=<value>&…]`, or
-//! `postgres://…` for a server that is already running.
+//! `postgres://…`, `mysql://…` or `mariadb://…` for a server that is already running.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,15 +14,19 @@ use crate::nearest::suggestion;
 pub enum Dbms {
     Sqlite,
     Postgres,
+    Mysql,
+    Mariadb,
 }
 
 impl Dbms {
-    pub const ALL: [Dbms; 2] = [Dbms::Sqlite, Dbms::Postgres];
+    pub const ALL: [Dbms; 4] = [Dbms::Sqlite, Dbms::Postgres, Dbms::Mysql, Dbms::Mariadb];
 
     pub fn name(self) -> &'static str {
         match self {
             Dbms::Sqlite => "sqlite",
             Dbms::Postgres => "postgres",
+            Dbms::Mysql => "mysql",
+            Dbms::Mariadb => "mariadb",
         }
     }
 
@@ -30,6 +34,7 @@ impl Dbms {
     pub fn engines(self) -> &'static [&'static str] {
         match self {
             Dbms::Sqlite | Dbms::Postgres => &[],
+            Dbms::Mysql | Dbms::Mariadb => &["innodb", "rocksdb"],
         }
     }
 }
@@ -62,16 +67,19 @@ pub enum Source {
     Npm,
     /// Prebuilt binaries in Maven artifacts.
     Maven,
+    /// Debian packages of any suite, unpacked and never installed.
+    Debian,
 }
 
 impl Source {
-    pub const ALL: [Source; 3] = [Source::System, Source::Npm, Source::Maven];
+    pub const ALL: [Source; 4] = [Source::System, Source::Npm, Source::Maven, Source::Debian];
 
     pub fn name(self) -> &'static str {
         match self {
             Source::System => "system",
             Source::Npm => "npm",
             Source::Maven => "maven",
+            Source::Debian => "debian",
         }
     }
 }
@@ -371,6 +379,16 @@ mod tests {
             "again=postgres@17.6",
             "postgres://user@host:5432/db?connect_timeout=3",
             "prod=postgres://host/db",
+            "mysql@8.0.33",
+            "mysql@5.6.14",
+            "mysql@8.0.33/innodb:z12a",
+            "mariadb/rocksdb",
+            "mariadb@11.4.5",
+            "mariadb@10.11/rocksdb:za1",
+            "mariadb@debian-10.11/rocksdb",
+            "mysql@/opt/mysql/8.0/rocksdb",
+            "mysql://root@127.0.0.1:3306/test",
+            "mariadb://root@localhost/test",
         ] {
             assert_eq!(parse(text).to_string(), text);
         }
@@ -388,6 +406,45 @@ mod tests {
     }
 
     #[test]
+    fn an_engine_is_told_from_the_end_of_a_path() {
+        let version = |version: &str| Build::Version { source: None, version: version.to_string() };
+        let path = |path: &str| Build::Path(PathBuf::from(path));
+        for (text, build, engine) in [
+            ("mariadb@10.11/rocksdb:za1", version("10.11"), Some("rocksdb")),
+            ("mysql@8.0.33", version("8.0.33"), None),
+            ("mysql/rocksdb", Build::Any, Some("rocksdb")),
+            ("mysql@/opt/mysql/8.0/rocksdb", path("/opt/mysql/8.0"), Some("rocksdb")),
+            ("mysql@/opt/mysql/8.0/rocks", path("/opt/mysql/8.0/rocks"), None),
+        ] {
+            let contender = parse(text);
+            assert_eq!((contender.build, contender.engine.as_deref()), (build, engine), "{text}");
+        }
+        assert_eq!(parse("mariadb@10.11/rocksdb:za1").config.as_deref(), Some("za1"));
+    }
+
+    #[test]
+    fn an_unknown_engine_is_answered_with_the_nearest() {
+        assert_eq!(
+            error("mysql@8.0.33/rocks"),
+            "'mysql' has no engine 'rocks': did you mean 'rocksdb'? (there are: innodb, rocksdb)"
+        );
+    }
+
+    #[test]
+    fn the_scheme_of_a_url_is_its_dbms() {
+        for (url, dbms) in [
+            ("postgresql://host/db", Dbms::Postgres),
+            ("mysql://ann:s3cret@host/db", Dbms::Mysql),
+            ("mariadb://host:3307/db", Dbms::Mariadb),
+        ] {
+            let contender = parse(url);
+            assert_eq!(contender.dbms, dbms);
+            assert_eq!(contender.build, Build::Server { url: url.to_string() });
+        }
+        assert_eq!(parse("mysql://ann:s3cret@host/db").to_string(), "mysql://ann@host/db");
+    }
+
+    #[test]
     fn a_password_is_kept_and_not_shown() {
         let contender = parse("prod=postgres://ann:s3cret@host:5432/db?sslmode=disable");
         let shown = "prod=postgres://ann@host:5432/db?sslmode=disable";
@@ -400,7 +457,8 @@ mod tests {
     fn an_unknown_dbms_is_answered_with_the_nearest() {
         assert_eq!(
             error("postgers@17.6"),
-            "unknown DBMS 'postgers': did you mean 'postgres'? (there are: sqlite, postgres)"
+            "unknown DBMS 'postgers': did you mean 'postgres'? \
+             (there are: sqlite, postgres, mysql, mariadb)"
         );
     }
 

@@ -1,18 +1,24 @@
 //! Where the SQL of the DBMSs differs.
 
-use rqps_plan::Dbms;
+use rqps_plan::{Contender, Dbms};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     Postgres,
     Sqlite,
+    /// MySQL and MariaDB with InnoDB.
+    Innodb,
+    /// MySQL and MariaDB with MyRocks.
+    Myrocks,
 }
 
-impl From<Dbms> for Dialect {
-    fn from(dbms: Dbms) -> Self {
-        match dbms {
-            Dbms::Postgres => Dialect::Postgres,
-            Dbms::Sqlite => Dialect::Sqlite,
+impl From<&Contender> for Dialect {
+    fn from(contender: &Contender) -> Self {
+        match (contender.dbms, contender.engine.as_deref()) {
+            (Dbms::Postgres, _) => Dialect::Postgres,
+            (Dbms::Sqlite, _) => Dialect::Sqlite,
+            (Dbms::Mysql | Dbms::Mariadb, Some("rocksdb")) => Dialect::Myrocks,
+            (Dbms::Mysql | Dbms::Mariadb, _) => Dialect::Innodb,
         }
     }
 }
@@ -23,6 +29,7 @@ impl Dialect {
         match self {
             Dialect::Postgres => format!("${n}"),
             Dialect::Sqlite => format!("?{n}"),
+            Dialect::Innodb | Dialect::Myrocks => "?".to_string(),
         }
     }
 }

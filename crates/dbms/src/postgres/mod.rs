@@ -1,29 +1,35 @@
 //! Postgres: a build that rqps starts itself, or a server that is running elsewhere.
 
 mod control;
-mod remote;
-mod server;
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use rqps_plan::{Contender, Dbms as Name, suggestion};
+use rqps_wire::{Address, Login, Target, postgres};
+use rustix::process::Signal;
 
 use crate::config::{Settings, settings};
 use crate::error::DbmsError;
 use crate::home::Home;
+use crate::managed::{Launch, Prepared, Signals};
 use crate::process;
+use crate::remote::Remote;
 use crate::source::Installed;
 use crate::user::{ServerUser, hand_over};
 use crate::{Dbms, Place, Server};
 
-pub(crate) use remote::Remote;
+use control::{PostgresControl, claim_schema, create_database, drop_schema};
 
 /// The superuser that initdb creates.
 const SUPERUSER: &str = "rqps";
 /// The benchmark's database, named as the original names it.
 const DATABASE: &str = "ib";
+/// rqps's own schema in a database that is not.
+const SCHEMA: &str = "rqps";
+/// SIGINT is the fast shutdown: connections are closed and a checkpoint is written.
+const SIGNALS: Signals = Signals { stop: Signal::INT, quit: Signal::QUIT };
 /// What a contender cannot set, because rqps does.
 const RESERVED: [&str; 8] = [
     "config_file",
@@ -107,6 +113,20 @@ impl Postgres {
     }
 }
 
+/// A server that is running already, by its URL.
+pub(crate) fn remote(url: &str) -> Result<Remote, DbmsError> {
+    let given = postgres::login(url)?;
+    let mut own = given.clone();
+    own.parameters.push(("search_path".to_string(), SCHEMA.to_string()));
+    Ok(Remote {
+        given: Target::Postgres(given),
+        target: Target::Postgres(own),
+        control: &PostgresControl,
+        claim: claim_schema,
+        disclaim: drop_schema,
+    })
+}
+
 impl Dbms for Postgres {
     fn build(&self) -> Option<&Installed> {
         Some(&self.installed)
@@ -121,7 +141,36 @@ impl Dbms for Postgres {
         if !place.data.join("PG_VERSION").exists() {
             self.create(place)?;
         }
-        Ok(Box::new(server::Managed::start(self, home, place, cancelled)?))
+        let prepare = |socket: &Path, port: u16| {
+            hand_over(socket, self.user)?;
+            self.configure(place, socket, port)?;
+            let program = self.installed.root.join("bin/postgres");
+            let (data, log) = (&place.data, &place.log);
+            let mut command = process::command(&program, self.user, data, log, place.detached)?;
+            command.arg("-D").arg(data);
+            let login = |database: &str| {
+                Target::Postgres(Login {
+                    address: Address::Unix { path: socket.join(format!(".s.PGSQL.{port}")) },
+                    user: SUPERUSER.to_string(),
+                    password: None,
+                    database: database.to_string(),
+                    parameters: Vec::new(),
+                })
+            };
+            let url = format!("postgres://{SUPERUSER}@localhost:{port}/{DATABASE}");
+            let url = format!("{url}?host={}", socket.display());
+            Ok(Prepared { command, first: login("postgres"), target: login(DATABASE), url })
+        };
+        let launch = Launch {
+            what: "postgres",
+            spec: &self.spec,
+            home,
+            place,
+            signals: SIGNALS,
+            control: &PostgresControl,
+            create_database,
+        };
+        Ok(Box::new(launch.start(&prepare, cancelled)?))
     }
 }
 

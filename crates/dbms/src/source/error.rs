@@ -17,7 +17,9 @@ pub enum SourceError {
     #[error("'{0}' is a running server: there is no build of it to get")]
     Running(String),
     #[error("'{}' has no {program}: name the directory that holds bin/", path.display())]
-    NotABuild { path: PathBuf, program: &'static str },
+    NotABuild { path: PathBuf, program: String },
+    #[error("'{}' is {found}, not {wanted}: write {found}@{}", path.display(), path.display())]
+    OtherDbms { path: PathBuf, found: Dbms, wanted: Dbms },
     #[error("no {0} is installed on this system: install it, or name a version to be fetched")]
     NotInstalled(Dbms),
     #[error("{dbms} {version} is not what this system has installed: there are {found}")]
@@ -55,6 +57,8 @@ pub enum SourceError {
     File { path: PathBuf, error: io::Error },
     #[error("'{}' does not run: {reason}", program.display())]
     DoesNotRun { program: PathBuf, reason: String },
+    #[error("'{}' needs {library}, which this system does not have: {install}", program.display())]
+    MissingLibrary { program: PathBuf, library: String, install: String },
     #[error("'{}' is not in rqps's store: only fetched builds are removed", .0.display())]
     NotOurs(PathBuf),
     #[error("cancelled")]
@@ -81,7 +85,9 @@ pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> SourceError + use<> {
 
 /// A client that failed working for a folder, with the reason it gave.
 pub(super) fn client_failed(program: String, reason: String, folder: &Path) -> SourceError {
-    match reason.contains("ENOSPC") || reason.contains("No space left on device") {
+    // As npm, the C library and apt say it.
+    let full = ["ENOSPC", "No space left on device", "enough free space in"];
+    match full.iter().any(|full| reason.contains(full)) {
         true => SourceError::ClientDiskFull { program, folder: store::lasting(folder).into() },
         false => SourceError::Client { program, reason },
     }

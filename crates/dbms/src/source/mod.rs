@@ -6,10 +6,14 @@
 
 mod catalog;
 mod client;
+mod deb;
+mod debian;
 mod digest;
 mod error;
+mod layout;
 mod machine;
 mod maven;
+mod needed;
 mod npm;
 mod probe;
 mod progress;
@@ -27,6 +31,7 @@ use rqps_plan::{Build, Dbms, Source};
 use serde::{Deserialize, Serialize};
 
 pub use error::SourceError;
+pub use layout::Loader;
 pub use progress::{Progress, Tell};
 
 use crate::home::Home;
@@ -41,16 +46,27 @@ pub struct Installed {
     pub version: String,
     /// Where it is from; nothing for a directory of the user's own.
     pub source: Option<Source>,
-    /// The directory that holds `bin/`.
+    /// The directory that the build is in. What is in it may lie below a `usr` in it: see
+    /// [`Installed::base`].
     pub root: PathBuf,
     /// What it was unpacked from; none unless rqps fetched it.
     pub archives: Vec<Archive>,
     pub server_sha256: String,
     /// The C library that the server asks for: `musl`, or glibc with the oldest version that will
-    /// do, as `glibc 2.25`.
+    /// do, as `glibc 2.25`; or the one that comes with the build, as `its own glibc 2.41`.
     pub libc: Option<String>,
     /// `gcc (Debian 12.2.0-14+deb12u1) 12.2.0`
     pub compiler: Option<String>,
+    /// What its programs are run by; none for the system's own.
+    #[serde(default)]
+    pub loader: Option<Loader>,
+}
+
+/// What a source's client has fetched, and how it is to be run.
+#[derive(Default)]
+struct Fetched {
+    archives: Vec<Archive>,
+    loader: Option<Loader>,
 }
 
 /// A file that was fetched.

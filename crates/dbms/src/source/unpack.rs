@@ -1,128 +1,93 @@
-//! Unpacking tar archives that nobody vouches for: nothing may end up outside the target folder,
-//! and no device nodes or set-user-id programs inside it.
+//! Unpacking archives that nobody vouches for: nothing may end up outside the target folder, and
+//! no device nodes or set-user-id programs inside it.
 
-use std::cell::Cell;
+mod tarball;
+mod zipped;
+
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
-use std::rc::Rc;
-
-use flate2::read::MultiGzDecoder;
-use liblzma::read::XzDecoder;
-use tar::{Entry, EntryType};
 
 use super::error::{SourceError, at};
-use super::progress::{Progress, Tell, report};
 
-pub(super) enum Compression {
-    Gzip,
-    Xz,
-}
+pub(super) use tarball::{Compression, Tarball};
+pub(super) use zipped::Zip;
 
-/// A compressed tar archive.
-pub(super) struct Tarball<'a, R> {
-    /// What error messages call it.
-    pub(super) name: &'a str,
-    pub(super) compression: Compression,
-    pub(super) bytes: R,
-    /// How many bytes there are to read.
-    pub(super) size: u64,
-    /// Only what lies below this folder of the archive is unpacked; "" for everything.
+/// What of an archive is unpacked.
+#[derive(Clone, Copy)]
+pub(super) struct Part<'a> {
+    /// Only what lies below this folder of the archive; "" for everything.
     pub(super) below: &'a str,
+    /// Of that, what this says of the path below the folder.
+    pub(super) needed: fn(&Path) -> bool,
 }
 
-impl<R: Read> Tarball<'_, R> {
-    /// Unpacks into an existing folder, which after an error holds a part of the archive.
-    pub(super) fn unpack(self, into: &Path, tell: &mut Tell) -> Result<(), SourceError> {
-        let count = Rc::new(Cell::new(0));
-        let counted = Counted { inner: self.bytes, count: Rc::clone(&count) };
-        let tar: Box<dyn Read + '_> = match self.compression {
-            Compression::Gzip => Box::new(MultiGzDecoder::new(counted)),
-            Compression::Xz => Box::new(XzDecoder::new_multi_decoder(counted)),
-        };
-        let unreadable = |error: io::Error| SourceError::Archive {
-            archive: self.name.to_string(),
-            reason: format!("{error}; it is damaged, get it again"),
-        };
-        let mut target = Target { archive: self.name, root: into, links: Vec::new() };
-        let mut buffer = vec![0; 64 * 1024];
-        let mut archive = tar::Archive::new(tar);
-        for entry in archive.entries().map_err(unreadable)? {
-            let mut entry = entry.map_err(unreadable)?;
-            let Some((path, mut out)) = target.place(&entry, self.below)? else { continue };
-            loop {
-                report(tell, Progress::Unpacking { done: count.get(), total: self.size })?;
-                match entry.read(&mut buffer).map_err(unreadable)? {
-                    0 => break,
-                    read => out.write_all(&buffer[..read]).map_err(at(&path))?,
-                }
-            }
-        }
-        // The checksum at the end of the compressed data is compared only when it is reached.
-        io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(unreadable)?;
-        target.make_links()
-    }
+impl Part<'static> {
+    pub(super) const ALL: Part<'static> = Part { below: "", needed: |_| true };
 }
 
-struct Counted<R> {
-    inner: R,
-    count: Rc<Cell<u64>>,
-}
-
-impl<R: Read> Read for Counted<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(buffer)?;
-        self.count.set(self.count.get() + read as u64);
-        Ok(read)
-    }
+/// What a member of an archive is.
+enum Kind {
+    Folder,
+    File {
+        executable: bool,
+    },
+    Symbolic(PathBuf),
+    /// Leads to another member.
+    Hard(PathBuf),
+    /// Says something about the archive.
+    Remark,
+    Other,
 }
 
 /// The folder being filled. Symbolic links are made last, so no member is written through one.
 struct Target<'a> {
     archive: &'a str,
     root: &'a Path,
+    part: Part<'a>,
     links: Vec<(PathBuf, PathBuf)>,
 }
 
-impl Target<'_> {
+impl<'a> Target<'a> {
+    fn new(archive: &'a str, root: &'a Path, part: Part<'a>) -> Target<'a> {
+        Target { archive, root, part, links: Vec::new() }
+    }
+
+    /// Where a member goes; none if it is not needed.
+    fn place(&self, member: &Path) -> Result<Option<PathBuf>, SourceError> {
+        let inside = self.inside(member, member)?;
+        let place = inside.strip_prefix(self.part.below).ok();
+        Ok(place.filter(|place| (self.part.needed)(place)).map(Path::to_path_buf))
+    }
+
     /// Makes the member, except for a file's contents: the file to write them to is returned.
-    fn place<R: Read>(
+    fn make(
         &mut self,
-        entry: &Entry<R>,
-        below: &str,
+        member: &Path,
+        place: &Path,
+        kind: Kind,
     ) -> Result<Option<(PathBuf, File)>, SourceError> {
-        let unreadable = |error: io::Error| SourceError::Archive {
-            archive: self.archive.to_string(),
-            reason: error.to_string(),
-        };
-        let member = entry.path().map_err(unreadable)?;
-        let inside = self.inside(&member, &member)?;
-        let Ok(place) = inside.strip_prefix(below) else { return Ok(None) };
-        let link = || match entry.link_name().map_err(unreadable)? {
-            Some(target) => Ok(target.into_owned()),
-            None => Err(self.refused(&member, "is a link to nothing")),
-        };
-        match entry.header().entry_type() {
-            EntryType::XGlobalHeader => {}
-            EntryType::Directory => self.folder(place, &member)?,
-            EntryType::Symlink => {
-                let target = link()?;
+        match kind {
+            Kind::Remark => {}
+            Kind::Folder => self.folder(place, member)?,
+            Kind::Symbolic(target) | Kind::Hard(target) if target.as_os_str().is_empty() => {
+                return Err(self.refused(member, "is a link to nothing"));
+            }
+            Kind::Symbolic(target) => {
                 if !stays_inside(place, &target) {
-                    return Err(self.refused(&member, "links to outside the target folder"));
+                    return Err(self.refused(member, "links to outside the target folder"));
                 }
                 self.links.push((place.to_path_buf(), target));
             }
-            EntryType::Link => {
-                let target = self.inside(&link()?, &member)?;
-                let target = target.strip_prefix(below).unwrap_or(&target);
-                let path = self.new_path(place, &member)?;
+            Kind::Hard(target) => {
+                let target = self.inside(&target, member)?;
+                let target = target.strip_prefix(self.part.below).unwrap_or(&target);
+                let path = self.new_path(place, member)?;
                 fs::hard_link(self.root.join(target), &path).map_err(at(&path))?;
             }
-            EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => {
-                let path = self.new_path(place, &member)?;
+            Kind::File { executable } => {
+                let path = self.new_path(place, member)?;
                 // Of the mode only this bit is kept: builds are for every user, and for running.
-                let executable = entry.header().mode().map_err(unreadable)? & 0o111 != 0;
                 let mode = if executable { 0o755 } else { 0o644 };
                 let mut options = File::options();
                 let file = options.write(true).create_new(true).mode(mode).open(&path);
@@ -131,7 +96,9 @@ impl Target<'_> {
                 file.set_permissions(fs::Permissions::from_mode(mode)).map_err(at(&path))?;
                 return Ok(Some((path, file)));
             }
-            _ => return Err(self.refused(&member, "is neither a file nor a folder nor a link")),
+            Kind::Other => {
+                return Err(self.refused(member, "is neither a file nor a folder nor a link"));
+            }
         }
         Ok(None)
     }
@@ -215,7 +182,7 @@ pub(super) fn link_all(
     root: &Path,
     links: impl IntoIterator<Item = (PathBuf, PathBuf)>,
 ) -> Result<(), SourceError> {
-    let mut target = Target { archive, root, links: Vec::new() };
+    let mut target = Target::new(archive, root, Part::ALL);
     for (link, leads_to) in links {
         let place = target.inside(&link, &link)?;
         let leads_to = target.inside(&leads_to, &link)?;

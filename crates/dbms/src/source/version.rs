@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use rqps_plan::{Dbms, Source};
+
 /// How finished the packaging is; the DBMS inside is a release in every case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
@@ -10,13 +12,15 @@ enum Stage {
     Final,
 }
 
-/// A version in a package registry, as `17.6.0-beta.15`, `11.22.1`, `10.5.0-1` or `9.6.24`.
+/// A version in a package registry, as `17.6.0-beta.15`, `11.22.1`, `10.5.0-1`, `9.6.24`, `8.0.33.1`
+/// or `10.11.14-0+deb12u2`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Packaged {
     /// What the registry calls it.
     pub(super) name: String,
     /// What people call it: `17.6`.
     pub(super) version: String,
+    source: Source,
     stage: Stage,
     /// Orders repackagings of the same version: the third number, then those after the dash.
     repackaging: Vec<u32>,
@@ -24,12 +28,12 @@ pub(super) struct Packaged {
 
 impl Packaged {
     /// Nothing where the name does not start with numbers.
-    pub(super) fn parse(name: &str) -> Option<Packaged> {
+    pub(super) fn parse(dbms: Dbms, source: Source, name: &str) -> Option<Packaged> {
         let (numbers, tag) = name.split_once('-').unwrap_or((name, ""));
         let numbers: Vec<u32> =
             numbers.split('.').map(|n| n.parse().ok()).collect::<Option<_>>()?;
-        // Before Postgres 10 the minor release was the third number.
-        let told = if numbers[0] < 10 { 3 } else { 2 };
+        // The minor release is the third number, but not since Postgres 10.
+        let told = if dbms == Dbms::Postgres && numbers[0] >= 10 { 2 } else { 3 };
         let (told, rest) = numbers.split_at(told.min(numbers.len()));
         let version = told.iter().map(u32::to_string).collect::<Vec<_>>().join(".");
         let mut repackaging = vec![rest.first().copied().unwrap_or(0)];
@@ -39,7 +43,11 @@ impl Packaged {
             _ if tag.starts_with(|c: char| c.is_ascii_alphabetic()) => Stage::Beta,
             _ => Stage::Final,
         };
-        Some(Packaged { name: name.to_string(), version, stage, repackaging })
+        Some(Packaged { name: name.to_string(), version, source, stage, repackaging })
+    }
+
+    fn is(&self, wanted: &str) -> bool {
+        is(self.source, &self.version, wanted)
     }
 
     fn rank(&self) -> (Stage, &[u32]) {
@@ -47,9 +55,16 @@ impl Packaged {
     }
 }
 
+/// Whether a version is the one that is asked for. A suite of Debian has one version at a time and
+/// replaces it by the next minor release, so there the start of a version will do: `10.11`.
+pub(super) fn is(source: Source, version: &str, wanted: &str) -> bool {
+    let rest = version.strip_prefix(wanted);
+    rest.is_some_and(|rest| rest.is_empty() || source == Source::Debian && rest.starts_with('.'))
+}
+
 /// The best packaging of a version: an alpha only when there is nothing else, then the highest.
-pub(super) fn choose<'a>(packaged: &'a [Packaged], version: &str) -> Option<&'a Packaged> {
-    packaged.iter().filter(|p| p.version == version).max_by(|a, b| a.rank().cmp(&b.rank()))
+pub(super) fn choose<'a>(packaged: &'a [Packaged], wanted: &str) -> Option<&'a Packaged> {
+    packaged.iter().filter(|p| p.is(wanted)).max_by(|a, b| a.rank().cmp(&b.rank()))
 }
 
 /// The best packaging of the newest version, passing over those that are only in alpha.
@@ -117,7 +132,8 @@ mod tests {
     const MAVEN: &[&str] = &["9.6.10", "9.6.24", "10.5.0", "10.5.0-1", "11.22.0", "11.22.1"];
 
     fn all(names: &[&str]) -> Vec<Packaged> {
-        names.iter().map(|name| Packaged::parse(name).unwrap()).collect()
+        let parse = |name: &&str| Packaged::parse(Dbms::Postgres, Source::Npm, name);
+        names.iter().map(|name| parse(name).unwrap()).collect()
     }
 
     #[test]
@@ -146,6 +162,31 @@ mod tests {
     }
 
     #[test]
+    fn mysql_and_mariadb_have_three_numbers() {
+        for (dbms, source, name, version) in [
+            (Dbms::Mysql, Source::Maven, "8.0.33.1", "8.0.33"),
+            (Dbms::Mysql, Source::Maven, "5.6.14", "5.6.14"),
+            (Dbms::Mysql, Source::Debian, "9.7.4-2", "9.7.4"),
+            (Dbms::Mariadb, Source::Maven, "10.11.5", "10.11.5"),
+            (Dbms::Mariadb, Source::Debian, "11.8.6-0+deb13u1", "11.8.6"),
+        ] {
+            let packaged = Packaged::parse(dbms, source, name).unwrap();
+            assert_eq!((packaged.version.as_str(), packaged.stage), (version, Stage::Final));
+        }
+    }
+
+    #[test]
+    fn of_debian_the_start_of_a_version_will_do() {
+        for wanted in ["10.11.14", "10.11", "10"] {
+            assert!(is(Source::Debian, "10.11.14", wanted), "{wanted}");
+        }
+        for wanted in ["10.1", "10.11.1", "11", "", "10.11.14.0"] {
+            assert!(!is(Source::Debian, "10.11.14", wanted), "{wanted}");
+        }
+        assert!(!is(Source::Maven, "10.11.5", "10.11"));
+    }
+
+    #[test]
     fn the_newest_is_by_number_and_no_alpha() {
         let mut names = NPM.to_vec();
         names.extend(["9.6.24", "19.0.0-alpha.1"]);
@@ -162,7 +203,7 @@ mod tests {
     #[test]
     fn names_that_are_no_versions_are_passed_over() {
         for name in ["", "latest", "-1", "17.x.0", "17..6", "99999999999.1"] {
-            assert_eq!(Packaged::parse(name), None, "{name}");
+            assert_eq!(Packaged::parse(Dbms::Mysql, Source::Maven, name), None, "{name}");
         }
     }
 

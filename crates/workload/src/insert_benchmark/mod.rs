@@ -24,7 +24,7 @@ use crate::random::{derive, stream};
 use check::Examiner;
 use query::{PointQuery, RangeQuery};
 use rows::{RandomText, Rows, Sums};
-use schema::{IndexBuilder, create_index, create_table, secondary_indexes};
+use schema::{IndexBuilder, create_indexes, create_table, secondary_indexes};
 use write::{DeleteForm, Deleter, Inserter, Ledger};
 
 /// What the random streams of a step are for.
@@ -98,7 +98,19 @@ impl<'a> Benchmark<'a> {
         let mut connection = self.target.connect()?;
         for table in self.tables() {
             for index in secondary_indexes(self.plan.profile) {
-                connection.run(&format!("drop index if exists {table}_{}", index.suffix))?;
+                let name = format!("{table}_{}", index.suffix);
+                match self.dialect {
+                    Dialect::Postgres | Dialect::Sqlite => {
+                        connection.run(&format!("drop index if exists {name}"))?;
+                    }
+                    // It cannot be dropped unless it is there.
+                    Dialect::Innodb | Dialect::Myrocks => {
+                        let sql = format!("show index from {table} where key_name = '{name}'");
+                        if !connection.query(&sql)?.is_empty() {
+                            connection.run(&format!("alter table {table} drop index {name}"))?;
+                        }
+                    }
+                }
             }
         }
         Ok(())
@@ -185,28 +197,30 @@ impl<'a> Benchmark<'a> {
         random: crate::random::Random,
     ) -> Result<Box<dyn Work>, Error> {
         let connection = self.target.connect()?;
-        let profile = self.plan.profile;
+        let (dialect, profile) = (self.dialect, self.plan.profile);
+        // The original sends everything to MySQL as text.
+        let prepared = match dialect {
+            Dialect::Innodb | Dialect::Myrocks => false,
+            Dialect::Postgres | Dialect::Sqlite => profile != Profile::P2020,
+        };
         Ok(match query {
             Query::Range => {
-                let prepared = profile != Profile::P2020;
                 let indexes = secondary_indexes(profile);
-                let dialect = self.dialect;
                 Box::new(RangeQuery::new(connection, dialect, indexes, table, prepared, random)?)
             }
             Query::Point => {
-                Box::new(PointQuery::new(connection, self.dialect, table, bound, random)?)
+                Box::new(PointQuery::new(connection, dialect, table, prepared, bound, random)?)
             }
         })
     }
 
     /// Work that builds the indexes, a connection for each table.
     pub fn index_builders(&self) -> Result<Vec<Assigned>, Error> {
-        let indexes = secondary_indexes(self.plan.profile);
-        let until = Until::Operations(indexes.len() as u64);
-        let order = Order { schedule: Schedule::Closed, until };
         let builder = |table: String| {
-            let statements = indexes.iter().rev().map(|index| create_index(&table, index));
-            let statements = statements.collect();
+            let mut statements = create_indexes(self.dialect, self.plan.profile, &table);
+            let until = Until::Operations(statements.len() as u64);
+            let order = Order { schedule: Schedule::Closed, until };
+            statements.reverse();
             let work = IndexBuilder { connection: self.target.connect()?, statements };
             Ok((Box::new(work) as Box<dyn Work>, order))
         };

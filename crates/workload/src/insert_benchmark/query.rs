@@ -8,7 +8,7 @@ use rqps_load::{Halt, Work};
 use rqps_wire::{Connection, Error, Interrupter, Statement, Type, Value, scalar};
 
 use super::rows::{CUSTOMERS, legacy_price_cents};
-use super::schema::{SecondaryIndex, Start};
+use super::schema::{SecondaryIndex, Start, index_hint};
 use crate::dialect::Dialect;
 use crate::random::Random;
 
@@ -18,11 +18,17 @@ const ROWS_PER_QUERY: usize = 10;
 const QUERIES_BETWEEN_READS: u32 = 100;
 
 /// The range query on an index; `value` is a placeholder or a number.
-pub(crate) fn range_query(table: &str, index: &SecondaryIndex, value: &str) -> String {
+pub(crate) fn range_query(
+    dialect: Dialect,
+    table: &str,
+    index: &SecondaryIndex,
+    value: &str,
+) -> String {
     let columns = index.columns.join(", ");
     let (first, from) = (index.columns[0], index.from);
+    let hint = index_hint(dialect, table, index);
     format!(
-        "select {columns} from {table} where {first} {from} {value} order by {columns} \
+        "select {columns} from {table}{hint} where {first} {from} {value} order by {columns} \
          limit {ROWS_PER_QUERY}"
     )
 }
@@ -30,6 +36,7 @@ pub(crate) fn range_query(table: &str, index: &SecondaryIndex, value: &str) -> S
 /// One of the three range queries, chosen at random each time.
 pub(super) struct RangeQuery {
     connection: Box<dyn Connection>,
+    dialect: Dialect,
     indexes: &'static [SecondaryIndex; 3],
     table: String,
     /// In the order of the indexes; empty when queries are sent as text.
@@ -52,13 +59,21 @@ impl RangeQuery {
         let mut statements = Vec::new();
         if prepared {
             for index in indexes {
-                let sql = range_query(table, index, &dialect.placeholder(1));
+                let sql = range_query(dialect, table, index, &dialect.placeholder(1));
                 statements.push(connection.prepare(&sql, &[Type::Int4])?);
             }
         }
-        let table = table.to_string();
-        let sql = String::new();
-        Ok(RangeQuery { connection, indexes, table, statements, random, shape: 0, start: 0, sql })
+        Ok(RangeQuery {
+            connection,
+            dialect,
+            indexes,
+            table: table.to_string(),
+            statements,
+            random,
+            shape: 0,
+            start: 0,
+            sql: String::new(),
+        })
     }
 }
 
@@ -74,7 +89,7 @@ impl Work for RangeQuery {
             }
         };
         if self.statements.is_empty() {
-            self.sql = range_query(&self.table, index, &self.start.to_string());
+            self.sql = range_query(self.dialect, &self.table, index, &self.start.to_string());
         }
         Ok(())
     }
@@ -95,19 +110,20 @@ impl Work for RangeQuery {
 pub(super) struct PointQuery {
     connection: Box<dyn Connection>,
     table: String,
-    statement: Statement,
+    /// None when queries are sent as text.
+    statement: Option<Statement>,
     random: Random,
     /// The deleter's lower bound of the keys; 0 until it has one.
     bound: Arc<AtomicI64>,
     /// One more than the largest key that is drawn.
     end: i64,
     queries_left: u32,
-    values: [Value<'static>; ROWS_PER_QUERY],
+    keys: [i64; ROWS_PER_QUERY],
+    sql: String,
 }
 
-/// The point query, with the placeholders of a dialect.
-pub(crate) fn point_query(dialect: Dialect, table: &str) -> String {
-    let keys: Vec<String> = (1..=ROWS_PER_QUERY).map(|n| dialect.placeholder(n)).collect();
+/// The point query for keys that are placeholders or numbers.
+pub(crate) fn point_query(table: &str, keys: &[String]) -> String {
     format!(
         "select transactionid, productid, data from {table} where transactionid in ({})",
         keys.join(", ")
@@ -119,12 +135,18 @@ impl PointQuery {
         mut connection: Box<dyn Connection>,
         dialect: Dialect,
         table: &str,
+        prepared: bool,
         bound: Arc<AtomicI64>,
         random: Random,
     ) -> Result<Self, Error> {
-        // The original declares 32-bit keys, which end at 2.1 billion rows; the column is bigint.
-        let statement =
-            connection.prepare(&point_query(dialect, table), &[Type::Int8; ROWS_PER_QUERY])?;
+        let mut statement = None;
+        if prepared {
+            let keys: Vec<String> = (1..=ROWS_PER_QUERY).map(|n| dialect.placeholder(n)).collect();
+            // The original declares 32-bit keys, which end at 2.1 billion rows; the column is
+            // bigint.
+            let types = [Type::Int8; ROWS_PER_QUERY];
+            statement = Some(connection.prepare(&point_query(table, &keys), &types)?);
+        }
         Ok(PointQuery {
             connection,
             table: table.to_string(),
@@ -133,7 +155,8 @@ impl PointQuery {
             bound,
             end: 1,
             queries_left: 0,
-            values: [Value::Int(0); ROWS_PER_QUERY],
+            keys: [0; ROWS_PER_QUERY],
+            sql: String::new(),
         })
     }
 }
@@ -148,14 +171,20 @@ impl Work for PointQuery {
         }
         self.queries_left -= 1;
         let start = self.bound.load(Ordering::Relaxed).min(self.end - 1);
-        for value in &mut self.values {
-            *value = Value::Int(self.random.random_range(start..self.end));
+        for key in &mut self.keys {
+            *key = self.random.random_range(start..self.end);
+        }
+        if self.statement.is_none() {
+            self.sql = point_query(&self.table, &self.keys.map(|key| key.to_string()));
         }
         Ok(())
     }
 
     fn execute(&mut self) -> Result<u64, Error> {
-        self.connection.execute(self.statement, &self.values)
+        match self.statement {
+            Some(statement) => self.connection.execute(statement, &self.keys.map(Value::Int)),
+            None => self.connection.run(&self.sql),
+        }
     }
 
     fn interrupter(&self) -> Result<Interrupter, Error> {
@@ -174,20 +203,23 @@ mod tests {
     fn range_queries_read_ten_rows_of_an_index_in_its_order() {
         let [market, register, pdc] = secondary_indexes(Profile::P2025);
         assert_eq!(
-            range_query("pi1", market, "$1"),
+            range_query(Dialect::Postgres, "pi1", market, "$1"),
             "select productid, customerid, price from pi1 where productid >= $1 \
              order by productid, customerid, price limit 10"
         );
-        assert!(range_query("pi1", register, "$1").contains("where cashregisterid > $1 "));
         assert!(
-            range_query("pi1", pdc, "7").contains("where price >= 7 order by price, dateandtime")
+            range_query(Dialect::Postgres, "pi1", register, "$1")
+                .contains("where cashregisterid > $1 ")
         );
+        assert!(range_query(Dialect::Innodb, "pi1", pdc, "7").contains(
+            "from pi1 force index (pi1_pdc) where price >= 7 order by price, dateandtime"
+        ));
     }
 
     #[test]
     fn point_queries_ask_for_ten_keys() {
         assert_eq!(
-            point_query(Dialect::Postgres, "pi2"),
+            point_query("pi2", &(1..=10).map(|n| format!("${n}")).collect::<Vec<_>>()),
             "select transactionid, productid, data from pi2 \
              where transactionid in ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
         );

@@ -77,13 +77,21 @@ pub(crate) fn secondary_indexes(profile: Profile) -> &'static [SecondaryIndex; 3
 
 /// The statements that make an empty table, whether or not one was there.
 pub(crate) fn create_table(dialect: Dialect, profile: Profile, table: &str) -> Vec<String> {
-    let price = if profile.is_legacy() { "real" } else { "int" };
+    let price = match (profile.is_legacy(), dialect) {
+        (false, _) => "int",
+        (true, Dialect::Postgres | Dialect::Sqlite) => "real",
+        (true, Dialect::Innodb | Dialect::Myrocks) => "float",
+    };
     let columns = |key: &str, time: &str| {
         format!(
             "create table {table} ({key}, dateandtime {time}, cashregisterid int not null, \
              customerid int not null, productid int not null, price {price} not null, \
              data varchar(4000))"
         )
+    };
+    let mysql = |engine: &str| {
+        let key = "transactionid bigint not null auto_increment primary key";
+        format!("{} engine = {engine}", columns(key, "datetime"))
     };
     let mut statements = vec![format!("drop table if exists {table}")];
     match dialect {
@@ -96,12 +104,42 @@ pub(crate) fn create_table(dialect: Dialect, profile: Profile, table: &str) -> V
         Dialect::Sqlite => {
             statements.push(columns("transactionid integer not null primary key", "datetime"));
         }
+        Dialect::Innodb => statements.push(mysql("innodb")),
+        Dialect::Myrocks => statements.push(mysql("rocksdb")),
     }
     statements
 }
 
-pub(crate) fn create_index(table: &str, index: &SecondaryIndex) -> String {
-    format!("create index {table}_{} on {table} ({})", index.suffix, index.columns.join(", "))
+/// The statements that create the secondary indexes. InnoDB gets all in one, so that the table is
+/// read once; MyRocks one at a time, since all at once take too much memory.
+pub(crate) fn create_indexes(dialect: Dialect, profile: Profile, table: &str) -> Vec<String> {
+    let parts = secondary_indexes(profile).each_ref().map(|index| {
+        let columns = index.columns.join(", ");
+        (format!("{table}_{}", index.suffix), columns)
+    });
+    let add = |(name, columns): &(String, String)| format!("add index {name} ({columns})");
+    match dialect {
+        Dialect::Postgres | Dialect::Sqlite => parts
+            .iter()
+            .map(|(name, columns)| format!("create index {name} on {table} ({columns})"))
+            .collect(),
+        Dialect::Innodb => {
+            vec![format!("alter table {table} {}", parts.each_ref().map(add).join(", "))]
+        }
+        Dialect::Myrocks => {
+            parts.iter().map(|part| format!("alter table {table} {}", add(part))).collect()
+        }
+    }
+}
+
+/// What a statement that must read an index says behind the table's name.
+pub(crate) fn index_hint(dialect: Dialect, table: &str, index: &SecondaryIndex) -> String {
+    match dialect {
+        Dialect::Postgres | Dialect::Sqlite => String::new(),
+        Dialect::Innodb | Dialect::Myrocks => {
+            format!(" force index ({table}_{})", index.suffix)
+        }
+    }
 }
 
 /// Builds the indexes of one table, one operation each.
@@ -151,7 +189,19 @@ mod tests {
 
     #[test]
     fn indexes_are_named_after_their_table() {
-        let statement = create_index("pi3", &secondary_indexes(Profile::P2025)[2]);
-        assert_eq!(statement, "create index pi3_pdc on pi3 (price, dateandtime, customerid)");
+        let statements = create_indexes(Dialect::Postgres, Profile::P2025, "pi3");
+        assert_eq!(statements[2], "create index pi3_pdc on pi3 (price, dateandtime, customerid)");
+    }
+
+    #[test]
+    fn innodb_builds_all_indexes_at_once_and_myrocks_one_at_a_time() {
+        let [innodb] = create_indexes(Dialect::Innodb, Profile::P2025, "pi1").try_into().unwrap();
+        assert_eq!(innodb.matches("add index").count(), 3);
+        let myrocks = create_indexes(Dialect::Myrocks, Profile::P2025, "pi1");
+        assert_eq!(myrocks.len(), 3);
+        assert_eq!(
+            myrocks[0],
+            "alter table pi1 add index pi1_marketsegment (productid, customerid, price)"
+        );
     }
 }

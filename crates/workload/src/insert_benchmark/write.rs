@@ -132,6 +132,10 @@ impl Deleter {
                     "delete from {table} where transactionid >= {bound} and transactionid < {end}"
                 )
             }
+            (DeleteForm::LowestKeys, Dialect::Innodb | Dialect::Myrocks) => format!(
+                "delete from {table} where transactionid >= {bound} \
+                 order by transactionid asc limit {count}"
+            ),
             // Neither takes LIMIT in a DELETE.
             (DeleteForm::LowestKeys, Dialect::Postgres | Dialect::Sqlite) => format!(
                 "delete from {table} where transactionid in (select transactionid from {table} \

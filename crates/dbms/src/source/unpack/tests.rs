@@ -4,10 +4,13 @@ use std::os::unix::fs::MetadataExt;
 
 use flate2::write::GzEncoder;
 use liblzma::write::XzEncoder;
-use tar::{Builder, Header};
+use tar::{Builder, EntryType, Header};
 use tempfile::TempDir;
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
 
 use super::*;
+use crate::source::progress::Progress;
 
 /// A member as hostile as one likes: the name is written into the header without any check.
 fn member(kind: EntryType, name: &str, mode: u32, link: &str, content: &[u8]) -> Vec<u8> {
@@ -67,9 +70,27 @@ impl Place {
 
     fn unpack(&self, bytes: &[u8], compression: Compression, below: &str) -> Result<(), String> {
         let size = bytes.len() as u64;
-        let tarball = Tarball { name: "a.tgz", compression, bytes, size, below };
+        let part = Part { below, ..Part::ALL };
+        let tarball = Tarball { name: "a.tgz", compression, bytes, size, part };
         let unpacked = tarball.unpack(&self.target(), &mut |_| ControlFlow::Continue(()));
         unpacked.map_err(|error| error.to_string())
+    }
+
+    fn unzip(&self, bytes: &[u8], part: Part) -> Result<Vec<Progress>, String> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(&file, bytes).unwrap();
+        let mut seen = Vec::new();
+        let unpacked = Zip::open(file.path(), "a.zip").and_then(|zip| {
+            zip.unpack(part, &self.target(), &mut |progress| {
+                seen.push(progress);
+                ControlFlow::Continue(())
+            })
+        });
+        unpacked.map(|()| seen).map_err(|error| error.to_string())
+    }
+
+    fn mode(&self, name: &str) -> u32 {
+        fs::metadata(self.target().join(name)).unwrap().mode() & 0o7777
     }
 
     fn escaped(&self) -> Vec<PathBuf> {
@@ -107,8 +128,7 @@ fn files_folders_and_links_arrive() {
     for name in ["lib/libpq.so.5.17", "lib/libpq.so", "bin/lib/libpq.so", "lib/copy"] {
         assert_eq!(place.read(name), "code", "{name}");
     }
-    let mode = |name: &str| fs::metadata(place.target().join(name)).unwrap().mode() & 0o7777;
-    assert_eq!((mode("share"), mode("lib")), (0o755, 0o755));
+    assert_eq!((place.mode("share"), place.mode("lib")), (0o755, 0o755));
 }
 
 #[test]
@@ -140,8 +160,7 @@ fn xz_is_read_too() {
 fn of_the_mode_only_the_executable_bit_is_kept() {
     for (given, kept) in [(0o4755, 0o755), (0o2711, 0o755), (0o1600, 0o644), (0o666, 0o644)] {
         let place = unpacked(&[member(EntryType::Regular, "x", given, "", b"")], "");
-        let mode = fs::metadata(place.target().join("x")).unwrap().mode() & 0o7777;
-        assert_eq!(mode, kept, "{given:o}");
+        assert_eq!(place.mode("x"), kept, "{given:o}");
     }
 }
 
@@ -199,13 +218,126 @@ fn progress_reaches_the_size_of_the_archive() {
     let mut seen = Vec::new();
     let size = bytes.len() as u64;
     let compression = Compression::Gzip;
-    Tarball { name: "a", compression, bytes: &bytes[..], size, below: "" }
+    Tarball { name: "a", compression, bytes: &bytes[..], size, part: Part::ALL }
         .unpack(&place.target(), &mut |progress| {
             seen.push(progress);
             ControlFlow::Continue(())
         })
         .unwrap();
     assert_eq!(seen.last(), Some(&Progress::Unpacking { done: size, total: size }));
+}
+
+#[test]
+fn what_is_not_needed_is_left_out() {
+    let needed = |path: &Path| !path.starts_with("man");
+    let part = Part { below: "build", needed };
+    let members = [("build/man/a", FILE, "1"), ("build/bin/b", FILE, "22"), ("c", FILE, "3")];
+    let place = Place::new();
+    let seen = place.unzip(&zip(&members), part).unwrap();
+    assert_eq!(seen.last(), Some(&Progress::Unpacking { done: 2, total: 2 }));
+    assert_eq!(place.read("bin/b"), "22");
+    assert_eq!(fs::read_dir(place.target()).unwrap().count(), 1);
+
+    let place = Place::new();
+    let bytes = gzip(&[file("build/man/a", "1"), file("build/bin/b", "22"), file("c", "3")]);
+    let (compression, size) = (Compression::Gzip, bytes.len() as u64);
+    let tarball = Tarball { name: "a", compression, bytes: &bytes[..], size, part };
+    tarball.unpack(&place.target(), &mut |_| ControlFlow::Continue(())).unwrap();
+    assert_eq!(place.read("bin/b"), "22");
+    assert_eq!(fs::read_dir(place.target()).unwrap().count(), 1);
+}
+
+const FILE: u32 = 0o100644;
+const LINK: u32 = 0o120777;
+
+/// A zip file as hostile as one likes: the mode is written without any check.
+fn zip(members: &[(&str, u32, &str)]) -> Vec<u8> {
+    let mut writer = ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, _, content) in members {
+        writer.start_file(*name, SimpleFileOptions::default()).unwrap();
+        writer.write_all(content.as_bytes()).unwrap();
+    }
+    let mut bytes = writer.finish().unwrap().into_inner();
+    let mut from = 0;
+    for (_, mode, _) in members {
+        from += memchr::memmem::find(&bytes[from..], b"PK\x01\x02").unwrap();
+        bytes[from + 5] = 3;
+        bytes[from + 40..from + 42].copy_from_slice(&u16::try_from(*mode).unwrap().to_le_bytes());
+        from += 4;
+    }
+    bytes
+}
+
+/// Asserts that a zip file is refused for this reason, and that nothing escaped.
+fn zip_refused(members: &[(&str, u32, &str)], reason: &str) {
+    let place = Place::new();
+    let error = place.unzip(&zip(members), Part::ALL).unwrap_err();
+    assert!(error.contains(reason), "{error}");
+    assert_eq!(place.escaped(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn of_a_zip_files_folders_and_links_arrive() {
+    let place = Place::new();
+    let members = [
+        ("./lib/a.so.1", FILE, "code"),
+        ("lib/a.so", LINK, "a.so.1"),
+        ("share/", 0o040700, ""),
+        ("run.sh", 0o106755, ""),
+        ("share/read", 0o106666, ""),
+        // Without a type, as from a maker that only knows permissions; and without anything.
+        ("sbin/x", 0o755, ""),
+        ("bin/server", 0, ""),
+        ("share/text", 0, ""),
+    ];
+    place.unzip(&zip(&members), Part::ALL).unwrap();
+    assert_eq!(place.read("lib/a.so"), "code");
+    for program in ["run.sh", "sbin/x", "bin/server", "share", "lib"] {
+        assert_eq!(place.mode(program), 0o755, "{program}");
+    }
+    for text in ["share/read", "share/text", "lib/a.so.1"] {
+        assert_eq!(place.mode(text), 0o644, "{text}");
+    }
+}
+
+#[test]
+fn of_a_zip_nothing_leaves_the_target_folder() {
+    zip_refused(&[("../x", FILE, "")], "member '../x' leaves the target folder");
+    zip_refused(&[("a/../../x", FILE, "")], "leaves the target folder");
+    zip_refused(&[("/tmp/rqps-x", FILE, "")], "leaves the target folder");
+    zip_refused(&[("x", LINK, "/etc")], "links to outside");
+    zip_refused(&[("x", LINK, "../y")], "links to outside");
+    zip_refused(&[("x", LINK, "")], "is a link to nothing");
+    zip_refused(&[("x", LINK, &"a/".repeat(100_000))], "File name too long");
+    zip_refused(&[("a", LINK, "b"), ("a/x", FILE, "")], "is in the place of another member");
+    zip_refused(&[("a", FILE, ""), ("a/x", FILE, "")], "lies below what is not a folder");
+    for kind in [0o020666, 0o060666, 0o010666, 0o140666] {
+        zip_refused(&[("x", kind, "")], "neither a file nor a folder nor a link");
+    }
+}
+
+#[test]
+fn a_damaged_zip_is_an_error_wherever_it_ends() {
+    let text = "some text ".repeat(10_000);
+    let whole = zip(&[("x", FILE, &text), ("y", FILE, "1")]);
+    for length in [0, 5, 100, whole.len() / 2, whole.len() - 9, whole.len() - 1] {
+        let error = Place::new().unzip(&whole[..length], Part::ALL).unwrap_err();
+        assert!(error.contains("'a.zip' cannot be unpacked"), "{length}: {error}");
+    }
+    let mut changed = whole.clone();
+    let content = memchr::memmem::rfind(&whole, b"PK\x03\x04").unwrap() - 3;
+    changed[content] ^= 1;
+    let error = Place::new().unzip(&changed, Part::ALL).unwrap_err();
+    assert!(error.ends_with("it is damaged, get it again"), "{error}");
+}
+
+#[test]
+fn unpacking_a_zip_ends_when_cancelled() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(&file, zip(&[("x", FILE, "1")])).unwrap();
+    let zip = Zip::open(file.path(), "a.zip").unwrap();
+    let unpacked = zip.unpack(Part::ALL, &Place::new().target(), &mut |_| ControlFlow::Break(()));
+    assert!(matches!(unpacked, Err(SourceError::Cancelled)));
 }
 
 #[test]

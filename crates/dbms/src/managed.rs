@@ -1,0 +1,310 @@
+//! A server that rqps starts, watches and stops, whatever the DBMS.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use rqps_wire::{Error, Target};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::control::{Arrange, Control};
+use crate::error::DbmsError;
+use crate::home::Home;
+use crate::lease::{Lease, ProcessId};
+use crate::process;
+use crate::{Place, Quiesce, Server};
+
+/// A Unix socket's path has room for so many bytes.
+const LONGEST_SOCKET_PATH: usize = 107;
+/// The longest name that a DBMS gives its socket.
+const SOCKET_NAME: &str = "/.s.PGSQL.65535";
+/// How long a server may take to answer; recovery after a crash can be long.
+const START_PATIENCE: Duration = Duration::from_secs(600);
+/// How long a server may take to write what it must when it is stopped.
+const STOP_PATIENCE: Duration = Duration::from_secs(300);
+/// Another program may take the port between our look and the server's.
+const PORT_ATTEMPTS: u32 = 3;
+
+/// How servers of one DBMS are spoken to by signals.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Signals {
+    /// Closes connections, writes everything, ends.
+    pub(crate) stop: Signal,
+    /// Ends at once; the next start recovers.
+    pub(crate) quit: Signal,
+}
+
+/// What is needed to start a server.
+pub(crate) struct Launch<'a> {
+    /// The DBMS, in errors.
+    pub(crate) what: &'static str,
+    /// The contender as written.
+    pub(crate) spec: &'a str,
+    pub(crate) home: &'a Home,
+    pub(crate) place: &'a Place,
+    pub(crate) signals: Signals,
+    pub(crate) control: &'static dyn Control,
+    /// Makes the benchmark's database if it is not there.
+    pub(crate) create_database: Arrange,
+}
+
+/// What a DBMS's own part of a start makes: the command, and how to reach what it starts.
+pub(crate) struct Prepared {
+    pub(crate) command: Command,
+    /// Answers as soon as the server does; the benchmark's database may not be there yet.
+    pub(crate) first: Target,
+    /// The benchmark's database.
+    pub(crate) target: Target,
+    /// How a person would reach it.
+    pub(crate) url: String,
+}
+
+pub(crate) struct Managed {
+    home: Home,
+    child: Child,
+    ended: Option<ExitStatus>,
+    lease: Lease,
+    /// How long the log was when this server was started.
+    log_start: u64,
+    detached: bool,
+    signals: Signals,
+    control: &'static dyn Control,
+    target: Target,
+    version: String,
+}
+
+impl Launch<'_> {
+    /// Starts the server and waits until it answers. `prepare` is given a directory for its socket
+    /// and a port that is free.
+    pub(crate) fn start(
+        &self,
+        prepare: &dyn Fn(&Path, u16) -> Result<Prepared, DbmsError>,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Managed, DbmsError> {
+        let mut attempt = 1;
+        loop {
+            match self.try_start(prepare, cancelled) {
+                Err(DbmsError::Start { reason, .. })
+                    if reason.contains("Address already in use") && attempt < PORT_ATTEMPTS =>
+                {
+                    attempt += 1;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    fn try_start(
+        &self,
+        prepare: &dyn Fn(&Path, u16) -> Result<Prepared, DbmsError>,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Managed, DbmsError> {
+        let socket = SocketDirectory::make(self.home)?;
+        let Prepared { mut command, first, target, url } = prepare(&socket.0, self.free_port()?)?;
+        let place = self.place;
+        let log_start = process::length(&place.log);
+        let child = command.spawn().map_err(|error| self.failed(error.to_string()))?;
+        let pid = child.id() as i32;
+        let lease = Lease {
+            spec: self.spec.to_string(),
+            url,
+            data: place.data.clone(),
+            log: place.log.clone(),
+            socket_directory: socket.0.clone(),
+            server: ProcessId::of(pid)
+                .ok_or_else(|| self.failed(process::tail(&place.log, log_start)))?,
+            stop_signal: self.signals.stop.as_raw(),
+            owner: if place.detached { None } else { ProcessId::of(std::process::id() as i32) },
+        };
+        lease.sign(self.home)?;
+        socket.keep();
+        let mut server = Managed {
+            home: self.home.clone(),
+            child,
+            ended: None,
+            lease,
+            log_start,
+            detached: place.detached,
+            signals: self.signals,
+            control: self.control,
+            target,
+            version: String::new(),
+        };
+        self.await_answer(&mut server, &first, cancelled)?;
+        server.version = self.control.version(&first)?;
+        (self.create_database)(&first)?;
+        Ok(server)
+    }
+
+    /// Waits until the server takes connections; an error if it ends instead.
+    fn await_answer(
+        &self,
+        server: &mut Managed,
+        first: &Target,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<(), DbmsError> {
+        let deadline = Instant::now() + START_PATIENCE;
+        loop {
+            if cancelled() {
+                return Err(DbmsError::Cancelled);
+            }
+            if server.has_ended() {
+                return Err(self.failed(server.tail()));
+            }
+            match first.connect() {
+                Ok(_) => return Ok(()),
+                // Not listening yet, or still recovering.
+                Err(error) if error.is_disconnect() || matches!(error, Error::Login { .. }) => {
+                    if Instant::now() > deadline {
+                        let log = server.tail();
+                        return Err(self.failed(format!("no answer in {START_PATIENCE:?}\n{log}")));
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn free_port(&self) -> Result<u16, DbmsError> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).and_then(|socket| socket.local_addr());
+        let none = |error| self.failed(format!("no free port on the loopback interface: {error}"));
+        listener.map(|address| address.port()).map_err(none)
+    }
+
+    fn failed(&self, reason: String) -> DbmsError {
+        DbmsError::Start { what: self.what, reason }
+    }
+}
+
+impl Managed {
+    fn has_ended(&mut self) -> bool {
+        if self.ended.is_none() {
+            self.ended = self.child.try_wait().ok().flatten();
+        }
+        self.ended.is_some()
+    }
+
+    fn tail(&self) -> String {
+        process::tail(&self.lease.log, self.log_start)
+    }
+
+    fn end(&mut self, signal: Signal, patience: Duration) {
+        let deadline = Instant::now() + patience;
+        if let Some(pid) = Pid::from_raw(self.child.id() as i32).filter(|_| !self.has_ended()) {
+            // It may have ended since we looked.
+            let _ = kill_process(pid, signal);
+        }
+        while !self.has_ended() {
+            if Instant::now() > deadline {
+                let _ = self.child.kill();
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.lease.end(&self.home);
+    }
+}
+
+impl Server for Managed {
+    fn target(&self) -> &Target {
+        &self.target
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn process(&self) -> Option<u32> {
+        Some(self.child.id())
+    }
+
+    fn data(&self) -> Option<&Path> {
+        Some(&self.lease.data)
+    }
+
+    fn settings(&self) -> Result<BTreeMap<String, String>, DbmsError> {
+        self.control.settings(&self.target)
+    }
+
+    fn database_bytes(&self) -> Result<u64, DbmsError> {
+        self.control.database_bytes(&self.target)
+    }
+
+    fn quiesce(&self, what: Quiesce, tables: &[String]) -> Result<(), DbmsError> {
+        self.control.quiesce(&self.target, what, tables)
+    }
+
+    fn settle(&self) -> Result<(), DbmsError> {
+        self.control.settle(&self.target)
+    }
+
+    fn last_words(&mut self) -> Option<String> {
+        // A connection can be seen to close a moment before its server has ended.
+        let deadline = Instant::now() + Duration::from_millis(500);
+        while !self.has_ended() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let state = match self.ended {
+            Some(status) => format!("the server ended with {status}"),
+            None => "the server is still running".to_string(),
+        };
+        Some(format!("{state}; its log ends with\n{}", self.tail()))
+    }
+
+    fn stop(&mut self) -> Result<(), DbmsError> {
+        self.end(self.signals.stop, STOP_PATIENCE);
+        Ok(())
+    }
+
+    fn discard(&mut self) -> Result<(), DbmsError> {
+        self.end(self.signals.quit, Duration::from_secs(10));
+        let data = &self.lease.data;
+        fs::remove_dir_all(data).map_err(DbmsError::file("remove", data))
+    }
+}
+
+impl Drop for Managed {
+    fn drop(&mut self) {
+        if self.has_ended() {
+            self.lease.end(&self.home);
+        } else if !self.detached {
+            self.end(self.signals.quit, Duration::from_secs(10));
+        }
+    }
+}
+
+/// A directory for the server's socket whose path is short enough for one. It goes with this value
+/// until a lease takes care of it.
+struct SocketDirectory(PathBuf);
+
+impl SocketDirectory {
+    fn make(home: &Home) -> Result<Self, DbmsError> {
+        static SERVERS: AtomicU32 = AtomicU32::new(0);
+        let number = SERVERS.fetch_add(1, Ordering::Relaxed);
+        let name = format!("rqps-{}-{number}", std::process::id());
+        let mut path = home.run()?.join(&name);
+        if path.as_os_str().len() + SOCKET_NAME.len() > LONGEST_SOCKET_PATH {
+            path = std::env::temp_dir().join(&name);
+        }
+        fs::create_dir_all(&path).map_err(DbmsError::file("make", &path))?;
+        Ok(SocketDirectory(path))
+    }
+
+    /// The lease that names it removes it from now on.
+    fn keep(mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for SocketDirectory {
+    fn drop(&mut self) {
+        if !self.0.as_os_str().is_empty() {
+            // An empty directory of our own; if it is gone already, all the better.
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Creating a data directory: by the server's own `--initialize-insecure` where it has it, otherwise
+//! by its bootstrap mode, which is fed the scripts that come with the build.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::Stdio;
+
+use super::Mysql;
+use crate::Place;
+use crate::error::DbmsError;
+use crate::process;
+use crate::user::hand_over;
+
+/// The scripts that make the system tables, in order; each under the names that versions give it.
+const SCRIPTS: [&[&str]; 4] = [
+    &["mariadb_system_tables.sql", "mysql_system_tables.sql"],
+    &["mariadb_performance_tables.sql", "mysql_performance_tables.sql"],
+    &["mariadb_system_tables_data.sql", "mysql_system_tables_data.sql"],
+    &["fill_help_tables.sql"],
+];
+
+impl Mysql {
+    /// Creates the data beside their place and moves them there, so that what an interruption leaves
+    /// is never taken for a data directory.
+    pub(super) fn create(&self, place: &Place) -> Result<(), DbmsError> {
+        let parent = place.data.parent().unwrap_or(Path::new("/"));
+        fs::create_dir_all(parent).map_err(DbmsError::file("make", parent))?;
+        let fresh = place.data.with_extension("new");
+        if fresh.exists() {
+            fs::remove_dir_all(&fresh).map_err(DbmsError::file("remove", &fresh))?;
+        }
+        fs::create_dir(&fresh).map_err(DbmsError::file("make", &fresh))?;
+        hand_over(&fresh, self.user)?;
+        if self.options.knows("initialize_insecure") {
+            self.initialize(&fresh, &place.log)?;
+        } else {
+            self.bootstrap(&fresh, &place.log)?;
+        }
+        fs::rename(&fresh, &place.data).map_err(DbmsError::file("make", &place.data))
+    }
+
+    fn initialize(&self, data: &Path, log: &Path) -> Result<(), DbmsError> {
+        let mut command = self.options.server(self.user, data, log, false)?;
+        command.arg("--no-defaults").args(self.options.common());
+        command.arg(format!("--datadir={}", data.display())).arg("--initialize-insecure");
+        process::run(&mut command, self.dbms().name(), log)
+    }
+
+    fn bootstrap(&self, data: &Path, log: &Path) -> Result<(), DbmsError> {
+        let system = data.join("mysql");
+        fs::create_dir(&system).map_err(DbmsError::file("make", &system))?;
+        hand_over(&system, self.user)?;
+        let mut sql = "use mysql;\n".to_string();
+        for names in SCRIPTS {
+            match self.options.script(names)? {
+                Some(text) => sql += &text,
+                // Older versions have fewer scripts, but none is without its system tables.
+                None if names == SCRIPTS[0] => {
+                    let reason = format!("the build has no {}", names[1]);
+                    return Err(DbmsError::Start { what: self.dbms().name(), reason });
+                }
+                None => {}
+            }
+        }
+        let mut command = self.options.server(self.user, data, log, false)?;
+        command.arg("--no-defaults").args(self.options.common());
+        command.arg(format!("--datadir={}", data.display())).arg("--bootstrap");
+        command.stdin(Stdio::piped());
+        let started = |error: std::io::Error| DbmsError::Start {
+            what: self.dbms().name(),
+            reason: error.to_string(),
+        };
+        let since = process::length(log);
+        let mut child = command.spawn().map_err(started)?;
+        if let Some(mut input) = child.stdin.take() {
+            // A server that gives up closes its input; its log says why.
+            let _ = input.write_all(sql.as_bytes());
+        }
+        let status = child.wait().map_err(started)?;
+        match status.success() {
+            true => Ok(()),
+            false => Err(DbmsError::Start {
+                what: self.dbms().name(),
+                reason: format!("{status}\n{}", process::tail(log, since)),
+            }),
+        }
+    }
+}

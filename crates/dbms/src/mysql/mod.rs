@@ -1,0 +1,177 @@
+//! MySQL and MariaDB: a build that rqps starts itself, or a server that is running elsewhere.
+
+mod control;
+mod create;
+mod options;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rqps_plan::{Contender, Dbms as Name, suggestion};
+use rqps_wire::{Address, Login, Target, mysql};
+use rustix::process::Signal;
+
+use crate::config::{OPTIONAL, Settings, settings};
+use crate::error::DbmsError;
+use crate::home::Home;
+use crate::managed::{Launch, Prepared, Signals};
+use crate::remote::Remote;
+use crate::source::Installed;
+use crate::user::{ServerUser, hand_over};
+use crate::{Dbms, Place, Server};
+
+use control::{MysqlControl, claim_database, create_database, drop_database};
+use options::Options;
+
+/// The account that a new data directory has, without a password.
+const SUPERUSER: &str = "root";
+/// The benchmark's database, named as the original names it.
+const DATABASE: &str = "ib";
+/// rqps's own database in a server that is not.
+const GUEST_DATABASE: &str = "rqps";
+const INNODB: &str = "innodb";
+/// SIGTERM is the orderly shutdown. There is no other that leaves the data recoverable and nothing
+/// behind than to end the process.
+const SIGNALS: Signals = Signals { stop: Signal::TERM, quit: Signal::KILL };
+/// What a contender cannot set, because rqps does.
+const RESERVED: [&str; 10] = [
+    "basedir",
+    "bind_address",
+    "datadir",
+    "default_storage_engine",
+    "log_error",
+    "pid_file",
+    "plugin_dir",
+    "port",
+    "socket",
+    "tmpdir",
+];
+
+/// A build with the settings that it will run with.
+pub(crate) struct Mysql {
+    installed: Installed,
+    spec: String,
+    /// What the server says that it takes.
+    options: Options,
+    engine: String,
+    settings: Settings,
+    user: Option<ServerUser>,
+}
+
+impl Mysql {
+    pub(crate) fn prepare(installed: Installed, contender: &Contender) -> Result<Self, DbmsError> {
+        let user = ServerUser::find()?;
+        let engine = contender.engine.clone().unwrap_or(INNODB.to_string());
+        let options = Options::ask(&installed, &engine, user)?;
+        let mut chosen = Settings::new();
+        for (name, value) in settings(contender)? {
+            let (name, optional) = match name.strip_prefix(OPTIONAL) {
+                Some(name) => (name, true),
+                None => (name.as_str(), false),
+            };
+            // The server takes either; the tables of settings have underscores.
+            let plain = name.replace('-', "_").to_lowercase();
+            if RESERVED.contains(&plain.as_str()) {
+                return Err(DbmsError::Reserved(name.to_string()));
+            }
+            match options.knows(&plain) {
+                true => chosen.push((plain, value)),
+                false if optional => {}
+                false => {
+                    let hint = suggestion(&plain, options.near(&plain));
+                    let (dbms, version) = (contender.dbms, installed.version.clone());
+                    return Err(DbmsError::Setting { dbms, version, name: name.into(), hint });
+                }
+            }
+        }
+        let spec = contender.spec();
+        Ok(Mysql { installed, spec, options, engine, settings: chosen, user })
+    }
+
+    fn dbms(&self) -> Name {
+        self.installed.dbms
+    }
+
+    /// Writes the settings of this start beside the data directory.
+    fn configure(&self, place: &Place, socket: &Path, port: u16) -> Result<PathBuf, DbmsError> {
+        let mut text = String::from("[mysqld]\n");
+        let own = [
+            ("bind_address", "127.0.0.1".to_string()),
+            ("port", port.to_string()),
+            ("socket", socket.join("mysql.sock").display().to_string()),
+            ("datadir", place.data.display().to_string()),
+            ("pid_file", socket.join("mysql.pid").display().to_string()),
+            ("default_storage_engine", self.engine.clone()),
+        ];
+        let own = own.iter().map(|(name, value)| (*name, value.as_str()));
+        let chosen = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        for (name, value) in chosen.chain(own) {
+            text += &format!("{name} = {value}\n");
+        }
+        let path = place.data.with_extension("cnf");
+        fs::write(&path, text).map_err(DbmsError::file("write", &path))?;
+        hand_over(&path, self.user)?;
+        Ok(path)
+    }
+}
+
+/// A server that is running already, by its URL.
+pub(crate) fn remote(url: &str) -> Result<Remote, DbmsError> {
+    let given = mysql::login(url)?;
+    let own = Login { database: GUEST_DATABASE.to_string(), ..given.clone() };
+    Ok(Remote {
+        given: Target::Mysql(given),
+        target: Target::Mysql(own),
+        control: &MysqlControl,
+        claim: claim_database,
+        disclaim: drop_database,
+    })
+}
+
+impl Dbms for Mysql {
+    fn build(&self) -> Option<&Installed> {
+        Some(&self.installed)
+    }
+
+    fn start(
+        &self,
+        home: &Home,
+        place: &Place,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Box<dyn Server>, DbmsError> {
+        if !place.data.join("mysql").exists() {
+            self.create(place)?;
+        }
+        let prepare = |socket: &Path, port: u16| {
+            hand_over(socket, self.user)?;
+            let file = self.configure(place, socket, port)?;
+            let (data, log) = (&place.data, &place.log);
+            let mut command = self.options.server(self.user, data, log, place.detached)?;
+            command.arg(format!("--defaults-file={}", file.display()));
+            command.args(self.options.common());
+            let login = |database: &str| {
+                Target::Mysql(Login {
+                    address: Address::Unix { path: socket.join("mysql.sock") },
+                    user: SUPERUSER.to_string(),
+                    password: None,
+                    database: database.to_string(),
+                    parameters: Vec::new(),
+                })
+            };
+            let scheme = self.dbms();
+            let url = format!("{scheme}://{SUPERUSER}@localhost:{port}/{DATABASE}");
+            let url = format!("{url}?socket={}", socket.join("mysql.sock").display());
+            Ok(Prepared { command, first: login(""), target: login(DATABASE), url })
+        };
+        let launch = Launch {
+            what: self.dbms().name(),
+            spec: &self.spec,
+            home,
+            place,
+            signals: SIGNALS,
+            control: &MysqlControl,
+            create_database,
+        };
+        Ok(Box::new(launch.start(&prepare, cancelled)?))
+    }
+}

@@ -1,0 +1,146 @@
+//! What a server takes on its command line, as the server itself tells it.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::error::DbmsError;
+use crate::process;
+use crate::source::Installed;
+use crate::user::ServerUser;
+
+/// The engine that is a plugin in MariaDB.
+const ROCKSDB: &str = "rocksdb";
+
+/// The options of one build, and how its server is run.
+pub(super) struct Options {
+    program: PathBuf,
+    /// Arguments before all others: what the program needs to be run at all.
+    leading: Vec<OsString>,
+    /// Where the server's own files are.
+    places: Vec<String>,
+    share: Option<PathBuf>,
+    engine: String,
+    known: Vec<String>,
+}
+
+impl Options {
+    pub(super) fn ask(
+        installed: &Installed,
+        engine: &str,
+        user: Option<ServerUser>,
+    ) -> Result<Self, DbmsError> {
+        let (program, leading) = installed.command(&installed.server()?);
+        let share = installed.share()?;
+        let mut places = vec![format!("--basedir={}", installed.base()?.display())];
+        let folders = [("lc-messages-dir", share.clone()), ("plugin-dir", installed.plugins()?)];
+        for (option, folder) in folders {
+            places.extend(folder.map(|folder| format!("--{option}={}", folder.display())));
+        }
+        let (engine, known) = (engine.to_string(), Vec::new());
+        let mut options = Options { program, leading, places, share, engine, known };
+        let start = |reason: String| DbmsError::Start { what: installed.dbms.name(), reason };
+        let mut command = Command::new(&options.program);
+        command.args(&options.leading).arg("--no-defaults").args(options.common());
+        // Some versions look into the default data directory even for this.
+        command.args(["--datadir=/tmp", "--verbose", "--help"]).current_dir("/");
+        process::as_user(&mut command, user);
+        let output = command.output().map_err(|error| start(error.to_string()))?;
+        options.known = names(&String::from_utf8_lossy(&output.stdout));
+        if options.known.is_empty() {
+            let reason = String::from_utf8_lossy(&output.stderr);
+            return Err(start(reason.lines().last().unwrap_or("no output").to_string()));
+        }
+        Ok(options)
+    }
+
+    pub(super) fn knows(&self, name: &str) -> bool {
+        let plain = name.strip_prefix("skip_").unwrap_or(name);
+        [name, plain]
+            .iter()
+            .any(|name| self.known.binary_search_by(|known| known.as_str().cmp(name)).is_ok())
+    }
+
+    /// Several hundred names are no help; those that share a word with the wanted one are.
+    pub(super) fn near(&self, wanted: &str) -> Vec<&str> {
+        let words: Vec<&str> = wanted.split('_').filter(|word| word.len() > 3).collect();
+        let all = || self.known.iter().map(String::as_str);
+        let closest = all().min_by_key(|name| strsim::damerau_levenshtein(wanted, name));
+        let related = all().filter(|name| words.iter().any(|word| name.contains(word)));
+        closest.into_iter().chain(related.filter(|name| Some(*name) != closest).take(12)).collect()
+    }
+
+    /// Arguments that every run of the server needs: where its own files are, and which engine.
+    pub(super) fn common(&self) -> Vec<String> {
+        let mut arguments = self.places.clone();
+        if self.engine == ROCKSDB {
+            arguments.push("--plugin-load-add=ha_rocksdb".to_string());
+        }
+        arguments
+    }
+
+    /// A command that runs the server, its arguments still to come.
+    pub(super) fn server(
+        &self,
+        user: Option<ServerUser>,
+        directory: &Path,
+        log: &Path,
+        detached: bool,
+    ) -> Result<Command, DbmsError> {
+        let mut command = process::command(&self.program, user, directory, log, detached)?;
+        command.args(&self.leading);
+        Ok(command)
+    }
+
+    /// The text of the first of these files that the build has among its scripts.
+    pub(super) fn script(&self, names: &[&str]) -> Result<Option<String>, DbmsError> {
+        let folder = self.share.as_deref().unwrap_or(Path::new("/nonexistent"));
+        let mut paths = names.iter().map(|name| folder.join(name));
+        let Some(path) = paths.find(|path| path.is_file()) else { return Ok(None) };
+        let bytes = fs::read(&path).map_err(DbmsError::file("read", &path))?;
+        Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+    }
+}
+
+/// Names in the output of `--verbose --help`: options as `--name[=#]`, in groups of spellings, and
+/// at its end a table of variables. Sorted, with underscores.
+fn names(help: &str) -> Vec<String> {
+    let plain = |name: &str| name.replace('-', "_").to_lowercase();
+    let mut known: Vec<String> = Vec::new();
+    for line in help.lines() {
+        let option = line.trim_start();
+        let option = match option.split_once(", ") {
+            Some((short, long)) if short.starts_with('-') => long,
+            _ => option,
+        };
+        if let Some(name) = option.strip_prefix("--") {
+            let end = name.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_'));
+            known.push(plain(&name[..end.unwrap_or(name.len())]));
+        }
+    }
+    let table = help.lines().skip_while(|line| !line.starts_with("-----")).skip(1);
+    let rows = table.take_while(|line| !line.trim().is_empty());
+    known.extend(rows.filter_map(|line| line.split_whitespace().next()).map(plain));
+    known.retain(|name| !name.is_empty());
+    known.sort_unstable();
+    known.dedup();
+    known
+}
+
+#[cfg(test)]
+mod tests {
+    use super::names;
+
+    #[test]
+    fn names_are_read_from_options_and_from_the_table() {
+        let help = "Usage: mysqld\n  -b, --basedir=path    Path to it\n  --sync-binlog=#  Synchronously\n\
+                    \x20                     --not at the start\n\nVariables\n--------- ------\n\
+                    abort-slave-event-count  0\ninnodb-page-size 16384\n\nTo see what values\n";
+        let found = names(help);
+        for name in ["basedir", "sync_binlog", "abort_slave_event_count", "innodb_page_size"] {
+            assert!(found.contains(&name.to_string()), "{name} in {found:?}");
+        }
+        assert!(!found.contains(&"to".to_string()));
+    }
+}

