@@ -69,10 +69,10 @@ impl Managed {
         place: &Place,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Self, DbmsError> {
-        let socket = socket_directory(home)?;
-        hand_over(&socket, postgres.user)?;
+        let socket = SocketDirectory::make(home)?;
+        hand_over(&socket.0, postgres.user)?;
         let port = free_port()?;
-        postgres.configure(place, &socket, port)?;
+        postgres.configure(place, &socket.0, port)?;
 
         let program = postgres.installed.root.join("bin/postgres");
         let mut command =
@@ -82,7 +82,7 @@ impl Managed {
         let failed = |reason: String| DbmsError::Start { what: "postgres", reason };
         let child = command.spawn().map_err(|error| failed(error.to_string()))?;
         let pid = child.id() as i32;
-        let address = Address::Unix { directory: socket.clone(), port };
+        let address = Address::Unix { directory: socket.0.clone(), port };
         let config = |database: &str| Config {
             address: address.clone(),
             user: SUPERUSER.to_string(),
@@ -93,15 +93,16 @@ impl Managed {
         let url = format!("postgres://{SUPERUSER}@localhost:{port}/{DATABASE}");
         let lease = Lease {
             spec: postgres.spec.clone(),
-            url: format!("{url}?host={}", socket.display()),
+            url: format!("{url}?host={}", socket.0.display()),
             data: place.data.clone(),
             log: place.log.clone(),
-            socket_directory: socket,
+            socket_directory: socket.0.clone(),
             server: ProcessId::of(pid)
                 .ok_or_else(|| failed(process::tail(&place.log, log_start)))?,
             owner: if place.detached { None } else { ProcessId::of(std::process::id() as i32) },
         };
         lease.sign(home)?;
+        socket.keep();
         let mut server = Managed {
             home: home.clone(),
             child,
@@ -248,17 +249,36 @@ impl Drop for Managed {
     }
 }
 
-/// A directory for the server's socket whose path is short enough for one.
-fn socket_directory(home: &Home) -> Result<PathBuf, DbmsError> {
-    static SERVERS: AtomicU32 = AtomicU32::new(0);
-    let number = SERVERS.fetch_add(1, Ordering::Relaxed);
-    let name = format!("rqps-{}-{number}", std::process::id());
-    let mut path = home.run()?.join(&name);
-    if path.as_os_str().len() + SOCKET_NAME.len() > LONGEST_SOCKET_PATH {
-        path = std::env::temp_dir().join(&name);
+/// A directory for the server's socket whose path is short enough for one. It goes with this value
+/// until a lease takes care of it.
+struct SocketDirectory(PathBuf);
+
+impl SocketDirectory {
+    fn make(home: &Home) -> Result<Self, DbmsError> {
+        static SERVERS: AtomicU32 = AtomicU32::new(0);
+        let number = SERVERS.fetch_add(1, Ordering::Relaxed);
+        let name = format!("rqps-{}-{number}", std::process::id());
+        let mut path = home.run()?.join(&name);
+        if path.as_os_str().len() + SOCKET_NAME.len() > LONGEST_SOCKET_PATH {
+            path = std::env::temp_dir().join(&name);
+        }
+        fs::create_dir_all(&path).map_err(DbmsError::file("make", &path))?;
+        Ok(SocketDirectory(path))
     }
-    fs::create_dir_all(&path).map_err(DbmsError::file("make", &path))?;
-    Ok(path)
+
+    /// The lease that names it removes it from now on.
+    fn keep(mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for SocketDirectory {
+    fn drop(&mut self) {
+        if !self.0.as_os_str().is_empty() {
+            // An empty directory of our own; if it is gone already, all the better.
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
 }
 
 fn free_port() -> Result<u16, DbmsError> {
