@@ -7,14 +7,13 @@ use std::sync::mpsc::channel;
 
 use common::{await_that, processes};
 use rqps_dbms::{Home, Place, Server};
-use rqps_wire::postgres::{Address, Config};
-use rqps_wire::{Class, Connection, Error, Target, Type, Value, scalar};
+use rqps_wire::{Address, Class, Connection, Error, Login, Target, Type, Value, scalar};
 use tempfile::TempDir;
 
 /// A server that ends with the test.
 struct Fixture {
     server: Box<dyn Server>,
-    config: Config,
+    login: Login,
     directory: TempDir,
     _turn: common::Rqps,
 }
@@ -29,8 +28,8 @@ impl Fixture {
         let dbms = rqps_dbms::prepare(&home, &contender, &mut patient).unwrap();
         let (data, log) = (directory.path().join("data"), directory.path().join("log"));
         let server = dbms.start(&home, &Place { data, log, detached: false }, &|| false).unwrap();
-        let Target::Postgres(config) = server.target().clone() else { panic!("not Postgres") };
-        Fixture { server, config, directory, _turn: rqps }
+        let Target::Postgres(login) = server.target().clone() else { panic!("not Postgres") };
+        Fixture { server, login, directory, _turn: rqps }
     }
 
     fn connect(&self) -> Box<dyn Connection> {
@@ -38,14 +37,15 @@ impl Fixture {
     }
 
     fn as_user(&self, user: &str, password: Option<&str>, tcp: bool) -> Target {
-        let mut config = self.config.clone();
-        config.user = user.to_string();
-        config.password = password.map(str::to_string);
-        let Address::Unix { port, .. } = config.address else { panic!("not a Unix socket") };
+        let mut login = self.login.clone();
+        login.user = user.to_string();
+        login.password = password.map(str::to_string);
+        let Address::Unix { path } = &login.address else { panic!("not a Unix socket") };
         if tcp {
-            config.address = Address::Tcp { host: "127.0.0.1".to_string(), port };
+            let port = path.extension().unwrap().to_str().unwrap().parse().unwrap();
+            login.address = Address::Tcp { host: "127.0.0.1".to_string(), port };
         }
-        Target::Postgres(config)
+        Target::Postgres(login)
     }
 
     /// Has everyone but rqps's own user log in by a method.

@@ -9,8 +9,7 @@ use anyhow::{Context, bail, ensure};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rqps_load::{Crew, Failure, Halt, Order, Schedule, Until, Work};
-use rqps_wire::postgres::{Address, Config};
-use rqps_wire::{Connection, Error, Interrupter, Statement, Target, Type, Value};
+use rqps_wire::{Address, Connection, Error, Interrupter, Login, Statement, Target, Type, Value};
 
 use crate::clients::Client;
 use crate::process;
@@ -52,12 +51,12 @@ pub(crate) fn run(arguments: &[OsString]) -> anyhow::Result<()> {
         bail!("{ARGUMENT} wants a directory, a port, a user, a database and a number");
     };
     let text = |argument: &OsString| argument.to_string_lossy().into_owned();
-    let address = Address::Unix { directory: PathBuf::from(directory), port: text(port).parse()? };
-    let (user, database) = (text(user), text(database));
-    let config = Config { address, user, password: None, database, parameters: Vec::new() };
+    let path = PathBuf::from(directory).join(format!(".s.PGSQL.{}", text(port)));
+    let (address, user, database) = (Address::Unix { path }, text(user), text(database));
+    let login = Login { address, user, password: None, database, parameters: Vec::new() };
     let queries: u64 = text(queries).parse()?;
 
-    let mut connection = Target::Postgres(config).connect()?;
+    let mut connection = Target::Postgres(login).connect()?;
     let statement = connection.prepare("SELECT c FROM sbtest1 WHERE id=$1", &[Type::Int4])?;
     let random = Xoshiro256PlusPlus::seed_from_u64(queries);
     let mut crew =

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use rqps_dbms::{Home, Place, Server, source::Progress};
 use rqps_plan::Contender;
 use rqps_wire::Target;
-use rqps_wire::postgres::Address;
+use rqps_wire::Address;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 const SERVER: &str = "postgres@17.6";
@@ -49,13 +49,17 @@ impl Running {
         fs::create_dir(&own).with_context(|| format!("cannot make {}", own.display()))?;
         let place = Place { data: own.join("data"), log: own.join("log"), detached: false };
         let server = dbms.start(home, &place, &|| false)?;
-        let Target::Postgres(config) = server.target().clone() else {
+        let Target::Postgres(login) = server.target().clone() else {
             bail!("{SERVER} is not reached as Postgres");
         };
-        let Address::Unix { directory, port } = config.address else {
+        let Address::Unix { path } = &login.address else {
             bail!("{SERVER} does not listen on a Unix socket");
         };
-        let socket = Socket { directory, port, user: config.user, database: config.database };
+        // The other clients are told the directory and the port of the socket's name.
+        let port = path.extension().and_then(|port| port.to_str()).context("a socket's port")?;
+        let directory = path.parent().context("a socket's directory")?.to_path_buf();
+        let (user, database) = (login.user.clone(), login.database.clone());
+        let socket = Socket { directory, port: port.parse()?, user, database };
         Ok(Running { server, socket, directory: own })
     }
 

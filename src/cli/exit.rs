@@ -87,6 +87,7 @@ fn of_source(error: &SourceError) -> Exit {
         SourceError::BuiltIn(_)
         | SourceError::Running(_)
         | SourceError::NotABuild { .. }
+        | SourceError::OtherDbms { .. }
         | SourceError::NotInstalled(_)
         | SourceError::NotThatInstalled { .. }
         | SourceError::UnknownVersion { .. }

@@ -30,18 +30,21 @@ pub enum Class {
     Retry,
     /// Nothing that would be measured after this would mean anything.
     Stop,
+    /// The server is going, or gone, or cannot be reached; its log may say why.
+    Gone,
 }
 
 impl Error {
     pub fn class(&self) -> Class {
         match self {
             Error::Server { class, .. } => *class,
+            Error::Closed | Error::Io(_) | Error::Connect { .. } => Class::Gone,
             _ => Class::Stop,
         }
     }
 
     /// Whether the server is gone or cannot be reached, rather than unwilling.
     pub fn is_disconnect(&self) -> bool {
-        matches!(self, Error::Closed | Error::Io(_) | Error::Connect { .. })
+        self.class() == Class::Gone
     }
 }

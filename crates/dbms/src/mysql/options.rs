@@ -33,7 +33,9 @@ impl Options {
     ) -> Result<Self, DbmsError> {
         let (program, leading) = installed.command(&installed.server()?);
         let share = installed.share()?;
-        let mut places = vec![format!("--basedir={}", installed.base()?.display())];
+        let base = format!("--basedir={}", installed.base()?.display());
+        // Packages have a directory for it that only their installation makes.
+        let mut places = vec![base, "--secure-file-priv=".to_string()];
         let folders = [("lc-messages-dir", share.clone()), ("plugin-dir", installed.plugins()?)];
         for (option, folder) in folders {
             places.extend(folder.map(|folder| format!("--{option}={}", folder.display())));

@@ -79,11 +79,8 @@ pub(super) fn versions(
     let table = apt.run("apt-cache", &["madison", server], tell)?;
     // `mariadb-server-core | 1:11.8.6-0+deb13u1 | http://… trixie/main amd64 Packages`
     let versions = table.lines().filter_map(|line| line.split('|').nth(1)).map(str::trim);
-    let without_epoch = |version: &str| match version.split_once(':') {
-        Some((_, version)) => version.to_string(),
-        None => version.to_string(),
-    };
-    Ok(versions.map(without_epoch).collect())
+    let without_epoch = |version: &str| version.rsplit(':').next().map(str::to_string);
+    Ok(versions.filter_map(without_epoch).collect())
 }
 
 /// Downloads what a suite has of a package and its dependencies into `folder`, signatures and

@@ -228,8 +228,13 @@ fn from_fields(body: &ErrorResponseBody) -> Result<Error, Error> {
             _ => {}
         }
     }
-    // Serialization failure and deadlock: the server asks for the transaction to be begun again.
-    let class = if code == "40001" || code == "40P01" { Class::Retry } else { Class::Stop };
+    let class = match code.as_str() {
+        // Serialization failure and deadlock: the server asks for the transaction to be begun again.
+        "40001" | "40P01" => Class::Retry,
+        // Shutdown by an administrator, crash of another process, and not ready for connections.
+        "57P01" | "57P02" | "57P03" => Class::Gone,
+        _ => Class::Stop,
+    };
     Ok(Error::Server { code, message: message + &detail, class })
 }
 
