@@ -76,22 +76,17 @@ fn mysql_lets_in_by_both_of_its_plugins() {
 }
 
 #[test]
-fn mariadb_lets_in_by_ed25519_and_by_the_systems_user() {
+fn mariadb_lets_in_by_password_and_by_the_systems_user() {
     let fixture = Fixture::start("mariadb@11.4.5");
     let mut control = fixture.connect();
-    control
-        .run("create user ann identified via mysql_native_password using password('pa ss')")
-        .unwrap();
+    let identified = "identified via mysql_native_password using password('pa ss')";
+    control.run(&format!("create user ann {identified}")).unwrap();
     control.run("grant all on ib.* to ann").unwrap();
     fixture.check_login("ann");
-    let plugin = control.run("install soname 'auth_ed25519'");
-    match plugin {
-        Ok(_) => {
-            control.run("create user eve identified via ed25519 using password('pa ss')").unwrap();
-            control.run("grant all on ib.* to eve").unwrap();
-            fixture.check_login("eve");
-        }
-        Err(error) => panic!("this build has no ed25519: {error}"),
+    // The system's user and the server's must have one name, and only root's is known here.
+    if rustix::process::geteuid().is_root() {
+        control.run("alter user root@localhost identified via unix_socket").unwrap();
+        fixture.as_user("root", None, false).connect().unwrap();
     }
 }
 

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use rqps_dbms::{Home, Place, Server, source::Progress};
 use rqps_plan::Contender;
-use rqps_wire::Target;
 use rqps_wire::Address;
+use rqps_wire::Target;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 const SERVER: &str = "postgres@17.6";

@@ -33,8 +33,8 @@ pub(crate) struct Scheme {
     pub(crate) password: &'static str,
     /// The parameter that names a Unix socket, and the file of the socket for its value and a port.
     pub(crate) socket: (&'static str, fn(&Path, u16) -> PathBuf),
-    /// Parameters with the values that ask for nothing that is not done anyway.
-    pub(crate) harmless: &'static [(&'static str, &'static [&'static str])],
+    /// Parameters about TLS, with the values that do not insist on it.
+    pub(crate) tls: &'static [(&'static str, &'static [&'static str])],
 }
 
 impl Login {
@@ -46,15 +46,15 @@ impl Login {
         let url = Url::parse(text).map_err(|error| wrong(error.to_string()))?;
         let mut socket = None;
         for (key, value) in url.query_pairs() {
-            let harmless = scheme.harmless.iter().find(|(name, _)| *name == key);
-            match harmless {
+            let tls = scheme.tls.iter().find(|(name, _)| *name == key);
+            match tls {
                 _ if key == scheme.socket.0 && value.starts_with('/') => {
                     socket = Some(PathBuf::from(value.as_ref()));
                 }
                 Some((_, values)) if values.contains(&value.as_ref()) => {}
                 Some((name, values)) => {
-                    let values = values.join(" or ");
-                    return Err(wrong(format!("{name} can only be {values}")));
+                    let only = format!("rqps speaks no TLS yet: write {name}={}", values[0]);
+                    return Err(wrong(only));
                 }
                 None => return Err(wrong(format!("parameter '{key}' is not known"))),
             }

@@ -92,7 +92,7 @@ impl Mysql {
         self.installed.dbms
     }
 
-    /// Writes the settings of this start beside the data directory.
+    /// Writes the settings of this start into the data directory.
     fn configure(&self, place: &Place, socket: &Path, port: u16) -> Result<PathBuf, DbmsError> {
         let mut text = String::from("[mysqld]\n");
         let own = [
@@ -108,7 +108,7 @@ impl Mysql {
         for (name, value) in chosen.chain(own) {
             text += &format!("{name} = {value}\n");
         }
-        let path = place.data.with_extension("cnf");
+        let path = place.data.join("rqps.cnf");
         fs::write(&path, text).map_err(DbmsError::file("write", &path))?;
         hand_over(&path, self.user)?;
         Ok(path)

@@ -146,6 +146,8 @@ fn finish(
             Some((0xfe, request)) if !request.is_empty() => {
                 let name_end = request.iter().position(|byte| *byte == 0).unwrap_or(request.len());
                 let challenge = request.get(name_end + 1..).unwrap_or_default();
+                // It is sent as a C string; the first one, in the greeting, is known to be.
+                let challenge = challenge.strip_suffix(&[0]).unwrap_or(challenge);
                 exchange = Exchange::begin(&AuthPlugin::from_bytes(&request[..name_end]), login)?;
                 exchange.answer(challenge, secrets, login)?
             }

@@ -35,7 +35,7 @@ const SCHEME: Scheme = Scheme {
     user: "MYSQL_USER",
     password: "MYSQL_PWD",
     socket: ("socket", |path: &Path, _| path.to_path_buf()),
-    harmless: &[("ssl-mode", &["disabled", "preferred", "DISABLED", "PREFERRED"])],
+    tls: &[("ssl-mode", &["disabled", "preferred", "DISABLED", "PREFERRED"])],
 };
 
 /// Reads `mysql://` and `mariadb://` URLs; `?socket=/path` names a Unix socket.

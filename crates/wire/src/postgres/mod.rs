@@ -22,7 +22,7 @@ const SCHEME: Scheme = Scheme {
     user: "PGUSER",
     password: "PGPASSWORD",
     socket: ("host", |directory: &Path, port| directory.join(format!(".s.PGSQL.{port}"))),
-    harmless: &[("sslmode", &["disable", "allow", "prefer"])],
+    tls: &[("sslmode", &["disable", "allow", "prefer"])],
 };
 
 /// Reads a `postgres://` URL; `?host=/directory` names that of a Unix socket.
