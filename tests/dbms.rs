@@ -63,6 +63,8 @@ fn a_server_is_started_looked_into_and_stopped() {
     rqps.run("dbms stop --all").ok();
     rqps.assert_no_server_is_left();
     rqps.run("dbms prune").ok();
+    assert!(rqps.home().join("data/postgres_17.6").exists(), "it was promised to stay");
+    rqps.run("dbms prune --data").ok();
     let left = entries(&rqps.home().join("data"));
     assert!(left.is_empty(), "prune leaves {left:?}");
 }

@@ -200,18 +200,13 @@ fn every_insert_is_paid_for_with_a_delete() {
 #[test]
 fn the_smallest_table_that_is_taken_works() {
     // Deletes may run nine statements of 50 rows ahead of the inserts.
-    for rows in [100, 500, 1_000] {
-        let rqps = Rqps::new();
-        let arguments = "--writes 1K,500 --keep-data";
-        let ended = rqps.ibench(&format!("sqlite --rows {rows} {arguments} {WRITES}"));
-        if ended.status.code() == Some(2) {
-            ended.refuses(2, &["rows must be at least"]);
-            continue;
-        }
-        ended.ok();
-        let count = number(&database(&rqps, 0), "select count(*) from pi1");
-        assert_eq!(count, rows + 100, "the number of rows is constant from l.i1 on");
-    }
+    let arguments = format!("--writes 1K,500 --keep-data {WRITES}");
+    let too_few = Rqps::new().ibench(&format!("sqlite --rows 999 {arguments}"));
+    too_few.refuses(2, &["rows must be at least 1000"]);
+    let rqps = Rqps::new();
+    rqps.ibench(&format!("sqlite --rows 1000 {arguments}")).ok();
+    let count = number(&database(&rqps, 0), "select count(*) from pi1");
+    assert_eq!(count, 1_100, "the number of rows is constant from l.i1 on");
 }
 
 #[test]
@@ -290,9 +285,9 @@ fn pacing_decides_when_writes_start() {
     assert!(waits > 5.0, "response is {waits} times service");
     let (_, seconds) = paced("uniform");
     assert!(seconds >= 2.0, "80 statements in 2 s: {seconds} s");
-    // The gaps that this seed draws add up to more than 2 s.
+    // Random gaps, but as many arrivals in as much time.
     let (_, seconds) = paced("poisson");
-    assert!(seconds > 2.05, "random gaps: {seconds} s");
+    assert!(seconds >= 2.0, "80 statements in 2 s: {seconds} s");
 }
 
 #[test]

@@ -48,9 +48,11 @@ fn bad_values_are_answered_with_what_is_allowed() {
     let rqps = Rqps::new();
     for (flags, texts) in [
         (&["--rows", "10Q"][..], &["'10Q'", "100K"][..]),
-        (&["--rows", "0"], &["rows must be at least 100"]),
-        (&["--rows", "99"], &["rows must be at least 100"]),
+        (&["--rows", "0"], &["rows must be at least 1000"]),
+        (&["--rows", "999"], &["rows must be at least 1000"]),
         (&["--writes", "1K,many"], &["'many'", "100K"]),
+        (&["--writes", "1K,2K,3K"], &["--writes has 3 values", "l.i1 and l.i2"]),
+        (&["--profile", "p2020", "--writes", "1K,2K"], &["--writes has 2 values", "only l.i1"]),
         (&["--query-secs", "soon"], &["'soon'", "30s"]),
         (&["--query-secs", "0"], &["query-secs must be at least 1"]),
         (&["--rates", "0"], &["rates must be at least 1"]),

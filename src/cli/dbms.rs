@@ -19,6 +19,8 @@ use super::exit::Exit;
 use super::output;
 use super::progress::Progress;
 
+/// What the data directories of shells are called, before a process id.
+const SHELL: &str = "shell-";
 /// How long a server that is told to stop may take.
 const STOP_PATIENCE: Duration = Duration::from_secs(120);
 
@@ -47,12 +49,12 @@ pub(crate) enum Verb {
     },
     /// Type SQL at a contender: a temporary server of its own, or a URL. Reads stdin.
     Shell { contender: Contender },
-    /// Remove data directories that no run can be resumed with, and fetched builds if asked.
+    /// Remove data directories that nobody needs any more, and more if asked.
     Prune {
         /// Remove the fetched builds, too.
         #[arg(long)]
         builds: bool,
-        /// Remove the data directories of interrupted runs, too.
+        /// Remove the data of interrupted runs and of servers that were stopped, too.
         #[arg(long)]
         data: bool,
     },
@@ -218,7 +220,7 @@ fn shell(home: &Home, cancel: &Cancel, contender: &Contender) -> anyhow::Result<
     let mut progress = Progress::new();
     let ready = rqps_dbms::prepare(home, contender, &mut |event| progress.fetch(event, cancel))?;
     let temporary = home.data().map_err(rqps_dbms::DbmsError::from)?;
-    let temporary = temporary.join(format!("shell-{}", std::process::id()));
+    let temporary = temporary.join(format!("{SHELL}{}", std::process::id()));
     let place = Place { log: log_beside(&temporary), data: temporary, detached: false };
     let mut server = ready.start(home, &place, &|| cancel.is_wanted())?;
     progress.finish();
@@ -299,9 +301,15 @@ fn run_of(data: &Path) -> Option<PathBuf> {
     fs::read_to_string(data.join("run")).ok().map(PathBuf::from)
 }
 
+/// Whether a shell that was killed left it.
+fn is_of_shell(data: &Path) -> bool {
+    data.file_name().is_some_and(|name| name.to_string_lossy().starts_with(SHELL))
+}
+
 /// Whether a run that is not done has its data here: its directory is still there.
 fn may_be_resumed(data: &Path) -> bool {
-    let Some(run) = run_of(data) else { return false };
+    // Without a run it is what `dbms start` made, or its log, and may be started again.
+    let Some(run) = run_of(data) else { return !is_of_shell(data) };
     let manifest = fs::read_to_string(run.join("manifest.json")).unwrap_or_default();
     let directories = fs::read_dir(data).into_iter().flatten().flatten();
     let holds_data = directories.into_iter().any(|entry| entry.path().is_dir());

@@ -76,6 +76,7 @@ fn of_dbms(error: &DbmsError) -> Exit {
         | DbmsError::Reserved(_)
         | DbmsError::Ignored { .. }
         | DbmsError::Wire(rqps_wire::Error::Address { .. })
+        | DbmsError::MayNotCheckpoint(_)
         | DbmsError::User(_) => Exit::Usage,
         _ => Exit::Failed,
     }

@@ -25,14 +25,14 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "100K")]
     rows: Count,
     /// Rows that each client inserts in l.i1 and l.i2 [default: 40 % and 10 % of --rows].
-    #[arg(long, value_name = "L1,L2", value_delimiter = ',', num_args = 1..=2)]
+    #[arg(long, value_name = "L1,L2", value_delimiter = ',')]
     writes: Option<Vec<Count>>,
     /// How long each read-write step lasts when its write rate is sustained.
     #[arg(long, value_name = "SECONDS", default_value = "5")]
     query_secs: Span,
     /// Rows inserted per second and client in the read-write steps [default: as the profile].
     #[arg(long, value_name = "RATE,…", value_delimiter = ',')]
-    rates: Option<Vec<u32>>,
+    rates: Option<Vec<Count>>,
     /// Clients: each has a table and up to three connections.
     #[arg(long, default_value_t = 1)]
     clients: u32,
@@ -80,12 +80,18 @@ impl Arguments {
     fn plan(&self) -> anyhow::Result<Plan> {
         let mut benchmark = InsertBenchmark::new(self.profile, self.rows);
         if let Some(writes) = &self.writes {
+            let most = if self.profile.is_legacy() { 1 } else { 2 };
+            if writes.len() > most {
+                let steps = if most == 1 { "only l.i1 writes" } else { "l.i1 and l.i2 write" };
+                bail!("--writes has {} values: with {} {steps}", writes.len(), self.profile);
+            }
             for (target, given) in benchmark.writes.iter_mut().zip(writes) {
                 *target = *given;
             }
         }
         if let Some(rates) = &self.rates {
-            benchmark.rates.clone_from(rates);
+            let rate = |rate: &Count| u32::try_from(rate.0).unwrap_or(u32::MAX);
+            benchmark.rates = rates.iter().map(rate).collect();
         }
         benchmark.query_time = self.query_secs;
         benchmark.clients = self.clients;
@@ -141,8 +147,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         Outcome::Complete if arguments.strict && rqps_report::sla_missed(&run) => Exit::SlaMissed,
         Outcome::Complete => Exit::Done,
         Outcome::Failed | Outcome::Interrupted => {
-            let out = path.display();
-            output::note(&format!("to go on with the rest: rqps ibench --resume --out {out}"));
+            if !run.steps.is_empty() {
+                let out = path.display();
+                output::note(&format!("to go on with the rest: rqps ibench --resume --out {out}"));
+            }
             if outcome == Outcome::Failed { Exit::Failed } else { Exit::Interrupted }
         }
     })

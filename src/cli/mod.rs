@@ -12,7 +12,7 @@ mod report;
 
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 
 use exit::Exit;
@@ -21,10 +21,11 @@ use exit::Exit;
 #[derive(Parser)]
 #[command(name = "rqps", version, arg_required_else_help = true, infer_subcommands = true)]
 #[command(after_help = "\
-Contenders: [LABEL=]<dbms>[@<build>][:<config>][?<setting>=<value>&…]
+Contenders: [LABEL=]<dbms>[@<build>][/<engine>][:<config>][?<setting>=<value>&…]
   sqlite                            the SQLite in rqps
   sqlite?mmap_size=256M             … with a pragma
-  postgres@17.6                     a build that rqps fetches
+  postgres@17.6  mysql@8.0.33       builds that rqps fetches
+  mariadb@10.11/rocksdb             … with another engine: MyRocks
   postgres@17.6:./my.conf           … with a config of your own
   big=postgres@17.6?work_mem=64MB   … with a setting, under a label
   postgres@/opt/pg/head             your own build: a directory with bin/postgres
@@ -73,7 +74,14 @@ fn refuse(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::ValueValidation | ErrorKind::InvalidValue => {
             let text = error.to_string();
-            output::note(text.lines().next().unwrap_or("error: a wrong value"));
+            let line = text.lines().next().unwrap_or("error: a wrong value");
+            let allowed = match error.get(ContextKind::ValidValue) {
+                Some(ContextValue::Strings(allowed)) => {
+                    format!(": there are: {}", allowed.join(", "))
+                }
+                _ => String::new(),
+            };
+            output::note(&format!("{line}{allowed}"));
         }
         // It goes to a terminal or nowhere.
         _ => drop(error.print()),

@@ -30,6 +30,10 @@ pub enum DbmsError {
     Start { what: &'static str, reason: String },
     #[error("no user '{0}' to run servers as: RQPS_USER names one that exists")]
     User(String),
+    #[error(
+        "role '{0}' may not checkpoint: log in as a superuser, or grant it pg_checkpoint (15+)"
+    )]
+    MayNotCheckpoint(String),
     #[error("schema 'rqps' of that server was not made by rqps: drop or rename it")]
     ForeignPlace,
     #[error("cannot {what} '{}': {source}", path.display())]

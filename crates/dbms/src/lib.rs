@@ -71,8 +71,13 @@ pub trait Server: Send + Sync {
     /// As the server tells it.
     fn version(&self) -> &str;
 
-    /// The root of the server's processes; none when it runs elsewhere or in this process.
+    /// The root of the server's processes; none when it runs elsewhere.
     fn process(&self) -> Option<u32>;
+
+    /// The DBMS runs in this process.
+    fn is_embedded(&self) -> bool {
+        false
+    }
 
     /// The data directory, where it is on this machine and rqps's own.
     fn data(&self) -> Option<&Path>;

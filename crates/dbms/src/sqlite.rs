@@ -58,8 +58,28 @@ impl Sqlite {
                 *value = bytes.to_string();
             }
         }
+        try_out(&pragmas)?;
         Ok(Sqlite { version, pragmas })
     }
+}
+
+/// Sets the pragmas on a file that nobody needs: SQLite ignores what it does not like.
+fn try_out(pragmas: &Settings) -> Result<(), DbmsError> {
+    let folder = std::env::temp_dir();
+    let folder = tempfile::tempdir().map_err(DbmsError::file("make a folder in", &folder))?;
+    let target = Target::Sqlite { path: folder.path().join("db"), pragmas: pragmas.clone() };
+    let mut connection = target.connect()?;
+    for (name, value) in pragmas {
+        let actual = scalar(&mut *connection, &format!("pragma {name}"))?.unwrap_or_default();
+        // A word that SQLite keeps as a number cannot be compared, so only like with like.
+        let numbers = value.parse::<i64>().is_ok() && actual.parse::<i64>().is_ok();
+        let words = value.parse::<i64>().is_err() && actual.parse::<i64>().is_err();
+        if (numbers || words) && !actual.is_empty() && !actual.eq_ignore_ascii_case(value) {
+            let (name, value) = (name.clone(), value.clone());
+            return Err(DbmsError::Ignored { name, value, actual });
+        }
+    }
+    Ok(())
 }
 
 /// `256M` in bytes; SQLite itself would read it as 256.
@@ -93,17 +113,6 @@ impl Dbms for Sqlite {
         fs::create_dir_all(&place.data).map_err(DbmsError::file("make", &place.data))?;
         let path = place.data.join("ib.sqlite");
         let target = Target::Sqlite { path, pragmas: self.pragmas.clone() };
-        let mut connection = target.connect()?;
-        for (name, value) in &self.pragmas {
-            let actual = scalar(&mut *connection, &format!("pragma {name}"))?.unwrap_or_default();
-            // A word that SQLite keeps as a number cannot be compared, so only like with like.
-            let numbers = value.parse::<i64>().is_ok() && actual.parse::<i64>().is_ok();
-            let words = value.parse::<i64>().is_err() && actual.parse::<i64>().is_err();
-            if (numbers || words) && !actual.is_empty() && !actual.eq_ignore_ascii_case(value) {
-                let (name, value) = (name.clone(), value.clone());
-                return Err(DbmsError::Ignored { name, value, actual });
-            }
-        }
         Ok(Box::new(Open { target, version: self.version.clone(), data: place.data.clone() }))
     }
 }
@@ -125,7 +134,11 @@ impl Server for Open {
     }
 
     fn process(&self) -> Option<u32> {
-        None
+        Some(std::process::id())
+    }
+
+    fn is_embedded(&self) -> bool {
+        true
     }
 
     fn data(&self) -> Option<&Path> {

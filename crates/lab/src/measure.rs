@@ -8,6 +8,9 @@ use rqps_load::{Crew, Failure, Live, Order, Tally, Work};
 use rqps_observe::{Metric, Observer, Reading};
 use rqps_store::Sample;
 
+/// A sample of less than so many seconds is no sample.
+const SHORTEST_SAMPLE: f64 = 0.05;
+
 /// What came of a window.
 pub(crate) struct Window {
     pub(crate) seconds: f64,
@@ -90,10 +93,18 @@ pub(crate) fn measure(
     };
     let elapsed = crew.run(&orders, &mut each_second, cancelled)?;
     let seconds = elapsed as f64 / 1e9;
-    // What is left of the last second, unless it is next to nothing.
-    if seconds.fract() > 0.05 {
-        sample(&mut meter, seconds);
-    }
-    let cost = meter.read().since(&first);
+    sample(&mut meter, seconds);
+    let cost = last.since(&first);
+    join_last(&mut samples);
     Ok(Window { seconds, cost, samples, tallies: crew.finish() })
+}
+
+/// What is left of the last second is added to the sample before it if it is next to nothing.
+fn join_last(samples: &mut Vec<Sample>) {
+    if let [.., before, rest] = samples.as_mut_slice()
+        && rest.at - before.at < SHORTEST_SAMPLE
+    {
+        before.cost = before.cost.plus(&rest.cost);
+        samples.pop();
+    }
 }

@@ -140,7 +140,6 @@ impl<'a, 'l> Runner<'a, 'l> {
         record.samples = measured.samples;
         record.workers = measured.workers;
         record.cost.set(Metric::DatabaseBytes, server.database_bytes()?);
-        record.cost.merge(observer.directory_bytes().into_iter().collect());
 
         if self.plan.check {
             self.tell(|contender, step| Event::Checking { contender, step }, step);
@@ -196,8 +195,7 @@ impl<'a, 'l> Runner<'a, 'l> {
                 let head_start = BACKGROUND_HEAD_START.min(self.plan.pause.0);
                 self.sleep_until(Instant::now() + head_start)?;
             }
-            let embedded = server.process().is_none() && server.data().is_some();
-            let measured = self.phases(step, cast, observer, embedded)?;
+            let measured = self.phases(step, cast, observer, server.is_embedded())?;
             if let Some(vacuum) = vacuum {
                 vacuum.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             }

@@ -33,7 +33,7 @@ impl Live {
         self.counters.operations.load(Ordering::Relaxed)
     }
 
-    /// Cost of the worker's thread as of the last second or pass that it ended.
+    /// Cost of the worker's thread as of some milliseconds ago, or of the end of its last run.
     pub fn cost(&self) -> ThreadCost {
         let counters = &self.counters;
         ThreadCost {

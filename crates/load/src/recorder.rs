@@ -63,17 +63,10 @@ impl Recorder {
         Recorder { tally: Tally::new(), epoch, second, second_end: epoch + SECOND }
     }
 
-    /// Records one operation; answers whether a second ended before it did.
+    /// Records one operation.
     #[inline]
-    pub(crate) fn record(
-        &mut self,
-        intended: Option<u64>,
-        started: u64,
-        ended: u64,
-        rows: u64,
-    ) -> bool {
-        let rolled = ended >= self.second_end;
-        if rolled {
+    pub(crate) fn record(&mut self, intended: Option<u64>, started: u64, ended: u64, rows: u64) {
+        if ended >= self.second_end {
             self.roll(ended);
         }
         let service = ended - started;
@@ -87,7 +80,6 @@ impl Recorder {
             self.tally.response.saturating_record(ended - intended.min(started));
             self.tally.max_lag = self.tally.max_lag.max(started.saturating_sub(intended));
         }
-        rolled
     }
 
     /// Closes the seconds that ended before `time`; a stall leaves seconds with nothing in them.

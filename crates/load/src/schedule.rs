@@ -10,7 +10,9 @@ pub enum Schedule {
     Closed,
     /// Evenly spaced.
     Uniform { per_second: f64 },
-    /// Exponential gaps; two workers with one seed have the same times.
+    /// Exponential gaps; two workers with one seed have the same times. Where the number of
+    /// operations is given, they take just the time that the rate gives them: a step's length is
+    /// not left to chance, only its arrivals are.
     Poisson { per_second: f64, seed: u64 },
     /// So many at the start of each second.
     Burst { per_second: u64 },
@@ -21,17 +23,35 @@ pub enum Schedule {
 pub(crate) struct Timetable {
     schedule: Schedule,
     next: u64,
+    /// Seconds of the last arrival, before they are stretched.
     time: f64,
+    stretch: f64,
     random: Option<Xoshiro256PlusPlus>,
 }
 
 impl Timetable {
-    pub(crate) fn new(schedule: Schedule) -> Self {
-        let random = match schedule {
-            Schedule::Poisson { seed, .. } => Some(Xoshiro256PlusPlus::seed_from_u64(seed)),
-            _ => None,
-        };
-        Timetable { schedule, next: 0, time: 0.0, random }
+    /// `operations` is how many there will be, where that is known.
+    pub(crate) fn new(schedule: Schedule, operations: Option<u64>) -> Self {
+        let mut timetable = Timetable { schedule, next: 0, time: 0.0, stretch: 1.0, random: None };
+        if let Schedule::Poisson { per_second, seed } = schedule {
+            timetable.random = Some(Xoshiro256PlusPlus::seed_from_u64(seed));
+            if let Some(operations) = operations {
+                // The arrival after the last one ends the run.
+                let time: f64 = (0..=operations).map(|_| timetable.gap(per_second)).sum();
+                timetable.stretch = operations as f64 / per_second / time;
+                timetable.random = Some(Xoshiro256PlusPlus::seed_from_u64(seed));
+            }
+        }
+        timetable
+    }
+
+    /// The next exponential gap in seconds.
+    fn gap(&mut self, per_second: f64) -> f64 {
+        match &mut self.random {
+            // 1 - [0, 1) is never zero, so the logarithm is finite.
+            Some(random) => -(1.0 - random.random::<f64>()).ln() / per_second,
+            None => 1.0 / per_second,
+        }
     }
 
     /// The intended start of the next operation in nanoseconds after the epoch; none in a closed
@@ -43,11 +63,8 @@ impl Timetable {
             Schedule::Uniform { per_second } => (self.next as f64 * 1e9 / per_second) as u64,
             Schedule::Burst { per_second } => self.next / per_second * 1_000_000_000,
             Schedule::Poisson { per_second, .. } => {
-                if let Some(random) = &mut self.random {
-                    // 1 - [0, 1) is never zero, so the logarithm is finite.
-                    self.time -= (1.0 - random.random::<f64>()).ln() / per_second;
-                }
-                (self.time * 1e9) as u64
+                self.time += self.gap(per_second);
+                (self.time * self.stretch * 1e9) as u64
             }
         };
         self.next += 1;
@@ -60,7 +77,7 @@ mod tests {
     use super::*;
 
     fn millis(schedule: Schedule, count: usize) -> Vec<u64> {
-        let mut timetable = Timetable::new(schedule);
+        let mut timetable = Timetable::new(schedule, None);
         (0..count).map(|_| timetable.next().unwrap() / 1_000_000).collect()
     }
 
@@ -86,7 +103,20 @@ mod tests {
     }
 
     #[test]
+    fn a_known_number_of_poisson_arrivals_takes_the_time_of_its_rate() {
+        for seed in 0..20 {
+            let schedule = Schedule::Poisson { per_second: 2.0, seed };
+            let mut timetable = Timetable::new(schedule, Some(10));
+            let times: Vec<u64> = (0..=10).map(|_| timetable.next().unwrap()).collect();
+            let seconds = times[10] as f64 / 1e9;
+            assert!((seconds - 5.0).abs() < 1e-6, "{seconds}");
+            let gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+            assert!(gaps.iter().max() > gaps.iter().min().map(|gap| gap * 3).as_ref());
+        }
+    }
+
+    #[test]
     fn a_closed_loop_has_no_timetable() {
-        assert_eq!(Timetable::new(Schedule::Closed).next(), None);
+        assert_eq!(Timetable::new(Schedule::Closed, None).next(), None);
     }
 }

@@ -11,6 +11,10 @@ use crate::live::Live;
 use crate::recorder::{Recorder, Tally};
 use crate::schedule::{Schedule, Timetable};
 
+/// How often a worker says what it has cost so far: a small part of the second in which others
+/// look, and a system call too rare to count.
+const PUBLISH: u64 = 10_000_000;
+
 /// One connection's operations, one after the other.
 pub trait Work: Send {
     /// Makes the next operation ready; not part of its measured time. May wait for a partner, and
@@ -57,19 +61,21 @@ impl Worker {
         halt: &Halt,
     ) -> Result<u64, Error> {
         let recorder = self.recorder.get_or_insert_with(|| Recorder::new(epoch));
-        let mut timetable = Timetable::new(schedule);
+        let operations = match until {
+            Until::Operations(operations) => Some(operations),
+            _ => None,
+        };
+        let mut timetable = Timetable::new(schedule, operations);
         let deadline = match until {
             Until::Elapsed(time) => epoch + time.as_nanos() as u64,
             _ => u64::MAX,
         };
-        let limit = match until {
-            Until::Operations(operations) => operations,
-            _ => u64::MAX,
-        };
+        let limit = operations.unwrap_or(u64::MAX);
         let follows = until == Until::LeadersDone;
         let before = recorder.tally.operations;
         let mut ended = epoch;
         self.live.publish_cost();
+        let mut publish_at = ended + PUBLISH;
         loop {
             let intended = timetable.next().map(|offset| epoch + offset);
             let done = recorder.tally.operations - before;
@@ -99,8 +105,10 @@ impl Worker {
                 }
             };
             ended = now();
-            if recorder.record(intended, started, ended, rows) {
+            recorder.record(intended, started, ended, rows);
+            if ended >= publish_at {
                 self.live.publish_cost();
+                publish_at = ended + PUBLISH;
             }
             self.live.set_operations(recorder.tally.operations);
         }

@@ -47,10 +47,6 @@ impl Device {
         all.into_iter().find(|disk| (disk.major, disk.minor) == (self.major, self.minor))
     }
 
-    pub(crate) fn name(self) -> Option<String> {
-        self.stat().map(|disk| disk.name)
-    }
-
     pub(crate) fn read(self, reading: &mut Reading) {
         let Some(disk) = self.stat() else { return };
         reading.set(Metric::DeviceReads, disk.reads);

@@ -32,17 +32,10 @@ impl Observer {
         if let Some(server) = &mut self.server {
             server.read(&mut reading);
         }
+        if let Some(data) = &self.data {
+            reading.set(Metric::DirectoryBytes, bytes_below(data));
+        }
         reading
-    }
-
-    /// The size of the whole data directory. Walks it, so it is for the edges of a window.
-    pub fn directory_bytes(&self) -> Option<(Metric, u64)> {
-        self.data.as_deref().map(|data| (Metric::DirectoryBytes, bytes_below(data)))
-    }
-
-    /// The name of the block device under the data directory.
-    pub fn device_name(&self) -> Option<String> {
-        self.device.and_then(Device::name)
     }
 }
 
@@ -77,7 +70,7 @@ mod tests {
         fs::create_dir(directory.path().join("below")).unwrap();
         fs::write(directory.path().join("one"), vec![0; 1000]).unwrap();
         fs::write(directory.path().join("below/two"), vec![0; 500]).unwrap();
-        let observer = Observer::new(None, Some(directory.path()));
-        assert_eq!(observer.directory_bytes(), Some((Metric::DirectoryBytes, 1500)));
+        let reading = Observer::new(None, Some(directory.path())).read();
+        assert_eq!(reading.get(Metric::DirectoryBytes), Some(1500));
     }
 }

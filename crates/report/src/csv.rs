@@ -2,7 +2,7 @@
 
 use ::csv::Writer;
 use rqps_observe::Metric;
-use rqps_store::{Operation, Run};
+use rqps_store::{Operation, Run, Sample};
 
 use crate::model::{Measured, Model, StepModel, metrics};
 
@@ -59,10 +59,15 @@ fn add_seconds(rows: &mut Rows, contender: &str, step: &StepModel, measured: &Me
                 None => row.extend([const { String::new() }; 3]),
             }
         }
-        let cost = samples.get(second).map(|sample| &sample.cost);
-        row.extend(Metric::ALL.iter().map(|metric| {
-            cost.and_then(|cost| cost.get(*metric)).map_or(String::new(), |value| value.to_string())
-        }));
+        // A step of two windows has two samples that end in one second.
+        let ends_here = |sample: &&Sample| sample.at.ceil() as usize == second + 1;
+        let costs = samples.iter().filter(ends_here).map(|sample| sample.cost.clone());
+        let cost = costs.reduce(|sum, cost| sum.plus(&cost)).unwrap_or_default();
+        row.extend(
+            Metric::ALL
+                .iter()
+                .map(|metric| cost.get(*metric).map_or(String::new(), |value| value.to_string())),
+        );
         rows.add(row.iter().map(String::as_str));
     }
 }

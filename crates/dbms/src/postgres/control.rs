@@ -102,8 +102,15 @@ pub(super) fn create_database(target: &Target) -> Result<(), DbmsError> {
 }
 
 /// Creates the schema in somebody else's database, or finds the one that an earlier rqps created.
+/// What the benchmark will need later and may not do is found now.
 pub(super) fn claim_schema(target: &Target) -> Result<(), DbmsError> {
     let mut connection = target.connect()?;
+    let sql = "select current_user from pg_roles where rolname = current_user and not rolsuper \
+               and not exists (select 1 from pg_roles r where r.rolname = 'pg_checkpoint' \
+               and pg_has_role(current_user, r.oid, 'usage'))";
+    if let Some(role) = scalar(&mut *connection, sql)? {
+        return Err(DbmsError::MayNotCheckpoint(role));
+    }
     let sql = format!(
         "select coalesce(obj_description(oid, 'pg_namespace'), '') from pg_namespace \
          where nspname = '{SCHEMA}'"

@@ -10,7 +10,7 @@ use rqps_plan::{Contender, Dbms as Name, suggestion};
 use rqps_wire::{Address, Login, Target, postgres};
 use rustix::process::Signal;
 
-use crate::config::{Settings, settings};
+use crate::config::{OPTIONAL, Settings, settings};
 use crate::error::DbmsError;
 use crate::home::Home;
 use crate::managed::{Launch, Prepared, Signals};
@@ -53,21 +53,29 @@ pub(crate) struct Postgres {
 
 impl Postgres {
     pub(crate) fn prepare(installed: Installed, contender: &Contender) -> Result<Self, DbmsError> {
-        let settings = settings(contender)?;
         let known = setting_names(&installed)?;
-        for (name, _) in &settings {
+        let mut chosen = Settings::new();
+        for (name, value) in settings(contender)? {
+            let (name, optional) = match name.strip_prefix(OPTIONAL) {
+                Some(name) => (name, true),
+                None => (name.as_str(), false),
+            };
             let lower = name.to_lowercase();
             if RESERVED.contains(&lower.as_str()) {
-                return Err(DbmsError::Reserved(name.clone()));
+                return Err(DbmsError::Reserved(name.to_string()));
             }
             // A name with a dot belongs to an extension, which the server does not know yet.
-            if !name.contains('.') && !known.contains(&lower) {
+            let is_known = name.contains('.') || known.contains(&lower);
+            if is_known {
+                chosen.push((name.to_string(), value));
+            } else if !optional {
                 let hint = nearest_settings(name, &known);
                 let (dbms, version) = (Name::Postgres, installed.version.clone());
-                return Err(DbmsError::Setting { dbms, version, name: name.clone(), hint });
+                return Err(DbmsError::Setting { dbms, version, name: name.to_string(), hint });
             }
         }
-        Ok(Postgres { installed, spec: contender.spec(), settings, user: ServerUser::find()? })
+        let (spec, user) = (contender.spec(), ServerUser::find()?);
+        Ok(Postgres { installed, spec, settings: chosen, user })
     }
 
     /// Runs initdb beside the data directory and moves the result there, so that what an
