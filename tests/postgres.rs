@@ -328,3 +328,11 @@ fn the_old_profiles_only_insert_and_2020_does_not_prepare() {
         assert!(!log.statements().any(|statement| statement.text == "checkpoint"));
     }
 }
+
+#[test]
+fn the_oldest_release_that_can_be_fetched_passes() {
+    let rqps = Rqps::new();
+    let arguments = "--rows 2K --writes 500,50 --rates 100 --query-secs 1";
+    rqps.ibench(&format!("postgres@maven-9.6.24 {arguments}")).ok();
+    rqps.assert_nothing_is_left();
+}

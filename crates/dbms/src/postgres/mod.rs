@@ -92,7 +92,8 @@ impl Postgres {
         let initdb = self.installed.root.join("bin/initdb");
         let mut command = process::command(&initdb, self.user, &fresh, &place.log, false)?;
         command.arg("--pgdata").arg(&fresh).args(["--username", SUPERUSER, "--auth", "trust"]);
-        command.args(["--encoding", "UTF8", "--locale", "C", "--data-checksums", "--no-sync"]);
+        // -N is --no-sync, which versions before 10 spell otherwise.
+        command.args(["--encoding", "UTF8", "--locale", "C", "--data-checksums", "-N"]);
         process::run(&mut command, "initdb", &place.log)?;
 
         let main = fresh.join("postgresql.conf");
@@ -118,6 +119,45 @@ impl Postgres {
         let path = place.data.join(OWN_FILE);
         fs::write(&path, text).map_err(DbmsError::file("write", &path))?;
         hand_over(&path, self.user)
+    }
+
+    /// The command of one start, with its settings written, and how to reach what it starts.
+    fn prepare_start(
+        &self,
+        place: &Place,
+        socket: &Path,
+        port: u16,
+    ) -> Result<Prepared, DbmsError> {
+        hand_over(socket, self.user)?;
+        self.configure(place, socket, port)?;
+        let program = self.installed.root.join("bin/postgres");
+        let (data, log) = (&place.data, &place.log);
+        let mut command = process::command(&program, self.user, data, log, place.detached)?;
+        command.arg("-D").arg(data);
+        let login = |database: &str| {
+            Target::Postgres(Login {
+                address: Address::Unix { path: socket.join(format!(".s.PGSQL.{port}")) },
+                user: SUPERUSER.to_string(),
+                password: None,
+                database: database.to_string(),
+                parameters: Vec::new(),
+            })
+        };
+        let url = format!("postgres://{SUPERUSER}@localhost:{port}/{DATABASE}");
+        let url = format!("{url}?host={}", socket.display());
+        Ok(Prepared { command, first: login("postgres"), target: login(DATABASE), url })
+    }
+
+    fn launch<'a>(&'a self, home: &'a Home, place: &'a Place) -> Launch<'a> {
+        Launch {
+            what: "postgres",
+            spec: &self.spec,
+            home,
+            place,
+            signals: SIGNALS,
+            control: &PostgresControl,
+            create_database,
+        }
     }
 }
 
@@ -149,36 +189,8 @@ impl Dbms for Postgres {
         if !place.data.join("PG_VERSION").exists() {
             self.create(place)?;
         }
-        let prepare = |socket: &Path, port: u16| {
-            hand_over(socket, self.user)?;
-            self.configure(place, socket, port)?;
-            let program = self.installed.root.join("bin/postgres");
-            let (data, log) = (&place.data, &place.log);
-            let mut command = process::command(&program, self.user, data, log, place.detached)?;
-            command.arg("-D").arg(data);
-            let login = |database: &str| {
-                Target::Postgres(Login {
-                    address: Address::Unix { path: socket.join(format!(".s.PGSQL.{port}")) },
-                    user: SUPERUSER.to_string(),
-                    password: None,
-                    database: database.to_string(),
-                    parameters: Vec::new(),
-                })
-            };
-            let url = format!("postgres://{SUPERUSER}@localhost:{port}/{DATABASE}");
-            let url = format!("{url}?host={}", socket.display());
-            Ok(Prepared { command, first: login("postgres"), target: login(DATABASE), url })
-        };
-        let launch = Launch {
-            what: "postgres",
-            spec: &self.spec,
-            home,
-            place,
-            signals: SIGNALS,
-            control: &PostgresControl,
-            create_database,
-        };
-        Ok(Box::new(launch.start(&prepare, cancelled)?))
+        let prepare = |socket: &Path, port: u16| self.prepare_start(place, socket, port);
+        Ok(Box::new(self.launch(home, place).start(&prepare, cancelled)?))
     }
 }
 
@@ -207,4 +219,57 @@ fn nearest_settings(wanted: &str, known: &[String]) -> String {
     let all = || known.iter().map(String::as_str);
     let closest = all().min_by_key(|name| strsim::damerau_levenshtein(wanted, name));
     suggestion(wanted, closest.into_iter().chain(near.into_iter().filter(|n| Some(*n) != closest)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::net::TcpListener;
+    use std::ops::ControlFlow;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use crate::source;
+
+    /// A real build: fetched once per machine, and started where its user can reach it.
+    fn with_postgres(test: impl FnOnce(&Postgres, &Home, &Place)) {
+        let store = std::env::var_os("RQPS_TEST_HOME").unwrap_or("/var/tmp/rqps-tests".into());
+        let store = Home::at(store).unwrap();
+        let contender: Contender = "postgres@17.6".parse().unwrap();
+        let mut patient = |_| ControlFlow::Continue(());
+        let build = &contender.build;
+        let installed = source::obtain(&store, Name::Postgres, build, &mut patient).unwrap();
+        let postgres = Postgres::prepare(installed, &contender).unwrap();
+        let directory = tempfile::tempdir_in(store.root()).unwrap();
+        fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o755)).unwrap();
+        let home = Home::at(directory.path().join("home")).unwrap();
+        let (data, log) = (directory.path().join("data"), directory.path().join("log"));
+        let place = Place { data, log, detached: false };
+        postgres.create(&place).unwrap();
+        test(&postgres, &home, &place);
+    }
+
+    #[test]
+    fn a_port_that_was_taken_meanwhile_is_exchanged_for_another() {
+        let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let taken = (taken.local_addr().unwrap().port(), taken);
+        with_postgres(|postgres, home, place| {
+            let attempts = Cell::new(0);
+            let first_is_taken = |socket: &Path, free: u16| {
+                attempts.set(attempts.get() + 1);
+                let port = if attempts.get() == 1 { taken.0 } else { free };
+                postgres.prepare_start(place, socket, port)
+            };
+            let mut server =
+                postgres.launch(home, place).start(&first_is_taken, &|| false).unwrap();
+            assert_eq!(attempts.get(), 2);
+            server.stop().unwrap();
+
+            let all_are_taken = |socket: &Path, _| postgres.prepare_start(place, socket, taken.0);
+            let launch = postgres.launch(home, place);
+            let error = launch.start(&all_are_taken, &|| false).err().unwrap().to_string();
+            assert!(error.contains("Address already in use"), "{error}");
+            assert_eq!(fs::read_dir(home.run().unwrap()).unwrap().count(), 0, "nothing is left");
+        });
+    }
 }
