@@ -1,6 +1,7 @@
 //! What a DBMS is asked over a connection, whoever started it.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use rqps_wire::Target;
 
@@ -18,6 +19,9 @@ pub(crate) trait Control: Send + Sync {
 
     /// Bytes of the benchmark's database alone.
     fn database_bytes(&self, target: &Target) -> Result<u64, DbmsError>;
+
+    /// The directory that holds that database, in a data directory.
+    fn database_path(&self, target: &Target, data: &Path) -> Result<PathBuf, DbmsError>;
 
     fn quiesce(&self, target: &Target, what: Quiesce, tables: &[String]) -> Result<(), DbmsError>;
 

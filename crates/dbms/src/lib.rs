@@ -82,6 +82,10 @@ pub trait Server: Send + Sync {
     /// The data directory, where it is on this machine and rqps's own.
     fn data(&self) -> Option<&Path>;
 
+    /// The directory or file that holds the benchmark's database alone, where it is on this machine
+    /// and rqps's own.
+    fn database_path(&self) -> Result<Option<PathBuf>, DbmsError>;
+
     /// The settings in force, by name.
     fn settings(&self) -> Result<BTreeMap<String, String>, DbmsError>;
 

@@ -226,6 +226,10 @@ impl Server for Managed {
         Some(&self.lease.data)
     }
 
+    fn database_path(&self) -> Result<Option<PathBuf>, DbmsError> {
+        self.control.database_path(&self.target, &self.lease.data).map(Some)
+    }
+
     fn settings(&self) -> Result<BTreeMap<String, String>, DbmsError> {
         self.control.settings(&self.target)
     }

@@ -1,7 +1,7 @@
 //! A server that is already running: rqps connects, works in a place of its own, and removes it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rqps_wire::Target;
 
@@ -60,6 +60,10 @@ impl Server for Connected {
 
     fn data(&self) -> Option<&Path> {
         None
+    }
+
+    fn database_path(&self) -> Result<Option<PathBuf>, DbmsError> {
+        Ok(None)
     }
 
     fn settings(&self) -> Result<BTreeMap<String, String>, DbmsError> {

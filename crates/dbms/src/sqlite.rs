@@ -12,6 +12,8 @@ use crate::error::DbmsError;
 use crate::home::Home;
 use crate::{Dbms, Installed, Place, Quiesce, Server};
 
+/// The database's file in its data directory.
+const FILE: &str = "ib.sqlite";
 /// Pragmas that are commands or schema queries rather than settings.
 const NOT_SETTINGS: [&str; 20] = [
     "collation_list",
@@ -111,7 +113,7 @@ impl Dbms for Sqlite {
         _cancelled: &dyn Fn() -> bool,
     ) -> Result<Box<dyn Server>, DbmsError> {
         fs::create_dir_all(&place.data).map_err(DbmsError::file("make", &place.data))?;
-        let path = place.data.join("ib.sqlite");
+        let path = place.data.join(FILE);
         let target = Target::Sqlite { path, pragmas: self.pragmas.clone() };
         Ok(Box::new(Open { target, version: self.version.clone(), data: place.data.clone() }))
     }
@@ -143,6 +145,10 @@ impl Server for Open {
 
     fn data(&self) -> Option<&Path> {
         Some(&self.data)
+    }
+
+    fn database_path(&self) -> Result<Option<PathBuf>, DbmsError> {
+        Ok(Some(self.data.join(FILE)))
     }
 
     fn settings(&self) -> Result<BTreeMap<String, String>, DbmsError> {

@@ -132,7 +132,7 @@ impl<'a, 'l> Runner<'a, 'l> {
             },
             step,
         );
-        let mut observer = Observer::new(server.process(), server.data());
+        let mut observer = Observer::new(server.process(), server.data(), server.database_path()?);
         let (measured, books) = self.window(server, step, cast, &mut observer)?;
         record.seconds = measured.seconds;
         record.index_seconds = measured.index_seconds;

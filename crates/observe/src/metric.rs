@@ -70,8 +70,8 @@ metrics! {
     DeviceWrites "device_writes" Counter "requests" "/proc/diskstats";
     DeviceWriteBytes "device_write_bytes" Counter "bytes" "/proc/diskstats";
     DeviceFlushes "device_flushes" Counter "requests" "/proc/diskstats";
-    /// The database alone, as the DBMS tells it.
-    DatabaseBytes "database_bytes" Gauge "bytes" "the DBMS";
+    /// The database alone: of a step as the DBMS tells it, of a second as its files have it.
+    DatabaseBytes "database_bytes" Gauge "bytes" "the DBMS; each second: sizes of its files";
     /// The whole data directory, with logs.
     DirectoryBytes "directory_bytes" Gauge "bytes" "sizes of the files in the data directory";
 }

@@ -12,14 +12,18 @@ use crate::process_tree::ProcessTree;
 pub struct Observer {
     server: Option<ProcessTree>,
     data: Option<PathBuf>,
+    /// The files of the database alone.
+    database: Option<PathBuf>,
     device: Option<Device>,
 }
 
 impl Observer {
-    /// `server` is the root of its processes; `data` is its data directory.
-    pub fn new(server: Option<u32>, data: Option<&Path>) -> Self {
+    /// `server` is the root of its processes, `data` its data directory, and `database` the part of
+    /// that which is the database.
+    pub fn new(server: Option<u32>, data: Option<&Path>, database: Option<PathBuf>) -> Self {
         let device = data.and_then(Device::of);
-        Observer { server: server.map(ProcessTree::new), data: data.map(Path::to_path_buf), device }
+        let (server, data) = (server.map(ProcessTree::new), data.map(Path::to_path_buf));
+        Observer { server, data, database, device }
     }
 
     /// Counters as they stand now.
@@ -32,16 +36,21 @@ impl Observer {
         if let Some(server) = &mut self.server {
             server.read(&mut reading);
         }
-        if let Some(data) = &self.data {
-            reading.set(Metric::DirectoryBytes, bytes_below(data));
+        let sizes = [(Metric::DirectoryBytes, &self.data), (Metric::DatabaseBytes, &self.database)];
+        for (metric, path) in sizes {
+            if let Some(path) = path {
+                reading.set(metric, bytes_below(path));
+            }
         }
         reading
     }
 }
 
-/// The sizes of all files below a directory. Files may come and go meanwhile.
-fn bytes_below(directory: &Path) -> u64 {
-    let Ok(entries) = fs::read_dir(directory) else { return 0 };
+/// The sizes of all files below a directory, or of one file. Files may come and go meanwhile.
+fn bytes_below(path: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(path) else {
+        return fs::metadata(path).map_or(0, |file| file.len());
+    };
     let size = |entry: fs::DirEntry| match entry.metadata() {
         Ok(metadata) if metadata.is_dir() => bytes_below(&entry.path()),
         Ok(metadata) => metadata.len(),
@@ -56,7 +65,7 @@ mod tests {
 
     #[test]
     fn the_host_is_always_read_and_its_counters_grow() {
-        let mut observer = Observer::new(None, None);
+        let mut observer = Observer::new(None, None, None);
         let before = observer.read();
         std::thread::sleep(std::time::Duration::from_millis(30));
         let window = observer.read().since(&before);
@@ -70,7 +79,9 @@ mod tests {
         fs::create_dir(directory.path().join("below")).unwrap();
         fs::write(directory.path().join("one"), vec![0; 1000]).unwrap();
         fs::write(directory.path().join("below/two"), vec![0; 500]).unwrap();
-        let reading = Observer::new(None, Some(directory.path())).read();
+        let database = Some(directory.path().join("below"));
+        let reading = Observer::new(None, Some(directory.path()), database).read();
         assert_eq!(reading.get(Metric::DirectoryBytes), Some(1500));
+        assert_eq!(reading.get(Metric::DatabaseBytes), Some(500));
     }
 }

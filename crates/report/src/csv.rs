@@ -47,7 +47,8 @@ pub fn seconds_csv(run: &Run) -> String {
 
 fn add_seconds(rows: &mut Rows, contender: &str, step: &StepModel, measured: &Measured) {
     let samples = &measured.record.samples;
-    for second in 0..measured.seconds().max(samples.len()) {
+    let sampled = samples.last().map_or(0, |sample| sample.at.ceil() as usize);
+    for second in 0..measured.seconds().max(sampled) {
         let mut row = vec![contender.to_string(), step.plan.name.clone(), (second + 1).to_string()];
         for operation in Operation::ALL {
             match measured.of(operation) {

@@ -1,6 +1,7 @@
 //! Control work that is the same for every MySQL or MariaDB server, whoever started it.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rqps_wire::{Connection, Target, scalar};
@@ -82,6 +83,12 @@ impl Control for MysqlControl {
                    from information_schema.tables where table_schema = database()";
         let size = scalar(&mut *connection, sql)?;
         Ok(size.and_then(|bytes| bytes.parse::<f64>().ok()).unwrap_or(0.0) as u64)
+    }
+
+    fn database_path(&self, _target: &Target, data: &Path) -> Result<PathBuf, DbmsError> {
+        // MyRocks keeps all databases in one place.
+        let rocksdb = data.join("#rocksdb");
+        Ok(if rocksdb.is_dir() { rocksdb } else { data.join(DATABASE) })
     }
 
     fn quiesce(&self, target: &Target, what: Quiesce, tables: &[String]) -> Result<(), DbmsError> {

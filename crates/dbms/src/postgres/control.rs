@@ -1,6 +1,7 @@
 //! Control work that is the same for every Postgres server, whoever started it.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use rqps_wire::{Target, scalar};
 
@@ -54,6 +55,12 @@ impl Control for PostgresControl {
         let mut connection = target.connect()?;
         let size = scalar(&mut *connection, "select pg_database_size(current_database())")?;
         Ok(size.and_then(|bytes| bytes.parse().ok()).unwrap_or(0))
+    }
+
+    fn database_path(&self, target: &Target, data: &Path) -> Result<PathBuf, DbmsError> {
+        let sql = "select oid from pg_database where datname = current_database()";
+        let oid = scalar(&mut *target.connect()?, sql)?.unwrap_or_default();
+        Ok(data.join("base").join(oid))
     }
 
     /// Vacuums all tables at once, a connection each, as the original does.
