@@ -121,11 +121,11 @@ mod tests {
 
     #[test]
     fn root_keeps_builds_where_an_unprivileged_server_can_read_them() {
-        let cache = || Some(PathBuf::from("/root/.cache"));
+        let cache = || Some(PathBuf::from("/home/ann/.cache"));
         let chosen = |cache, is_root, reach: bool| default_root(cache, is_root, |_| reach);
         assert_eq!(chosen(cache(), true, false), Some("/var/cache/rqps".into()));
-        assert_eq!(chosen(cache(), true, true), Some("/root/.cache/rqps".into()));
-        assert_eq!(chosen(cache(), false, false), Some("/root/.cache/rqps".into()));
+        assert_eq!(chosen(cache(), true, true), Some("/home/ann/.cache/rqps".into()));
+        assert_eq!(chosen(cache(), false, false), Some("/home/ann/.cache/rqps".into()));
         assert_eq!(chosen(None, true, true), Some("/var/cache/rqps".into()));
         assert_eq!(chosen(None, false, true), None);
     }

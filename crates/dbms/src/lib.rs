@@ -6,6 +6,7 @@
 mod config;
 mod control;
 mod error;
+mod fresh;
 mod home;
 mod lease;
 mod managed;

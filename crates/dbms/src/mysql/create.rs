@@ -21,23 +21,11 @@ const SCRIPTS: [&[&str]; 4] = [
 ];
 
 impl Mysql {
-    /// Creates the data beside their place and moves them there, so that what an interruption leaves
-    /// is never taken for a data directory.
     pub(super) fn create(&self, place: &Place) -> Result<(), DbmsError> {
-        let parent = place.data.parent().unwrap_or(Path::new("/"));
-        fs::create_dir_all(parent).map_err(DbmsError::file("make", parent))?;
-        let fresh = place.data.with_extension("new");
-        if fresh.exists() {
-            fs::remove_dir_all(&fresh).map_err(DbmsError::file("remove", &fresh))?;
-        }
-        fs::create_dir(&fresh).map_err(DbmsError::file("make", &fresh))?;
-        hand_over(&fresh, self.user)?;
-        if self.options.knows("initialize_insecure") {
-            self.initialize(&fresh, &place.log)?;
-        } else {
-            self.bootstrap(&fresh, &place.log)?;
-        }
-        fs::rename(&fresh, &place.data).map_err(DbmsError::file("make", &place.data))
+        place.make_data(self.user, |fresh| match self.options.knows("initialize_insecure") {
+            true => self.initialize(fresh, &place.log),
+            false => self.bootstrap(fresh, &place.log),
+        })
     }
 
     fn initialize(&self, data: &Path, log: &Path) -> Result<(), DbmsError> {

@@ -78,29 +78,21 @@ impl Postgres {
         Ok(Postgres { installed, spec, settings: chosen, user })
     }
 
-    /// Runs initdb beside the data directory and moves the result there, so that what an
-    /// interrupted initdb leaves is never taken for a data directory.
     fn create(&self, place: &Place) -> Result<(), DbmsError> {
-        let parent = place.data.parent().unwrap_or(Path::new("/"));
-        fs::create_dir_all(parent).map_err(DbmsError::file("make", parent))?;
-        let fresh = place.data.with_extension("new");
-        if fresh.exists() {
-            fs::remove_dir_all(&fresh).map_err(DbmsError::file("remove", &fresh))?;
-        }
-        fs::create_dir(&fresh).map_err(DbmsError::file("make", &fresh))?;
-        hand_over(&fresh, self.user)?;
+        place.make_data(self.user, |fresh| self.initialize(fresh, &place.log))
+    }
+
+    fn initialize(&self, data: &Path, log: &Path) -> Result<(), DbmsError> {
         let initdb = self.installed.root.join("bin/initdb");
-        let mut command = process::command(&initdb, self.user, &fresh, &place.log, false)?;
-        command.arg("--pgdata").arg(&fresh).args(["--username", SUPERUSER, "--auth", "trust"]);
+        let mut command = process::command(&initdb, self.user, data, log, false)?;
+        command.arg("--pgdata").arg(data).args(["--username", SUPERUSER, "--auth", "trust"]);
         // -N is --no-sync, which versions before 10 spell otherwise.
         command.args(["--encoding", "UTF8", "--locale", "C", "--data-checksums", "-N"]);
-        process::run(&mut command, "initdb", &place.log)?;
-
-        let main = fresh.join("postgresql.conf");
+        process::run(&mut command, "initdb", log)?;
+        let main = data.join("postgresql.conf");
         let text = fs::read_to_string(&main).map_err(DbmsError::file("read", &main))?;
         let text = format!("{text}\ninclude '{OWN_FILE}'\n");
-        fs::write(&main, text).map_err(DbmsError::file("write", &main))?;
-        fs::rename(&fresh, &place.data).map_err(DbmsError::file("make", &place.data))
+        fs::write(&main, text).map_err(DbmsError::file("write", &main))
     }
 
     /// Writes the settings of this start into the data directory.
