@@ -7,6 +7,7 @@
 
 mod clock;
 mod crew;
+mod effect;
 mod halt;
 mod live;
 mod pair;
@@ -16,6 +17,7 @@ mod worker;
 
 pub use clock::now;
 pub use crew::{Crew, Failure, Order};
+pub use effect::{Effect, Statements};
 pub use halt::Halt;
 pub use live::{Live, ThreadCost};
 pub use pair::{Pair, Side};
