@@ -2,6 +2,7 @@
 
 mod contender;
 mod insert_benchmark;
+mod microbenchmark;
 mod nearest;
 mod operation;
 mod plan_file;
@@ -12,7 +13,8 @@ pub use insert_benchmark::{
     InsertBenchmark, InsertBenchmarkError, Maintenance, Pacing, Profile, Query, Step, StepKind,
     default_pause,
 };
+pub use microbenchmark::{Microbenchmark, MicrobenchmarkError};
 pub use nearest::suggestion;
 pub use operation::Operation;
-pub use plan_file::{Plan, PlanError};
+pub use plan_file::{Plan, PlanError, Workload};
 pub use quantity::{Count, QuantityError, Span};

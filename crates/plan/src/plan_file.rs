@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::contender::{Contender, ContenderError, check_names};
 use crate::insert_benchmark::{InsertBenchmark, InsertBenchmarkError};
+use crate::microbenchmark::{Microbenchmark, MicrobenchmarkError};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -12,7 +13,15 @@ pub struct Plan {
     pub contenders: Vec<Contender>,
     /// All random draws derive from it: data, order and arrival times.
     pub seed: u64,
-    pub insert_benchmark: InsertBenchmark,
+    pub workload: Workload,
+}
+
+/// What is done to every contender.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Workload {
+    InsertBenchmark(InsertBenchmark),
+    Microbenchmark(Microbenchmark),
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +32,8 @@ pub enum PlanError {
     Contender(#[from] ContenderError),
     #[error(transparent)]
     InsertBenchmark(#[from] InsertBenchmarkError),
+    #[error(transparent)]
+    Microbenchmark(#[from] MicrobenchmarkError),
     #[error("not a plan: {0}")]
     Syntax(#[from] toml::de::Error),
 }
@@ -33,7 +44,10 @@ impl Plan {
             return Err(PlanError::NoContender);
         }
         check_names(&self.contenders)?;
-        self.insert_benchmark.validate()?;
+        match &self.workload {
+            Workload::InsertBenchmark(benchmark) => benchmark.validate()?,
+            Workload::Microbenchmark(benchmark) => benchmark.validate()?,
+        }
         Ok(())
     }
 
@@ -62,7 +76,10 @@ mod tests {
                 "again=sqlite".parse().unwrap(),
             ],
             seed: 42,
-            insert_benchmark: InsertBenchmark::new(Profile::P2025, Count(100_000)),
+            workload: Workload::InsertBenchmark(InsertBenchmark::new(
+                Profile::P2025,
+                Count(100_000),
+            )),
         };
         assert_eq!(Plan::from_toml(&plan.to_toml()).unwrap(), plan);
     }
