@@ -12,6 +12,7 @@ mod halt;
 mod live;
 mod pair;
 mod recorder;
+mod relay;
 mod schedule;
 mod worker;
 
@@ -22,5 +23,6 @@ pub use halt::Halt;
 pub use live::{Live, ThreadCost};
 pub use pair::{Pair, Side};
 pub use recorder::{SecondTally, Tally};
+pub use relay::{Counters, Meter, Relay, Slice, Slicing};
 pub use schedule::Schedule;
 pub use worker::{Until, Work};

@@ -1,6 +1,8 @@
 //! What to measure: contenders, workloads, sizes. Knows nothing of how anything runs.
 
+mod comparison;
 mod contender;
+mod counts;
 mod insert_benchmark;
 mod microbenchmark;
 mod nearest;
@@ -8,7 +10,9 @@ mod operation;
 mod plan_file;
 mod quantity;
 
+pub use comparison::{Compared, Comparison, ComparisonError, Method};
 pub use contender::{Build, Contender, ContenderError, Dbms, Source, check_names, is_path};
+pub use counts::Counts;
 pub use insert_benchmark::{
     InsertBenchmark, InsertBenchmarkError, Maintenance, Pacing, Profile, Query, Step, StepKind,
     default_pause,

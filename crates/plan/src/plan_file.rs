@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::comparison::{Comparison, ComparisonError};
 use crate::contender::{Contender, ContenderError, check_names};
 use crate::insert_benchmark::{InsertBenchmark, InsertBenchmarkError};
 use crate::microbenchmark::{Microbenchmark, MicrobenchmarkError};
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// The first is the one the others are relative to.
@@ -17,11 +18,12 @@ pub struct Plan {
 }
 
 /// What is done to every contender.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Workload {
     InsertBenchmark(InsertBenchmark),
     Microbenchmark(Microbenchmark),
+    Comparison(Comparison),
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +36,8 @@ pub enum PlanError {
     InsertBenchmark(#[from] InsertBenchmarkError),
     #[error(transparent)]
     Microbenchmark(#[from] MicrobenchmarkError),
+    #[error(transparent)]
+    Comparison(#[from] ComparisonError),
     #[error("not a plan: {0}")]
     Syntax(#[from] toml::de::Error),
 }
@@ -47,6 +51,7 @@ impl Plan {
         match &self.workload {
             Workload::InsertBenchmark(benchmark) => benchmark.validate()?,
             Workload::Microbenchmark(benchmark) => benchmark.validate()?,
+            Workload::Comparison(comparison) => comparison.validate(&self.contenders)?,
         }
         Ok(())
     }
