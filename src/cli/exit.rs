@@ -54,6 +54,7 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
         Some(LabError::Interrupted) => Exit::Interrupted,
         Some(LabError::Dbms(error)) => of_dbms(error),
         Some(LabError::Store(error)) => of_store(error),
+        Some(LabError::Test(_) | LabError::RangeTooLarge { .. }) => Exit::Usage,
         Some(_) => Exit::Failed,
         None => Exit::Usage,
     }

@@ -6,6 +6,7 @@ mod dbms;
 mod doctor;
 mod exit;
 mod ibench;
+mod micro;
 mod output;
 mod progress;
 mod report;
@@ -43,6 +44,10 @@ struct Cli {
 enum Verb {
     /// Run the Insert Benchmark.
     Ibench(ibench::Arguments),
+    /// Run the sysbench microbenchmarks.
+    Micro(micro::Arguments),
+    /// Run the microbenchmarks with more and more clients on the same tables.
+    Scaleup(micro::ScaleupArguments),
     /// Make the reports of a run again from its stored data.
     Report(report::Arguments),
     /// Get, start and look into the databases themselves.
@@ -59,6 +64,8 @@ pub(crate) fn main() -> ExitCode {
     };
     let result = match cli.verb {
         Verb::Ibench(arguments) => ibench::run(&arguments),
+        Verb::Micro(arguments) => micro::run(&arguments),
+        Verb::Scaleup(arguments) => micro::run_scaleup(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Dbms(verb) => dbms::run(&verb),
         Verb::Doctor(arguments) => doctor::run(&arguments),

@@ -14,6 +14,7 @@ mod mysql;
 mod postgres;
 mod process;
 mod remote;
+mod snapshot;
 pub mod source;
 mod sqlite;
 mod user;
@@ -28,6 +29,7 @@ pub use config::configs;
 pub use error::DbmsError;
 pub use home::{Home, HomeError};
 pub use lease::{Lease, reap};
+pub use snapshot::copy_data;
 pub use source::Installed;
 
 /// Where a server's files go.

@@ -8,11 +8,16 @@ use rqps_dbms::{Dbms, Place, Server};
 use rqps_plan::{Build, Contender, Plan, Workload};
 use rqps_store::{ContenderRecord, RunDirectory};
 use rqps_workload::Dialect;
-use rqps_workload::insert_benchmark;
+use rqps_workload::{insert_benchmark, microbenchmark};
 
 use crate::attempt::{Steps, attempt};
 use crate::insert_benchmark::InsertBenchmarkSteps;
+use crate::microbenchmark::MicrobenchmarkSteps;
 use crate::{Event, Lab, LabError};
+
+/// Connections beside those of the clients: for maintenance, for checks, and some that the server
+/// keeps for itself.
+const CONTROL_CONNECTIONS: u64 = 5;
 
 /// A file beside a run's data directories that names its run directory.
 const OWNER: &str = "run";
@@ -27,11 +32,7 @@ pub(crate) fn run(
     let contender = &plan.contenders[index];
     let name = contender.name();
     let done = directory.done_steps(&name)?;
-    let steps = match &plan.workload {
-        Workload::InsertBenchmark(benchmark) => benchmark.steps().len(),
-        Workload::Microbenchmark(_) | Workload::Comparison(_) => todo!(),
-    };
-    if done.len() == steps {
+    if done.len() == crate::steps(&plan.workload)? {
         return Ok(());
     }
     let place = place(lab, directory, contender, index)?;
@@ -50,6 +51,7 @@ pub(crate) fn run(
     (lab.watch)(Event::Started { contender: name.clone(), version, seconds: start_seconds });
     directory.save_contender(&record)?;
 
+    allow_connections(&record, plan)?;
     let target = server.target().clone();
     let dialect = Dialect::from(contender);
     let result = match &plan.workload {
@@ -58,7 +60,12 @@ pub(crate) fn run(
             let mut steps = InsertBenchmarkSteps::new(of, benchmark);
             run_steps(&mut steps, lab, directory, &name, &mut *server, &done)
         }
-        Workload::Microbenchmark(_) | Workload::Comparison(_) => todo!(),
+        Workload::Microbenchmark(of) => {
+            let benchmark = microbenchmark::Benchmark::new(&target, dialect, of, plan.seed);
+            let mut steps = MicrobenchmarkSteps::new(of, benchmark)?;
+            run_steps(&mut steps, lab, directory, &name, &mut *server, &done)
+        }
+        Workload::Comparison(_) => Ok(()),
     };
     match result {
         Ok(()) if !lab.keep_data => server.discard()?,
@@ -73,6 +80,17 @@ pub(crate) fn run(
         (lab.watch)(Event::ContenderDone { contender: name });
     }
     result
+}
+
+/// Refuses more clients than the server takes, before anything is measured.
+pub(crate) fn allow_connections(record: &ContenderRecord, plan: &Plan) -> Result<(), LabError> {
+    let setting = record.settings.get("max_connections").and_then(|limit| limit.parse().ok());
+    let Some(allowed) = setting else { return Ok(()) };
+    let needed = CONTROL_CONNECTIONS + plan.workload.connections();
+    if needed > allowed {
+        return Err(LabError::Connections { needed, allowed });
+    }
+    Ok(())
 }
 
 fn run_steps(
@@ -98,14 +116,19 @@ fn place(
     contender: &Contender,
     index: usize,
 ) -> Result<Place, LabError> {
+    let data = folder(lab, directory)?.join(index.to_string());
+    Ok(Place { data, log: directory.log(&contender.name()), detached: false })
+}
+
+/// The folder of a run's data directories.
+pub(crate) fn folder(lab: &Lab<'_>, directory: &RunDirectory) -> Result<PathBuf, LabError> {
     let of_run = lab.home.data().map_err(rqps_dbms::DbmsError::from)?.join(&directory.manifest.id);
     fs::create_dir_all(&of_run).map_err(file_error("make", &of_run))?;
     // So that data directories of runs that are gone can be told from those that may be resumed.
     let owner = of_run.join(OWNER);
     let run = std::path::absolute(directory.path()).unwrap_or_else(|_| directory.path().into());
     fs::write(&owner, run.as_os_str().as_encoded_bytes()).map_err(file_error("write", &owner))?;
-    let data = of_run.join(index.to_string());
-    Ok(Place { data, log: directory.log(&contender.name()), detached: false })
+    Ok(of_run)
 }
 
 /// Removes the folder of a run's data directories when none is left in it.
@@ -129,7 +152,7 @@ fn start_afresh(place: &Place) -> Result<(), LabError> {
     Ok(())
 }
 
-fn file_error(
+pub(crate) fn file_error(
     what: &'static str,
     path: &std::path::Path,
 ) -> impl FnOnce(std::io::Error) -> LabError {
@@ -137,7 +160,7 @@ fn file_error(
     move |source| LabError::Dbms(rqps_dbms::DbmsError::File { what, path, source })
 }
 
-fn describe(
+pub(crate) fn describe(
     contender: &Contender,
     dbms: &dyn Dbms,
     server: &dyn Server,

@@ -3,7 +3,8 @@
 use rqps_dbms::DbmsError;
 use rqps_load::Failure;
 use rqps_store::StoreError;
-use rqps_workload::insert_benchmark::CheckError;
+use rqps_workload::microbenchmark::UnknownTest;
+use rqps_workload::{insert_benchmark, microbenchmark};
 
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
@@ -14,7 +15,20 @@ pub enum LabError {
     #[error("{0}")]
     Wire(#[from] rqps_wire::Error),
     #[error("the data are wrong: {0}")]
-    Check(#[from] CheckError),
+    InsertBenchmark(#[from] insert_benchmark::CheckError),
+    #[error("the data are wrong: {0}")]
+    Microbenchmark(#[from] microbenchmark::CheckError),
+    #[error(transparent)]
+    Test(#[from] UnknownTest),
+    #[error("{test} reads {size} rows at a time: it needs tables of as many rows, not {rows}")]
+    RangeTooLarge { test: &'static str, size: usize, rows: u64 },
+    #[error("the database has other tables of the same names: {0}")]
+    OtherTables(String),
+    #[error(
+        "{needed} connections are needed and max_connections is {allowed}: use fewer clients, or \
+         set it with ?max_connections={needed}"
+    )]
+    Connections { needed: u64, allowed: u64 },
     #[error(
         "its data directory '{0}' is gone, so the run cannot go on: start it again in another --out"
     )]
@@ -32,7 +46,10 @@ impl LabError {
         match self {
             LabError::Wire(error)
             | LabError::Dbms(DbmsError::Wire(error))
-            | LabError::Check(CheckError::Wire(error)) => error.is_disconnect(),
+            | LabError::InsertBenchmark(insert_benchmark::CheckError::Wire(error))
+            | LabError::Microbenchmark(microbenchmark::CheckError::Wire(error)) => {
+                error.is_disconnect()
+            }
             _ => false,
         }
     }

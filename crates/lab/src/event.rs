@@ -54,6 +54,37 @@ pub enum Event {
         contender: String,
         path: PathBuf,
     },
+    /// The data of a comparison are being loaded.
+    Loading {
+        contender: String,
+    },
+    Loaded {
+        contender: String,
+        version: String,
+        seconds: f64,
+    },
+    /// All servers of a round are being started.
+    RoundBegun {
+        round: u32,
+        rounds: u32,
+        tests: usize,
+    },
+    /// Some times a second while a test is measured; `done` is the share of the round.
+    Measuring {
+        round: u32,
+        test: String,
+        done: f64,
+    },
+    /// A guard did not let a test count.
+    Refused {
+        test: String,
+        why: String,
+        attempt: u32,
+    },
+    RoundDone {
+        round: u32,
+        seconds: f64,
+    },
     Failed {
         contender: String,
         error: String,

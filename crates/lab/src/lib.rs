@@ -11,12 +11,13 @@ mod error;
 mod event;
 mod insert_benchmark;
 mod measure;
+mod microbenchmark;
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rqps_dbms::{Dbms, Home, source};
-use rqps_plan::Plan;
+use rqps_plan::{Plan, Workload};
 use rqps_store::RunDirectory;
 
 pub use error::LabError;
@@ -42,6 +43,15 @@ pub enum Outcome {
     Interrupted,
 }
 
+/// How many steps a contender has.
+fn steps(workload: &Workload) -> Result<usize, LabError> {
+    Ok(match workload {
+        Workload::InsertBenchmark(benchmark) => benchmark.steps().len(),
+        Workload::Microbenchmark(benchmark) => microbenchmark::count(benchmark)?,
+        Workload::Comparison(_) => 0,
+    })
+}
+
 /// Makes every contender ready, so that whatever is wrong with a name, build, config or setting is
 /// found before anything is measured. Answers them in the order of the plan.
 pub fn prepare(
@@ -49,6 +59,7 @@ pub fn prepare(
     plan: &Plan,
     tell: &mut source::Tell,
 ) -> Result<Vec<Box<dyn Dbms>>, LabError> {
+    steps(&plan.workload)?;
     rqps_dbms::reap(home)?;
     let prepare = |contender| Ok(rqps_dbms::prepare(home, contender, tell)?);
     plan.contenders.iter().map(prepare).collect()

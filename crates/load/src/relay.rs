@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(50);
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Counters of a contender's server, in whatever units their reader has.
-pub type Counters = [u64; 4];
+pub type Counters = [u64; 3];
 
 /// Reads the counters of a contender's server at the edges of its slices.
 pub type Meter = Box<dyn FnMut(usize) -> Counters + Send>;

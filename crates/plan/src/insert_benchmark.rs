@@ -174,6 +174,13 @@ impl InsertBenchmark {
         }
     }
 
+    /// The most that are open at a time: of every client one that inserts, one that deletes and one
+    /// that queries.
+    pub fn connections(&self) -> u64 {
+        let each = if self.profile.is_legacy() { 2 } else { 3 };
+        u64::from(self.clients) * each
+    }
+
     pub fn tables(&self) -> u32 {
         if self.one_table { 1 } else { self.clients }
     }

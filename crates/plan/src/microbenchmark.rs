@@ -62,6 +62,11 @@ impl Microbenchmark {
         (measured / 5).min(Duration::from_secs(5))
     }
 
+    /// The most that are open at a time; some tests have a client for every table.
+    pub fn connections(&self) -> u64 {
+        u64::from(self.clients.iter().copied().max().unwrap_or(0).max(self.tables))
+    }
+
     pub fn validate(&self) -> Result<(), MicrobenchmarkError> {
         use MicrobenchmarkError::{ClientsTwice, NoTests, TooLarge, TooSmall};
         let fewest_clients = self.clients.iter().copied().min().unwrap_or(0);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::comparison::{Comparison, ComparisonError};
+use crate::comparison::{Compared, Comparison, ComparisonError};
 use crate::contender::{Contender, ContenderError, check_names};
 use crate::insert_benchmark::{InsertBenchmark, InsertBenchmarkError};
 use crate::microbenchmark::{Microbenchmark, MicrobenchmarkError};
@@ -24,6 +24,20 @@ pub enum Workload {
     InsertBenchmark(InsertBenchmark),
     Microbenchmark(Microbenchmark),
     Comparison(Comparison),
+}
+
+impl Workload {
+    /// The most connections that clients have at a time.
+    pub fn connections(&self) -> u64 {
+        match self {
+            Workload::InsertBenchmark(benchmark) => benchmark.connections(),
+            Workload::Microbenchmark(benchmark) => benchmark.connections(),
+            Workload::Comparison(comparison) => match &comparison.of {
+                Compared::InsertBenchmark(benchmark) => benchmark.connections(),
+                Compared::Microbenchmark(benchmark) => benchmark.connections(),
+            },
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -59,10 +59,12 @@ pub struct SliceRecord {
     pub retries: u64,
     /// Nanoseconds of CPU.
     pub client_cpu: u64,
-    pub server_cpu_user: u64,
-    pub server_cpu_system: u64,
-    pub server_voluntary_switches: u64,
-    pub server_involuntary_switches: u64,
+    /// Nanoseconds of CPU of the server.
+    pub server_cpu: u64,
+    /// Nanoseconds that the server's threads waited for a CPU.
+    pub server_run_queue_wait: u64,
+    /// How often a thread of the server was put on a CPU.
+    pub server_switches: u64,
 }
 
 pub(crate) const TABLES: &str = "
@@ -106,10 +108,9 @@ create table slice (
     others integer not null,
     retries integer not null,
     client_cpu integer not null,
-    server_cpu_user integer not null,
-    server_cpu_system integer not null,
-    server_voluntary_switches integer not null,
-    server_involuntary_switches integer not null,
+    server_cpu integer not null,
+    server_run_queue_wait integer not null,
+    server_switches integer not null,
     primary key (pass, place, client)
 ) without rowid;
 ";
@@ -168,7 +169,7 @@ fn insert_slices(
 ) -> Result<(), StoreError> {
     let mut insert = transaction.prepare(
         "insert into slice values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
-         ?15, ?16, ?17, ?18)",
+         ?15, ?16, ?17)",
     )?;
     for slice in slices {
         insert.execute(params![
@@ -186,10 +187,9 @@ fn insert_slices(
             slice.others as i64,
             slice.retries as i64,
             slice.client_cpu as i64,
-            slice.server_cpu_user as i64,
-            slice.server_cpu_system as i64,
-            slice.server_voluntary_switches as i64,
-            slice.server_involuntary_switches as i64,
+            slice.server_cpu as i64,
+            slice.server_run_queue_wait as i64,
+            slice.server_switches as i64,
         ])?;
     }
     Ok(())
@@ -260,10 +260,9 @@ fn slices(connection: &Connection, pass: i64) -> Result<Vec<SliceRecord>, rusqli
             others: count(11)?,
             retries: count(12)?,
             client_cpu: count(13)?,
-            server_cpu_user: count(14)?,
-            server_cpu_system: count(15)?,
-            server_voluntary_switches: count(16)?,
-            server_involuntary_switches: count(17)?,
+            server_cpu: count(14)?,
+            server_run_queue_wait: count(15)?,
+            server_switches: count(16)?,
         })
     })?;
     rows.collect()

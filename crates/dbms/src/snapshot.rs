@@ -1,0 +1,131 @@
+//! Copies of data directories: every round of a comparison starts from the same bytes.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, SeekFrom, copy_file_range, ftruncate, ioctl_ficlone, seek};
+use rustix::io::Errno;
+
+use crate::error::DbmsError;
+
+/// Makes `to` what `from` is: contents, owners, modes and symbolic links. What was at `to` is gone.
+/// The server of neither may run. Files share their blocks where the filesystem can do that, and
+/// holes stay holes elsewhere. A copy that was interrupted is not taken for a whole one, since it is
+/// made beside its place.
+pub fn copy_data(from: &Path, to: &Path) -> Result<(), DbmsError> {
+    let mut fresh = to.as_os_str().to_owned();
+    fresh.push(".copy");
+    let fresh = PathBuf::from(fresh);
+    for old in [fresh.as_path(), to] {
+        if old.exists() {
+            fs::remove_dir_all(old).map_err(DbmsError::file("remove", old))?;
+        }
+    }
+    copy_directory(from, &fresh)?;
+    fs::rename(&fresh, to).map_err(DbmsError::file("make", to))
+}
+
+fn copy_directory(from: &Path, to: &Path) -> Result<(), DbmsError> {
+    let read = |source| DbmsError::File { what: "read", path: from.to_path_buf(), source };
+    fs::create_dir(to).map_err(DbmsError::file("make", to))?;
+    for entry in fs::read_dir(from).map_err(read)? {
+        let entry = entry.map_err(read)?;
+        let (source, target) = (entry.path(), to.join(entry.file_name()));
+        let kind = entry.metadata().map_err(DbmsError::file("read", &source))?;
+        match FileType::from_raw_mode(kind.mode()) {
+            FileType::Directory => copy_directory(&source, &target)?,
+            FileType::RegularFile => {
+                copy_file(&source, &target).map_err(DbmsError::file("copy", &source))?;
+            }
+            FileType::Symlink => fs::read_link(&source)
+                .and_then(|link| symlink(link, &target))
+                .map_err(DbmsError::file("copy", &source))?,
+            // A socket or pipe of a server that has ended.
+            _ => {}
+        }
+    }
+    let metadata = fs::metadata(from).map_err(read)?;
+    dress(to, &metadata).map_err(DbmsError::file("copy", to))
+}
+
+fn copy_file(from: &Path, to: &Path) -> std::io::Result<()> {
+    let (source, target) = (File::open(from)?, File::create(to)?);
+    let metadata = source.metadata()?;
+    if ioctl_ficlone(&target, &source).is_err() {
+        ftruncate(&target, metadata.len())?;
+        copy_extents(&source, &target)?;
+    }
+    dress(to, &metadata)
+}
+
+/// Copies what is not a hole.
+fn copy_extents(source: &File, target: &File) -> std::io::Result<()> {
+    let mut position = 0;
+    loop {
+        position = match seek(source, SeekFrom::Data(position)) {
+            Ok(position) => position,
+            // Nothing but a hole is left.
+            Err(Errno::NXIO) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        let end = seek(source, SeekFrom::Hole(position))?;
+        let (mut read, mut written) = (position, position);
+        while read < end {
+            let length = (end - read) as usize;
+            let copied =
+                copy_file_range(source, Some(&mut read), target, Some(&mut written), length)?;
+            if copied == 0 {
+                return Ok(());
+            }
+        }
+        position = end;
+    }
+}
+
+/// Gives a copy the owner and mode of its original.
+fn dress(path: &Path, like: &fs::Metadata) -> std::io::Result<()> {
+    if rustix::process::geteuid().is_root() {
+        chown(path, Some(like.uid()), Some(like.gid()))?;
+    }
+    fs::set_permissions(path, fs::Permissions::from_mode(like.mode() & 0o7777))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Seek, Write};
+
+    use super::*;
+
+    #[test]
+    fn a_copy_has_the_same_bytes_modes_links_and_holes() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+        fs::create_dir_all(from.join("base/1")).unwrap();
+        fs::write(from.join("base/1/2604"), (0..=255).cycle().take(70_000).collect::<Vec<u8>>())
+            .unwrap();
+        fs::write(from.join("empty"), "").unwrap();
+        symlink("base/1", from.join("link")).unwrap();
+        let mut sparse = File::create(from.join("redo")).unwrap();
+        sparse.write_all(b"head").unwrap();
+        sparse.seek(std::io::SeekFrom::Start(40 << 20)).unwrap();
+        sparse.write_all(b"tail").unwrap();
+        sparse.set_len(64 << 20).unwrap();
+        fs::set_permissions(from.join("base"), fs::Permissions::from_mode(0o700)).unwrap();
+
+        fs::create_dir(&to).unwrap();
+        fs::write(to.join("of the round before"), "x").unwrap();
+        copy_data(&from, &to).unwrap();
+
+        for file in ["base/1/2604", "empty", "redo", "link/2604"] {
+            assert!(
+                fs::read(from.join(file)).unwrap() == fs::read(to.join(file)).unwrap(),
+                "{file}"
+            );
+        }
+        assert_eq!(fs::read_link(to.join("link")).unwrap(), Path::new("base/1"));
+        assert_eq!(fs::metadata(to.join("base")).unwrap().mode() & 0o777, 0o700);
+        assert!(fs::metadata(to.join("redo")).unwrap().blocks() * 512 < 8 << 20, "holes stay");
+        assert!(!to.join("of the round before").exists());
+    }
+}

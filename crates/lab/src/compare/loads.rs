@@ -1,0 +1,100 @@
+//! Loading the data of every contestant, as often as the plan wants, each to be copied for every
+//! round.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use rqps_dbms::{Dbms, DbmsError, Place, Quiesce};
+use rqps_load::Crew;
+use rqps_plan::{Microbenchmark, Plan};
+use rqps_store::RunDirectory;
+use rqps_workload::microbenchmark::{Assigned, Benchmark};
+
+use super::contestant::Contestant;
+use crate::contender::{allow_connections, describe, file_error};
+use crate::{Event, Lab, LabError};
+
+/// Where the data directories of a comparison are.
+pub(crate) struct Folders(PathBuf);
+
+impl Folders {
+    pub(crate) fn new(of_run: PathBuf) -> Self {
+        Folders(of_run)
+    }
+
+    /// A loaded directory whose server has been stopped.
+    pub(crate) fn loaded(&self, contestant: usize, load: u32) -> PathBuf {
+        self.0.join(format!("{contestant}-load{load}"))
+    }
+
+    /// The copy that a round works on.
+    pub(crate) fn round(&self, contestant: usize) -> PathBuf {
+        self.0.join(format!("{contestant}-round"))
+    }
+
+    pub(crate) fn remove_all(&self) {
+        // What cannot be removed now is found by `rqps dbms prune`.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Loads what is not there yet.
+pub(crate) fn load(
+    lab: &mut Lab<'_>,
+    directory: &mut RunDirectory,
+    plan: &Plan,
+    microbenchmark: &Microbenchmark,
+    dbms: &dyn Dbms,
+    contestant: &Contestant,
+    to: &Path,
+) -> Result<(), LabError> {
+    if to.exists() {
+        return Ok(());
+    }
+    let contender = &plan.contenders[contestant.index];
+    let name = contestant.name.clone();
+    // Under another name until it is whole.
+    let mut fresh = to.as_os_str().to_owned();
+    fresh.push(".making");
+    let fresh = PathBuf::from(fresh);
+    if fresh.exists() {
+        fs::remove_dir_all(&fresh).map_err(file_error("remove", &fresh))?;
+    }
+    (lab.watch)(Event::Loading { contender: name.clone() });
+    let begun = Instant::now();
+    let place = Place { data: fresh.clone(), log: directory.log(&name), detached: false };
+    let mut server = dbms.start(lab.home, &place, lab.cancelled)?;
+    let start_seconds = begun.elapsed().as_secs_f64();
+    let record = describe(contender, dbms, &*server, start_seconds)?;
+    allow_connections(&record, plan)?;
+    if !contestant.is_twin {
+        directory.save_contender(&record)?;
+    }
+    let target = server.target().clone();
+    let benchmark = Benchmark::new(&target, contestant.dialect, microbenchmark, plan.seed);
+    work(benchmark.loaders()?, lab)?;
+    work(benchmark.indexers()?, lab)?;
+    benchmark.finish_load()?;
+    server.quiesce(Quiesce::Full, &benchmark.tables())?;
+    server.stop()?;
+    fs::rename(&fresh, to).map_err(file_error("make", to))?;
+    let seconds = begun.elapsed().as_secs_f64();
+    (lab.watch)(Event::Loaded { contender: name, version: record.version, seconds });
+    Ok(())
+}
+
+fn work(assigned: Vec<Assigned>, lab: &Lab<'_>) -> Result<(), LabError> {
+    let (work, orders): (Vec<_>, Vec<_>) = assigned.into_iter().unzip();
+    let mut crew = Crew::start(work)?;
+    crew.run(&orders, &mut |_| {}, lab.cancelled)?;
+    crew.finish();
+    Ok(())
+}
+
+/// Copies a loaded directory for a round; answers the seconds that took.
+pub(crate) fn restore(from: &Path, to: &Path) -> Result<f64, DbmsError> {
+    let begun = Instant::now();
+    rqps_dbms::copy_data(from, to)?;
+    Ok(begun.elapsed().as_secs_f64())
+}

@@ -1,0 +1,221 @@
+//! The microbenchmarks on one server: the load, then every test with every number of clients.
+
+use std::time::{Duration, Instant};
+
+use rqps_dbms::Quiesce;
+use rqps_load::{Order, Schedule, Until};
+use rqps_plan::{Counts, Microbenchmark, Operation};
+use rqps_store::StepRecord;
+use rqps_workload::microbenchmark::{Assigned, Benchmark, Cast, Found, Sequence, Test, select};
+
+use crate::attempt::{Blank, Stage, Steps, add_window};
+use crate::measure::{Tick, Window, measure};
+use crate::{Event, LabError};
+
+/// The name of the step that fills the tables.
+const LOAD: &str = "load";
+
+/// A test with a number of clients.
+#[derive(Clone, Copy)]
+struct Turn {
+    test: &'static Test,
+    /// What the plan says; some tests run with as many as there are tables.
+    planned: u32,
+    clients: u32,
+    /// The debt of the writes before it is paid first.
+    pays: bool,
+}
+
+/// The load and the turns of the plan on one server.
+pub(crate) struct MicrobenchmarkSteps<'a> {
+    plan: &'a Microbenchmark,
+    benchmark: Benchmark<'a>,
+    turns: Vec<Turn>,
+}
+
+/// How many steps the plan has, the load included.
+pub(crate) fn count(plan: &Microbenchmark) -> Result<usize, LabError> {
+    Ok(turns(plan)?.len() + 1)
+}
+
+fn turns(plan: &Microbenchmark) -> Result<Vec<Turn>, LabError> {
+    let mut turns = Vec::new();
+    // The load is a write as well.
+    let mut owes = true;
+    for test in select(&plan.tests, Sequence::Given)? {
+        let (size, rows) = (test.size, plan.rows.0);
+        if size as u64 > rows {
+            return Err(LabError::RangeTooLarge { test: test.short_name(), size, rows });
+        }
+        for &planned in &plan.clients {
+            let pays = owes && (!test.writes() || plan.pay_after_each_write);
+            let clients = test.clients(planned, plan.tables);
+            turns.push(Turn { test, planned, clients, pays });
+            owes = (owes && !pays) || test.writes();
+        }
+    }
+    Ok(turns)
+}
+
+impl<'a> MicrobenchmarkSteps<'a> {
+    pub(crate) fn new(
+        plan: &'a Microbenchmark,
+        benchmark: Benchmark<'a>,
+    ) -> Result<Self, LabError> {
+        Ok(MicrobenchmarkSteps { plan, benchmark, turns: turns(plan)? })
+    }
+
+    /// The turn of a step; none is the load.
+    fn turn(&self, order: u32) -> Option<Turn> {
+        Some(self.turns[(order as usize).checked_sub(1)?])
+    }
+
+    fn load(&self, stage: &mut Stage<'_, '_>, record: &mut StepRecord) -> Result<(), LabError> {
+        // The data directory is rqps's own, or its schema in somebody's server is.
+        if let Found::Other(what) = self.benchmark.existing()? {
+            return Err(LabError::OtherTables(what));
+        }
+        stage.tell_begun(record);
+        let rows = self.plan.rows.0 * u64::from(self.plan.tables);
+        let loaders = self.benchmark.loaders()?;
+        let parts: Vec<(u32, Operation)> =
+            (1..=loaders.len() as u32).map(|client| (client, Operation::Insert)).collect();
+        record.clients = parts.len() as u32;
+        let batches: u64 = loaders.iter().map(|(_, order)| operations(order)).sum();
+        let rows_each = rows as f64 / batches as f64;
+        let done = |done: u64, _: Duration| done as f64 / batches as f64;
+        let window = self.window(stage, record, loaders, None, rows_each, &done)?;
+        add_window(record, window, &parts, false);
+        let indexers = self.benchmark.indexers()?;
+        let window = self.window(stage, record, indexers, None, 0.0, &|_, _| 1.0)?;
+        record.index_seconds = Some(window.seconds);
+        add_window(record, window, &[], false);
+        stage.conclude(record, Some(|| Ok(self.benchmark.finish_load()?)))?;
+        stage.tell_done(record, rows as f64);
+        Ok(())
+    }
+
+    fn test(
+        &self,
+        stage: &mut Stage<'_, '_>,
+        record: &mut StepRecord,
+        turn: Turn,
+    ) -> Result<(), LabError> {
+        let test = turn.test;
+        let paused = Instant::now();
+        if turn.pays {
+            self.pay(stage, record)?;
+        }
+        self.benchmark.before(test)?;
+        record.pause_seconds = paused.elapsed().as_secs_f64();
+
+        let Cast { work, books } =
+            self.benchmark.cast(test, turn.clients, u64::from(record.order))?;
+        let time = test.measured(self.plan);
+        let order = Order { schedule: Schedule::Closed, until: Until::Elapsed(time) };
+        let work: Vec<Assigned> = work.into_iter().map(|work| (work, order)).collect();
+        let parts: Vec<(u32, Operation)> =
+            (1..=turn.clients).map(|client| (client, Operation::Transaction)).collect();
+        stage.tell_begun(record);
+        let worth = match test.is_scan() {
+            true => self.plan.rows.0 as f64,
+            false => test.event.statements().total() as f64,
+        };
+        let warm_up = Some(Microbenchmark::warm_up(time));
+        let done = |_: u64, elapsed: Duration| elapsed.as_secs_f64() / time.as_secs_f64();
+        let window = self.window(stage, record, work, warm_up, worth, &done)?;
+        add_window(record, window, &parts, false);
+
+        let work = match test.is_scan() {
+            true => {
+                let scans: u64 = record.workers.iter().map(|worker| worker.operations).sum();
+                *record.counted_rows.insert(scans * self.plan.rows.0)
+            }
+            false => record.workers.iter().map(|w| w.reads + w.writes + w.others).sum(),
+        };
+        stage.conclude(record, Some(|| Ok(self.benchmark.after(test, &books)?)))?;
+        stage.tell_done(record, work as f64);
+        Ok(())
+    }
+
+    /// Pays the debt of the writes, and the rest of the pause.
+    fn pay(&self, stage: &mut Stage<'_, '_>, record: &StepRecord) -> Result<(), LabError> {
+        let at_least = self.plan.pause.0;
+        stage.tell(&record.step, |contender, step| Event::Pausing { contender, step, at_least });
+        let begun = Instant::now();
+        stage.server.quiesce(Quiesce::Full, &self.benchmark.tables())?;
+        stage.sleep_until(begun + at_least)
+    }
+
+    /// One measured window, with its progress told once a second. An operation is `worth` so many
+    /// of what the step counts; `done` tells its share from the operations and the time.
+    fn window(
+        &self,
+        stage: &mut Stage<'_, '_>,
+        record: &StepRecord,
+        work: Vec<Assigned>,
+        warm_up: Option<Duration>,
+        worth: f64,
+        done: &dyn Fn(u64, Duration) -> f64,
+    ) -> Result<Window, LabError> {
+        let mut observer = stage.observer()?;
+        let (contender, watch) = (stage.contender, &mut stage.lab.watch);
+        let mut tick = |tick: Tick| {
+            let operations: u64 = tick.operations.iter().sum();
+            watch(Event::Progress {
+                contender: contender.to_string(),
+                step: record.step.clone(),
+                elapsed: tick.elapsed,
+                rate: operations as f64 * worth / tick.elapsed.as_secs_f64(),
+                done: done(operations, tick.elapsed),
+            });
+        };
+        let embedded = stage.server.is_embedded();
+        Ok(measure(work, warm_up, &mut observer, embedded, &mut tick, stage.lab.cancelled)?)
+    }
+}
+
+impl Steps for MicrobenchmarkSteps<'_> {
+    fn count(&self) -> usize {
+        self.turns.len() + 1
+    }
+
+    fn blank(&self, order: u32) -> Blank {
+        let Some(turn) = self.turn(order) else {
+            return Blank {
+                step: LOAD.to_string(),
+                title: "fill the tables, then create the secondary indexes".to_string(),
+                group: None,
+                counts: Counts::RowsInserted,
+                clients: 0,
+                target_rate: None,
+            };
+        };
+        let name = turn.test.short_name();
+        Blank {
+            step: match self.plan.clients[..] {
+                [_] => name.to_string(),
+                _ => format!("{name}@{}", turn.planned),
+            },
+            title: turn.test.group.title().to_string(),
+            group: turn.test.is_reported().then(|| turn.test.group.title().to_string()),
+            counts: if turn.test.is_scan() { Counts::RowsScanned } else { Counts::Statements },
+            clients: turn.clients,
+            target_rate: None,
+        }
+    }
+
+    fn run(&mut self, stage: &mut Stage<'_, '_>, record: &mut StepRecord) -> Result<(), LabError> {
+        match self.turn(record.order) {
+            Some(turn) => self.test(stage, record, turn),
+            None => self.load(stage, record),
+        }
+    }
+}
+
+fn operations(order: &Order) -> u64 {
+    match order.until {
+        Until::Operations(operations) => operations,
+        Until::Elapsed(_) | Until::LeadersDone => 0,
+    }
+}
