@@ -34,6 +34,9 @@ impl Plan {
         }
         check_names(&self.contenders)?;
         self.insert_benchmark.validate()?;
+        for contender in &self.contenders {
+            self.insert_benchmark.validate_for(contender)?;
+        }
         Ok(())
     }
 
@@ -65,6 +68,18 @@ mod tests {
             insert_benchmark: InsertBenchmark::new(Profile::P2025, Count(100_000)),
         };
         assert_eq!(Plan::from_toml(&plan.to_toml()).unwrap(), plan);
+    }
+
+    #[test]
+    fn a_plan_from_before_an_option_is_still_read() {
+        let insert_benchmark = InsertBenchmark::new(Profile::P2025, Count(100_000));
+        let contenders = vec!["sqlite".parse().unwrap()];
+        let plan = Plan { contenders, seed: 42, insert_benchmark };
+        let text = plan.to_toml();
+        let is_new = |line: &&str| line.starts_with("partitions") || line.starts_with("column_f");
+        assert_eq!(text.lines().filter(is_new).count(), 2);
+        let old: String = text.lines().filter(|l| !is_new(l)).map(|l| format!("{l}\n")).collect();
+        assert_eq!(Plan::from_toml(&old).unwrap(), plan);
     }
 
     #[test]
