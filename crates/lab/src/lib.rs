@@ -6,6 +6,7 @@
 //! removed when all are done. What fails or is interrupted stays, to be resumed.
 
 mod contender;
+mod engine;
 mod error;
 mod event;
 mod measure;

@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 
 use rqps_dbms::{Quiesce, Server};
 use rqps_load::{Order, Tally, Work};
-use rqps_observe::{Metric, Observer};
+use rqps_observe::{EngineReading, Metric, Observer};
 use rqps_plan::{InsertBenchmark, Maintenance, Operation, Step, StepKind};
 use rqps_store::{RunDirectory, Sample, Second, Status, StepRecord, WorkerRecord};
 use rqps_workload::insert_benchmark::{Benchmark, Cast};
 
+use crate::engine::{self, EngineCost};
 use crate::measure::{Tick, Window, measure};
 use crate::{Event, Lab, LabError};
 
@@ -38,6 +39,7 @@ struct Measured {
     index_seconds: Option<f64>,
     cost: rqps_observe::Reading,
     samples: Vec<Sample>,
+    engine: EngineCost,
     workers: Vec<WorkerRecord>,
 }
 
@@ -102,6 +104,9 @@ impl<'a, 'l> Runner<'a, 'l> {
             workers: Vec::new(),
             cost: rqps_observe::Reading::default(),
             samples: Vec::new(),
+            engine: EngineReading::default(),
+            engine_samples: Vec::new(),
+            note: None,
         }
     }
 
@@ -120,8 +125,9 @@ impl<'a, 'l> Runner<'a, 'l> {
         }
         let paused = Instant::now();
         if step.before == Maintenance::Pause {
-            self.pause(server, step)?;
+            record.note = self.pause(server, step)?;
         }
+        server.drop_logs()?;
         record.pause_seconds = paused.elapsed().as_secs_f64();
 
         let cast = self.benchmark.cast(step, u64::from(begin.order))?;
@@ -139,7 +145,12 @@ impl<'a, 'l> Runner<'a, 'l> {
         record.cost = measured.cost;
         record.samples = measured.samples;
         record.workers = measured.workers;
+        record.engine = measured.engine.values;
+        record.engine_samples = measured.engine.samples;
         record.cost.set(Metric::DatabaseBytes, server.database_bytes()?);
+        if let Some(bytes) = server.log_bytes() {
+            record.cost.set(Metric::LogBytes, bytes);
+        }
 
         if self.plan.check {
             self.tell(|contender, step| Event::Checking { contender, step }, step);
@@ -153,8 +164,8 @@ impl<'a, 'l> Runner<'a, 'l> {
         Ok(())
     }
 
-    /// Vacuum, checkpoint, and the rest of the pause.
-    fn pause(&mut self, server: &dyn Server, step: &Step) -> Result<(), LabError> {
+    /// Vacuum, checkpoint, and the rest of the pause. Answers what did not come to rest.
+    fn pause(&mut self, server: &dyn Server, step: &Step) -> Result<Option<String>, LabError> {
         let at_least = self.plan.pause.0;
         self.tell(|contender, step| Event::Pausing { contender, step, at_least }, step);
         let begun = Instant::now();
@@ -162,8 +173,13 @@ impl<'a, 'l> Runner<'a, 'l> {
             true => Quiesce::Vacuum,
             false => Quiesce::Full,
         };
-        server.quiesce(what, &self.benchmark.tables())?;
-        self.sleep_until(begun + at_least)
+        let left = server.quiesce(what, &self.benchmark.parts())?;
+        let note = left.map(|left| format!("the maintenance before it was given up: {left}"));
+        if let Some(note) = note.clone() {
+            self.tell(|contender, step| Event::Noted { contender, step, note }, step);
+        }
+        self.sleep_until(begun + at_least)?;
+        Ok(note)
     }
 
     fn sleep_until(&self, deadline: Instant) -> Result<(), LabError> {
@@ -187,7 +203,7 @@ impl<'a, 'l> Runner<'a, 'l> {
         cast: Cast,
         observer: &mut Observer,
     ) -> Result<(Measured, rqps_workload::insert_benchmark::Books), LabError> {
-        let tables = self.benchmark.tables();
+        let tables = self.benchmark.parts();
         std::thread::scope(|scope| {
             let vacuum = (step.before == Maintenance::Background)
                 .then(|| scope.spawn(|| server.quiesce(Quiesce::Vacuum, &tables)));
@@ -195,11 +211,14 @@ impl<'a, 'l> Runner<'a, 'l> {
                 let head_start = BACKGROUND_HEAD_START.min(self.plan.pause.0);
                 self.sleep_until(Instant::now() + head_start)?;
             }
-            let measured = self.phases(step, cast, observer, server.is_embedded())?;
+            let embedded = server.is_embedded();
+            let phases = || self.phases(step, cast, observer, embedded);
+            let ((mut measured, books), engine) = engine::watch(server, phases)?;
+            measured.engine = engine;
             if let Some(vacuum) = vacuum {
                 vacuum.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             }
-            Ok(measured)
+            Ok((measured, books))
         })
     }
 
@@ -226,6 +245,7 @@ impl<'a, 'l> Runner<'a, 'l> {
             index_seconds: None,
             cost: window.cost,
             samples: window.samples,
+            engine: EngineCost::default(),
             workers: parts
                 .iter()
                 .zip(window.tallies)
