@@ -46,6 +46,12 @@ pub(crate) struct Arguments {
     /// not do between steps.
     #[arg(long)]
     no_check: bool,
+    /// Split each table into so many ranges of the primary key, the last one open ended.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    partitions: u32,
+    /// Give each secondary index a column family of its own (MyRocks).
+    #[arg(long, conflicts_with = "partitions")]
+    column_families: bool,
     /// Only these steps, such as l.i0,l.x; a step needs those it builds on.
     #[arg(long, value_name = "STEP,…", value_delimiter = ',')]
     only: Vec<String>,
@@ -77,6 +83,8 @@ impl Arguments {
         let total_rows = self.rows.0.saturating_mul(u64::from(self.clients));
         benchmark.pause = self.pause.unwrap_or_else(|| default_pause(total_rows));
         benchmark.check = !self.no_check;
+        benchmark.partitions = self.partitions;
+        benchmark.column_families = self.column_families;
         benchmark.only.clone_from(&self.only);
         let contenders = self.contenders.clone();
         let plan = Plan {

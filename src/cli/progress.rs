@@ -84,6 +84,9 @@ impl Progress {
                 "{contender}: maintenance and a pause of {:.0} s before {step}",
                 at_least.as_secs_f64()
             )),
+            Event::Noted { contender, step, note } => {
+                self.line(&format!("{contender}: {step}: {note}"));
+            }
             Event::StepBegun { contender, step, number, steps } => {
                 self.now(format!("{contender}: {step} ({number} of {steps})"));
                 if self.live {

@@ -6,10 +6,12 @@
 mod config;
 mod control;
 mod error;
+mod files;
 mod fresh;
 mod home;
 mod lease;
 mod managed;
+mod meter;
 mod mysql;
 mod postgres;
 mod process;
@@ -29,6 +31,7 @@ pub use config::configs;
 pub use error::DbmsError;
 pub use home::{Home, HomeError};
 pub use lease::{Lease, reap};
+pub use meter::EngineMeter;
 pub use snapshot::copy_data;
 pub use source::Installed;
 
@@ -92,10 +95,22 @@ pub trait Server: Send + Sync {
     /// The settings in force, by name.
     fn settings(&self) -> Result<BTreeMap<String, String>, DbmsError>;
 
-    /// Bytes of the database alone, without logs.
+    /// Bytes of the benchmark's tables with their indexes, without logs and without what else the
+    /// DBMS keeps.
     fn database_bytes(&self) -> Result<u64, DbmsError>;
 
-    fn quiesce(&self, what: Quiesce, tables: &[String]) -> Result<(), DbmsError>;
+    /// Bytes of the DBMS's logs (write-ahead, redo, undo, binary), where its files are rqps's own.
+    fn log_bytes(&self) -> Option<u64>;
+
+    /// What the DBMS counts itself; none if it counts nothing.
+    fn meter(&self) -> Result<Option<EngineMeter>, DbmsError>;
+
+    /// Removes logs that grow with the work and that nothing will read, so that they do not pile
+    /// up. Those of a server that is not rqps's own stay.
+    fn drop_logs(&self) -> Result<(), DbmsError>;
+
+    /// Answers what had not come to rest when patience ended.
+    fn quiesce(&self, what: Quiesce, tables: &[String]) -> Result<Option<String>, DbmsError>;
 
     /// Sees to it that what has been committed survives a crash from now on.
     fn settle(&self) -> Result<(), DbmsError>;

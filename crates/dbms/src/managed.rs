@@ -13,8 +13,10 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::control::{Arrange, Control};
 use crate::error::DbmsError;
+use crate::files;
 use crate::home::Home;
 use crate::lease::{Lease, ProcessId};
+use crate::meter::EngineMeter;
 use crate::process;
 use crate::{Place, Quiesce, Server};
 
@@ -235,10 +237,22 @@ impl Server for Managed {
     }
 
     fn database_bytes(&self) -> Result<u64, DbmsError> {
-        self.control.database_bytes(&self.target)
+        self.control.database_bytes(&self.target, Some(&self.lease.data))
     }
 
-    fn quiesce(&self, what: Quiesce, tables: &[String]) -> Result<(), DbmsError> {
+    fn log_bytes(&self) -> Option<u64> {
+        Some(files::bytes(&self.lease.data, self.control.logs()))
+    }
+
+    fn meter(&self) -> Result<Option<EngineMeter>, DbmsError> {
+        self.control.meter(&self.target).map(Some)
+    }
+
+    fn drop_logs(&self) -> Result<(), DbmsError> {
+        self.control.drop_logs(&self.target)
+    }
+
+    fn quiesce(&self, what: Quiesce, tables: &[String]) -> Result<Option<String>, DbmsError> {
         self.control.quiesce(&self.target, what, tables)
     }
 

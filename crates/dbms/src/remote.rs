@@ -8,6 +8,7 @@ use rqps_wire::Target;
 use crate::control::{Arrange, Control};
 use crate::error::DbmsError;
 use crate::home::Home;
+use crate::meter::EngineMeter;
 use crate::{Dbms, Installed, Place, Quiesce, Server};
 
 #[derive(Clone)]
@@ -71,10 +72,22 @@ impl Server for Connected {
     }
 
     fn database_bytes(&self) -> Result<u64, DbmsError> {
-        self.remote.control.database_bytes(&self.remote.target)
+        self.remote.control.database_bytes(&self.remote.target, None)
     }
 
-    fn quiesce(&self, what: Quiesce, tables: &[String]) -> Result<(), DbmsError> {
+    fn log_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    fn meter(&self) -> Result<Option<EngineMeter>, DbmsError> {
+        self.remote.control.meter(&self.remote.target).map(Some)
+    }
+
+    fn drop_logs(&self) -> Result<(), DbmsError> {
+        Ok(())
+    }
+
+    fn quiesce(&self, what: Quiesce, tables: &[String]) -> Result<Option<String>, DbmsError> {
         self.remote.control.quiesce(&self.remote.target, what, tables)
     }
 

@@ -9,11 +9,15 @@ use rqps_wire::{Connection, Target, scalar};
 
 use crate::config::{Settings, settings};
 use crate::error::DbmsError;
+use crate::files;
 use crate::home::Home;
+use crate::meter::EngineMeter;
 use crate::{Dbms, Installed, Place, Quiesce, Server};
 
 /// The database's file in its data directory.
 const FILE: &str = "ib.sqlite";
+/// Its write-ahead log or rollback journal.
+const LOGS: [&str; 2] = ["ib.sqlite-wal", "ib.sqlite-journal"];
 /// Pragmas that are commands or schema queries rather than settings.
 const NOT_SETTINGS: [&str; 20] = [
     "collation_list",
@@ -169,7 +173,19 @@ impl Server for Open {
         Ok(scalar(&mut *connection, sql)?.and_then(|bytes| bytes.parse().ok()).unwrap_or(0))
     }
 
-    fn quiesce(&self, what: Quiesce, tables: &[String]) -> Result<(), DbmsError> {
+    fn log_bytes(&self) -> Option<u64> {
+        Some(files::bytes(&self.data, &LOGS))
+    }
+
+    fn meter(&self) -> Result<Option<EngineMeter>, DbmsError> {
+        Ok(None)
+    }
+
+    fn drop_logs(&self) -> Result<(), DbmsError> {
+        Ok(())
+    }
+
+    fn quiesce(&self, what: Quiesce, tables: &[String]) -> Result<Option<String>, DbmsError> {
         // Freed pages are reused at once, so there is no counterpart of a plain vacuum.
         if what == Quiesce::Full {
             let mut connection = self.target.connect()?;
@@ -178,7 +194,7 @@ impl Server for Open {
             }
             connection.query("pragma wal_checkpoint(truncate)")?;
         }
-        Ok(())
+        Ok(None)
     }
 
     fn settle(&self) -> Result<(), DbmsError> {

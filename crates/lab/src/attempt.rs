@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use rqps_dbms::Server;
+use rqps_dbms::{Quiesce, Server};
 use rqps_load::Tally;
-use rqps_observe::{Metric, Observer, Reading};
+use rqps_observe::{EngineReading, Metric, Observer, Reading};
 use rqps_plan::{Counts, Operation};
 use rqps_store::{RunDirectory, Second, Status, StepRecord, WorkerRecord};
 
@@ -94,6 +94,9 @@ fn record(blank: Blank, contender: &str, order: u32) -> StepRecord {
         workers: Vec::new(),
         cost: Reading::default(),
         samples: Vec::new(),
+        engine: EngineReading::default(),
+        engine_samples: Vec::new(),
+        note: None,
     }
 }
 
@@ -142,6 +145,25 @@ impl Stage<'_, '_> {
         }
     }
 
+    /// Pays the debt of the writes so far, and waits for the rest of the time. What did not come to
+    /// rest is noted.
+    pub(crate) fn pause(
+        &mut self,
+        record: &mut StepRecord,
+        what: Quiesce,
+        at_least: Duration,
+        tables: &[String],
+    ) -> Result<(), LabError> {
+        self.tell(&record.step, |contender, step| Event::Pausing { contender, step, at_least });
+        let begun = Instant::now();
+        let left = self.server.quiesce(what, tables)?;
+        record.note = left.map(|left| format!("the maintenance before it was given up: {left}"));
+        if let Some(note) = record.note.clone() {
+            self.tell(&record.step, |contender, step| Event::Noted { contender, step, note });
+        }
+        self.sleep_until(begun + at_least)
+    }
+
     /// What is the same at the end of every step: sizes, the check, and a commit that lasts.
     pub(crate) fn conclude(
         &mut self,
@@ -149,6 +171,9 @@ impl Stage<'_, '_> {
         check: Option<impl FnOnce() -> Result<(), LabError>>,
     ) -> Result<(), LabError> {
         record.cost.set(Metric::DatabaseBytes, self.server.database_bytes()?);
+        if let Some(bytes) = self.server.log_bytes() {
+            record.cost.set(Metric::LogBytes, bytes);
+        }
         if let Some(check) = check {
             self.tell(&record.step, |contender, step| Event::Checking { contender, step });
             let checked = Instant::now();

@@ -20,6 +20,12 @@ pub enum Event {
         step: String,
         at_least: Duration,
     },
+    /// Something that a reader of the step's numbers must know.
+    Noted {
+        contender: String,
+        step: String,
+        note: String,
+    },
     StepBegun {
         contender: String,
         step: String,

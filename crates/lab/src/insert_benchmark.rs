@@ -9,7 +9,8 @@ use rqps_store::StepRecord;
 use rqps_workload::insert_benchmark::{Assigned, Benchmark, Books, Cast};
 
 use crate::attempt::{Blank, Stage, Steps, add_window};
-use crate::measure::{Tick, Window, measure};
+use crate::engine;
+use crate::measure::{Ready, Tick, Window, measure};
 use crate::{Event, LabError};
 
 /// How long the legacy profiles wait after they have begun a vacuum in the background.
@@ -28,16 +29,12 @@ impl<'a> InsertBenchmarkSteps<'a> {
     }
 
     /// Vacuum, checkpoint, and the rest of the pause.
-    fn pause(&self, stage: &mut Stage<'_, '_>, step: &Step) -> Result<(), LabError> {
-        let at_least = self.plan.pause.0;
-        stage.tell(&step.name, |contender, step| Event::Pausing { contender, step, at_least });
-        let begun = Instant::now();
+    fn pause(&self, stage: &mut Stage<'_, '_>, record: &mut StepRecord) -> Result<(), LabError> {
         let what = match self.plan.profile.is_legacy() {
             true => Quiesce::Vacuum,
             false => Quiesce::Full,
         };
-        stage.server.quiesce(what, &self.benchmark.tables())?;
-        stage.sleep_until(begun + at_least)
+        stage.pause(record, what, self.plan.pause.0, &self.benchmark.parts())
     }
 
     /// The measured part of a step, with a vacuum beside it where the profile has one.
@@ -50,19 +47,35 @@ impl<'a> InsertBenchmarkSteps<'a> {
     ) -> Result<Books, LabError> {
         let mut observer = stage.observer()?;
         if step.before != Maintenance::Background {
-            return self.phases(stage, step, cast, &mut observer, record);
+            return self.watched(stage, step, cast, &mut observer, record);
         }
-        let tables = self.benchmark.tables();
+        let tables = self.benchmark.parts();
         // A legacy step: the vacuum has a connection of its own, and runs on while rows are written.
         let server = stage.server;
         let head_start = Instant::now() + BACKGROUND_HEAD_START.min(self.plan.pause.0);
         std::thread::scope(|scope| {
             let vacuum = scope.spawn(|| server.quiesce(Quiesce::Vacuum, &tables));
             stage.sleep_until(head_start)?;
-            let books = self.phases(stage, step, cast, &mut observer, record)?;
+            let books = self.watched(stage, step, cast, &mut observer, record)?;
             vacuum.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             Ok(books)
         })
+    }
+
+    /// The phases, between two readings of what the DBMS counts itself.
+    fn watched(
+        &self,
+        stage: &mut Stage<'_, '_>,
+        step: &Step,
+        cast: Cast,
+        observer: &mut Observer,
+        record: &mut StepRecord,
+    ) -> Result<Books, LabError> {
+        let server = stage.server;
+        let phases = || self.phases(stage, step, cast, observer, record);
+        let (books, engine) = engine::watch(server, phases)?;
+        (record.engine, record.engine_samples) = (engine.values, engine.samples);
+        Ok(books)
     }
 
     /// The operations, and after them the indexes in the step that builds them.
@@ -121,7 +134,8 @@ impl<'a> InsertBenchmarkSteps<'a> {
             });
         };
         let embedded = stage.server.is_embedded();
-        Ok(measure(work, None, observer, embedded, &mut tick, stage.lab.cancelled)?)
+        let ready = Ready::new(work, None, stage.lab.cancelled)?;
+        Ok(measure(ready, observer, embedded, &mut tick, stage.lab.cancelled)?)
     }
 }
 
@@ -159,8 +173,9 @@ impl Steps for InsertBenchmarkSteps<'_> {
         }
         let paused = Instant::now();
         if step.before == Maintenance::Pause {
-            self.pause(stage, step)?;
+            self.pause(stage, record)?;
         }
+        stage.server.drop_logs()?;
         record.pause_seconds = paused.elapsed().as_secs_f64();
 
         let cast = self.benchmark.cast(step, u64::from(record.order))?;

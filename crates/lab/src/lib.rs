@@ -7,6 +7,7 @@
 
 mod attempt;
 mod contender;
+mod engine;
 mod error;
 mod event;
 mod insert_benchmark;

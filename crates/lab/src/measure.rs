@@ -66,23 +66,40 @@ impl Meter<'_> {
     }
 }
 
-/// Runs the work to the end of its orders, after a warm-up of which nothing is kept.
+/// Workers that wait for their orders.
+pub(crate) struct Ready {
+    crew: Crew,
+    orders: Vec<Order>,
+}
+
+impl Ready {
+    /// Starts the workers. What they do in the warm-up is not kept.
+    pub(crate) fn new(
+        work: Vec<(Box<dyn Work>, Order)>,
+        warm_up: Option<Duration>,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Self, Failure> {
+        let (work, orders): (Vec<_>, Vec<_>) = work.into_iter().unzip();
+        let mut crew = Crew::start(work).map_err(|error| Failure::Worker { index: 0, error })?;
+        if let Some(warm_up) = warm_up {
+            let briefly = |order: &Order| Order { until: Until::Elapsed(warm_up), ..*order };
+            let orders: Vec<Order> = orders.iter().map(briefly).collect();
+            crew.run(&orders, &mut |_| {}, cancelled)?;
+            crew.forget();
+        }
+        Ok(Ready { crew, orders })
+    }
+}
+
+/// Has the workers carry out their orders.
 pub(crate) fn measure(
-    work: Vec<(Box<dyn Work>, Order)>,
-    warm_up: Option<Duration>,
+    ready: Ready,
     observer: &mut Observer,
     embedded: bool,
     tick: &mut dyn FnMut(Tick),
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Window, Failure> {
-    let (work, orders): (Vec<_>, Vec<_>) = work.into_iter().unzip();
-    let mut crew = Crew::start(work).map_err(|error| Failure::Worker { index: 0, error })?;
-    if let Some(warm_up) = warm_up {
-        let briefly = |order: &Order| Order { until: Until::Elapsed(warm_up), ..*order };
-        let orders: Vec<Order> = orders.iter().map(briefly).collect();
-        crew.run(&orders, &mut |_| {}, cancelled)?;
-        crew.forget();
-    }
+    let Ready { mut crew, orders } = ready;
     let live = crew.live();
     let mut meter = Meter { observer, embedded, live: live.clone() };
     let first = meter.read();

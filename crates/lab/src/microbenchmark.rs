@@ -9,7 +9,8 @@ use rqps_store::StepRecord;
 use rqps_workload::microbenchmark::{Assigned, Benchmark, Cast, Found, Sequence, Test, select};
 
 use crate::attempt::{Blank, Stage, Steps, add_window};
-use crate::measure::{Tick, Window, measure};
+use crate::engine;
+use crate::measure::{Ready, Tick, Window, measure};
 use crate::{Event, LabError};
 
 /// The name of the step that fills the tables.
@@ -104,8 +105,10 @@ impl<'a> MicrobenchmarkSteps<'a> {
         let test = turn.test;
         let paused = Instant::now();
         if turn.pays {
-            self.pay(stage, record)?;
+            let tables = self.benchmark.tables();
+            stage.pause(record, Quiesce::Full, self.plan.pause.0, &tables)?;
         }
+        stage.server.drop_logs()?;
         self.benchmark.before(test)?;
         record.pause_seconds = paused.elapsed().as_secs_f64();
 
@@ -138,21 +141,12 @@ impl<'a> MicrobenchmarkSteps<'a> {
         Ok(())
     }
 
-    /// Pays the debt of the writes, and the rest of the pause.
-    fn pay(&self, stage: &mut Stage<'_, '_>, record: &StepRecord) -> Result<(), LabError> {
-        let at_least = self.plan.pause.0;
-        stage.tell(&record.step, |contender, step| Event::Pausing { contender, step, at_least });
-        let begun = Instant::now();
-        stage.server.quiesce(Quiesce::Full, &self.benchmark.tables())?;
-        stage.sleep_until(begun + at_least)
-    }
-
     /// One measured window, with its progress told once a second. An operation is `worth` so many
     /// of what the step counts; `done` tells its share from the operations and the time.
     fn window(
         &self,
         stage: &mut Stage<'_, '_>,
-        record: &StepRecord,
+        record: &mut StepRecord,
         work: Vec<Assigned>,
         warm_up: Option<Duration>,
         worth: f64,
@@ -170,8 +164,12 @@ impl<'a> MicrobenchmarkSteps<'a> {
                 done: done(operations, tick.elapsed),
             });
         };
-        let embedded = stage.server.is_embedded();
-        Ok(measure(work, warm_up, &mut observer, embedded, &mut tick, stage.lab.cancelled)?)
+        let (embedded, cancelled) = (stage.server.is_embedded(), stage.lab.cancelled);
+        let ready = Ready::new(work, warm_up, cancelled)?;
+        let measured = || Ok(measure(ready, &mut observer, embedded, &mut tick, cancelled)?);
+        let (window, engine) = engine::watch(stage.server, measured)?;
+        (record.engine, record.engine_samples) = (engine.values, engine.samples);
+        Ok(window)
     }
 }
 

@@ -11,6 +11,18 @@ pub enum Kind {
     Gauge,
 }
 
+impl Kind {
+    pub const ALL: [Kind; 2] = [Kind::Counter, Kind::Gauge];
+
+    /// The name in the store; never changed once published.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+        }
+    }
+}
+
 macro_rules! metrics {
     ($($(#[$doc:meta])* $variant:ident $name:literal $kind:ident $unit:literal $source:literal;)*) => {
         /// Something that is read at the edges of a window and once a second.
@@ -70,8 +82,11 @@ metrics! {
     DeviceWrites "device_writes" Counter "requests" "/proc/diskstats";
     DeviceWriteBytes "device_write_bytes" Counter "bytes" "/proc/diskstats";
     DeviceFlushes "device_flushes" Counter "requests" "/proc/diskstats";
-    /// The database alone: of a step as the DBMS tells it, of a second as its files have it.
+    /// The benchmark's tables with their indexes: of a step as the DBMS tells it, of a second as the
+    /// files of the database have it.
     DatabaseBytes "database_bytes" Gauge "bytes" "the DBMS; each second: sizes of its files";
+    /// Write-ahead, redo, undo and binary logs in the data directory, at the end of a step.
+    LogBytes "log_bytes" Gauge "bytes" "sizes of the files in the data directory";
     /// The whole data directory, with logs.
     DirectoryBytes "directory_bytes" Gauge "bytes" "sizes of the files in the data directory";
 }

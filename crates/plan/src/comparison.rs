@@ -81,6 +81,8 @@ pub struct Comparison {
     pub slice: Span,
     /// The unmeasured part before it.
     pub head: Span,
+    /// A test during which the machine did something else does not count and is measured again.
+    pub guards: bool,
     pub of: Compared,
 }
 
@@ -122,6 +124,7 @@ impl Comparison {
             loads: 2,
             slice: Span(Duration::from_millis(10)),
             head: Span(Duration::from_millis(1)),
+            guards: true,
             of,
         }
     }
@@ -158,7 +161,7 @@ impl Comparison {
         }
         match (&self.of, self.method) {
             (Compared::InsertBenchmark(_), Method::Slices) => Err(SlicedInsertBenchmark),
-            (Compared::InsertBenchmark(benchmark), _) => Ok(benchmark.validate()?),
+            (Compared::InsertBenchmark(benchmark), _) => Ok(benchmark.validate(contenders)?),
             (Compared::Microbenchmark(benchmark), _) => Ok(benchmark.validate()?),
         }
     }

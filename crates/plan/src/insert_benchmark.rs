@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::contender::{Contender, Dbms};
 use crate::counts::Counts;
 use crate::nearest::suggestion;
 use crate::quantity::{Count, Span};
@@ -127,6 +128,14 @@ pub struct InsertBenchmark {
     /// The data are checked after every step. That reads whole tables between the steps, which the
     /// original does not do.
     pub check: bool,
+    /// Tables are split into so many ranges of the primary key, the last one open ended; not at all
+    /// when 0.
+    #[serde(default)]
+    pub partitions: u32,
+    /// Each secondary index has a column family of its own, as in the posts whose tags end in
+    /// `_cfx`. For MyRocks alone.
+    #[serde(default)]
+    pub column_families: bool,
     /// Only these steps, by name, in the benchmark's order; all when empty.
     #[serde(default)]
     pub only: Vec<String>,
@@ -136,6 +145,8 @@ pub struct InsertBenchmark {
 const MOST_ROWS: Count = Count(1_000_000_000_000);
 /// Each has up to three threads and connections.
 const MOST_CLIENTS: Count = Count(10_000);
+/// As many as MySQL takes.
+const MOST_PARTITIONS: Count = Count(8192);
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InsertBenchmarkError {
@@ -147,6 +158,12 @@ pub enum InsertBenchmarkError {
         "one table for all clients needs a profile without deletes (p2020 or p2023): {0} deletes"
     )]
     OneTable(Profile),
+    #[error("{0} has no partitioned tables: leave --partitions away")]
+    NoPartitions(String),
+    #[error("{0} has no column families: only MyRocks has, such as mariadb@10.11/rocksdb")]
+    NoColumnFamilies(String),
+    #[error("partitions and column families cannot be combined: choose one")]
+    PartitionedFamilies,
     #[error("unknown step '{name}': {hint}")]
     Step { name: String, hint: String },
     #[error(
@@ -170,6 +187,8 @@ impl InsertBenchmark {
             pacing: Pacing::Uniform,
             pause: default_pause(rows.0),
             check: true,
+            partitions: 0,
+            column_families: false,
             only: Vec::new(),
         }
     }
@@ -185,7 +204,9 @@ impl InsertBenchmark {
         if self.one_table { 1 } else { self.clients }
     }
 
-    pub fn validate(&self) -> Result<(), InsertBenchmarkError> {
+    /// Whether it can be run, by these contenders.
+    pub fn validate(&self, contenders: &[Contender]) -> Result<(), InsertBenchmarkError> {
+        contenders.iter().try_for_each(|contender| self.validate_for(contender))?;
         let at_least = [
             // Deletes may run nine statements ahead of the inserts, and must not run dry.
             ("rows", self.rows.0, 1_000),
@@ -203,6 +224,7 @@ impl InsertBenchmark {
             ("rows", self.rows.0, MOST_ROWS),
             ("writes", self.writes[0].0.max(self.writes[1].0), MOST_ROWS),
             ("clients", u64::from(self.clients), MOST_CLIENTS),
+            ("partitions", u64::from(self.partitions), MOST_PARTITIONS),
         ];
         for (name, value, maximum) in at_most {
             if value > maximum.0 {
@@ -215,7 +237,34 @@ impl InsertBenchmark {
         if self.one_table && !self.profile.is_legacy() {
             return Err(InsertBenchmarkError::OneTable(self.profile));
         }
+        if self.partitions > 0 && self.column_families {
+            return Err(InsertBenchmarkError::PartitionedFamilies);
+        }
         self.validate_only()
+    }
+
+    /// What the benchmark asks of a contender that not every one has.
+    fn validate_for(&self, contender: &Contender) -> Result<(), InsertBenchmarkError> {
+        let name = || contender.name();
+        if self.partitions > 0 && contender.dbms == Dbms::Sqlite {
+            return Err(InsertBenchmarkError::NoPartitions(name()));
+        }
+        if self.column_families && contender.engine.as_deref() != Some("rocksdb") {
+            return Err(InsertBenchmarkError::NoColumnFamilies(name()));
+        }
+        Ok(())
+    }
+
+    /// Rows in each partition but the last, which takes what comes after: all planned inserts and
+    /// 100 more, in equal parts. None where tables are not partitioned.
+    pub fn rows_per_partition(&self) -> Option<u64> {
+        let planned = |step: &Step| {
+            let rounds = step.rows.div_ceil(u64::from(step.rows_per_commit));
+            rounds * u64::from(step.rows_per_commit) * u64::from(self.clients)
+        };
+        let total: u64 = self.all_steps().iter().map(planned).sum();
+        let parts = u64::from(self.partitions) * u64::from(self.tables());
+        (parts > 0).then(|| ((total + 100) / parts).max(1))
     }
 
     /// A step works on what the steps before it left, so only trailing steps and read-write
@@ -470,7 +519,7 @@ mod tests {
         let only = |names: &[&str]| {
             let mut benchmark = at(Profile::P2025);
             benchmark.only = names.iter().map(|name| name.to_string()).collect();
-            benchmark.validate()
+            benchmark.validate(&[])
         };
         assert_eq!(only(&["l.i0"]), Ok(()));
         assert_eq!(only(&["l.i0", "l.x", "l.i1", "l.i2", "qp500"]), Ok(()));
@@ -482,11 +531,38 @@ mod tests {
     }
 
     #[test]
+    fn partitions_share_all_planned_inserts() {
+        let mut benchmark = InsertBenchmark::new(Profile::P2025, Count(1000));
+        benchmark.rates = vec![100];
+        benchmark.query_time = Span(Duration::from_secs(1));
+        assert_eq!(benchmark.rows_per_partition(), None);
+        benchmark.partitions = 4;
+        // 1000 + 100 in l.x + 400 + 100 + 2 x 100, and 100 more.
+        assert_eq!(benchmark.rows_per_partition(), Some(1900 / 4));
+        benchmark.clients = 3;
+        assert_eq!(benchmark.rows_per_partition(), Some((3 * 1800 + 100) / 12));
+    }
+
+    #[test]
+    fn what_a_contender_does_not_have_is_refused() {
+        let refused = |contender: &str, partitions, column_families| {
+            let mut benchmark = at(Profile::P2025);
+            (benchmark.partitions, benchmark.column_families) = (partitions, column_families);
+            benchmark.validate_for(&contender.parse().unwrap()).err().map(|e| e.to_string())
+        };
+        assert!(refused("sqlite", 4, false).unwrap().contains("no partitioned tables"));
+        assert!(refused("mysql@8.0.33", 0, true).unwrap().contains("only MyRocks"));
+        assert_eq!(refused("mariadb@10.11/rocksdb", 0, true), None);
+        assert_eq!(refused("postgres@17.6", 4, false), None);
+        assert_eq!(refused("sqlite", 0, false), None);
+    }
+
+    #[test]
     fn impossible_sizes_are_refused() {
         let refused = |change: fn(&mut InsertBenchmark)| {
             let mut benchmark = at(Profile::P2025);
             change(&mut benchmark);
-            benchmark.validate().unwrap_err().to_string()
+            benchmark.validate(&[]).unwrap_err().to_string()
         };
         assert!(refused(|b| b.rows = Count(5)).contains("rows must be at least 1000"));
         assert!(refused(|b| b.rows = Count(u64::MAX)).contains("rows must be at most 1000G"));
@@ -494,5 +570,8 @@ mod tests {
         assert!(refused(|b| b.clients = 0).contains("clients"));
         assert!(refused(|b| b.rates = vec![0]).contains("rates"));
         assert!(refused(|b| b.one_table = true).contains("without deletes"));
+        assert!(refused(|b| b.partitions = 9000).contains("partitions must be at most"));
+        let both = refused(|b| (b.partitions, b.column_families) = (2, true));
+        assert!(both.contains("cannot be combined"));
     }
 }

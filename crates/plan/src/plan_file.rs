@@ -63,7 +63,7 @@ impl Plan {
         }
         check_names(&self.contenders)?;
         match &self.workload {
-            Workload::InsertBenchmark(benchmark) => benchmark.validate()?,
+            Workload::InsertBenchmark(benchmark) => benchmark.validate(&self.contenders)?,
             Workload::Microbenchmark(benchmark) => benchmark.validate()?,
             Workload::Comparison(comparison) => comparison.validate(&self.contenders)?,
         }
@@ -101,6 +101,18 @@ mod tests {
             )),
         };
         assert_eq!(Plan::from_toml(&plan.to_toml()).unwrap(), plan);
+    }
+
+    #[test]
+    fn a_plan_from_before_an_option_is_still_read() {
+        let insert_benchmark = InsertBenchmark::new(Profile::P2025, Count(100_000));
+        let contenders = vec!["sqlite".parse().unwrap()];
+        let plan = Plan { contenders, seed: 42, insert_benchmark };
+        let text = plan.to_toml();
+        let is_new = |line: &&str| line.starts_with("partitions") || line.starts_with("column_f");
+        assert_eq!(text.lines().filter(is_new).count(), 2);
+        let old: String = text.lines().filter(|l| !is_new(l)).map(|l| format!("{l}\n")).collect();
+        assert_eq!(Plan::from_toml(&old).unwrap(), plan);
     }
 
     #[test]

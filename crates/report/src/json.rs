@@ -1,13 +1,13 @@
 //! The result for programs: what was derived, and the raw seconds it was derived from. The shape is
 //! stated in `schema/result.schema.json`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use rqps_observe::Metric;
+use rqps_observe::{Kind, Metric};
 use rqps_plan::Plan;
 use rqps_stats::histogram::{NAMES, PERCENTILES};
 use rqps_stats::{COSTS, Column, METRICS, bands};
-use rqps_store::{ContenderRecord, Manifest, Run, Sample, Second};
+use rqps_store::{ContenderRecord, Manifest, Run, Sample, Second, StepRecord};
 use serde::Serialize;
 
 use crate::model::{Measured, Model, StepModel, Totals, bucket_counts, percentile};
@@ -63,6 +63,25 @@ struct StepResult<'a> {
     totals: BTreeMap<&'static str, u64>,
     work: BTreeMap<&'static str, Work>,
     samples: Samples,
+    engine: Engine<'a>,
+    /// What a reader must know, such as a wait that was given up.
+    note: Option<&'a str>,
+}
+
+/// What the DBMS itself counted, under its own names and in its own units; zeros are left out.
+#[derive(Serialize)]
+struct Engine<'a> {
+    counters: BTreeMap<&'a str, u64>,
+    gauges: BTreeMap<&'a str, u64>,
+    samples: EngineSamples<'a>,
+}
+
+/// One entry per sample, about one a second: counters over it, gauges at its end.
+#[derive(Serialize)]
+struct EngineSamples<'a> {
+    /// Seconds from the start of the window to the end of the sample.
+    at: Vec<f64>,
+    values: BTreeMap<&'a str, Vec<Option<u64>>>,
 }
 
 #[derive(Serialize)]
@@ -179,7 +198,36 @@ fn of<'a>(measured: &'a Measured<'a>, base: Option<f64>) -> StepResult<'a> {
             .map(|totals| (totals.operation.name(), work(totals)))
             .collect(),
         samples: samples(&record.samples),
+        engine: engine(record),
+        note: record.note.as_deref(),
     }
+}
+
+fn engine(record: &StepRecord) -> Engine<'_> {
+    let of = |kind: Kind| {
+        let moved = record.engine.iter().filter(|(_, read)| read.kind == kind && read.value > 0);
+        moved.map(|(name, read)| (name, read.value)).collect()
+    };
+    let samples = &record.engine_samples;
+    let names: BTreeSet<&str> =
+        samples.iter().flat_map(|sample| sample.values.iter()).map(|(name, _)| name).collect();
+    let column =
+        |name: &str| samples.iter().map(|sample| sample.values.get(name)).collect::<Vec<_>>();
+    let columns = names.into_iter().map(|name| (name, column(name)));
+    let moved = |values: &[Option<u64>]| values.iter().flatten().any(|value| *value > 0);
+    Engine {
+        counters: of(Kind::Counter),
+        gauges: of(Kind::Gauge),
+        samples: EngineSamples {
+            at: samples.iter().map(|sample| milliseconds(sample.at)).collect(),
+            values: columns.filter(|(_, values)| moved(values)).collect(),
+        },
+    }
+}
+
+/// Milliseconds are finer than the sampling is regular.
+fn milliseconds(seconds: f64) -> f64 {
+    (seconds * 1e3).round() / 1e3
 }
 
 fn work(totals: &Totals) -> Work {
@@ -218,8 +266,7 @@ fn samples(samples: &[Sample]) -> Samples {
     let metrics = Metric::ALL.iter().map(|metric| (metric.name(), read(*metric)));
     let metrics = metrics.filter(|(_, values): &(_, Vec<_>)| values.iter().any(Option::is_some));
     Samples {
-        // Milliseconds are finer than the sampling is regular.
-        at: samples.iter().map(|sample| (sample.at * 1e3).round() / 1e3).collect(),
+        at: samples.iter().map(|sample| milliseconds(sample.at)).collect(),
         metrics: metrics.collect(),
     }
 }

@@ -14,7 +14,9 @@ mod write;
 pub use directory::RunDirectory;
 pub use error::StoreError;
 pub use pass::{PassRecord, SliceRecord};
-pub use record::{ContenderRecord, Manifest, Sample, Second, Status, StepRecord, WorkerRecord};
+pub use record::{
+    ContenderRecord, EngineSample, Manifest, Sample, Second, Status, StepRecord, WorkerRecord,
+};
 pub use rqps_plan::Operation;
 
 use rqps_plan::Plan;

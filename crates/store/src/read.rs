@@ -5,13 +5,15 @@ use std::path::Path;
 
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
-use rqps_observe::{Metric, Reading};
+use rqps_observe::{EngineReading, Kind, Metric, Reading};
 use rqps_plan::{Counts, Operation};
 use rusqlite::{Connection, Row};
 
 use crate::directory::{open_results, read_plan_and_manifest};
 use crate::error::StoreError;
-use crate::record::{ContenderRecord, Sample, Second, Status, StepRecord, WorkerRecord};
+use crate::record::{
+    ContenderRecord, EngineSample, Sample, Second, Status, StepRecord, WorkerRecord,
+};
 use crate::{Run, RunDirectory, pass};
 
 impl Run {
@@ -79,6 +81,8 @@ fn steps(connection: &Connection) -> Result<Vec<StepRecord>, rusqlite::Error> {
         step.workers = workers(connection, id)?;
         step.cost = reading(connection, id)?;
         step.samples = samples(connection, id)?;
+        step.engine = engine(connection, id)?;
+        step.engine_samples = engine_samples(connection, id)?;
         steps.push(step);
     }
     Ok(steps)
@@ -109,6 +113,9 @@ fn step(row: &Row<'_>) -> Result<StepRecord, rusqlite::Error> {
         workers: Vec::new(),
         cost: Reading::default(),
         samples: Vec::new(),
+        engine: EngineReading::default(),
+        engine_samples: Vec::new(),
+        note: row.get("note")?,
     })
 }
 
@@ -171,6 +178,50 @@ fn samples(connection: &Connection, step: i64) -> Result<Vec<Sample>, rusqlite::
         }
     }
     Ok(samples)
+}
+
+fn engine(connection: &Connection, step: i64) -> Result<EngineReading, rusqlite::Error> {
+    let mut select =
+        connection.prepare("select name, kind, value from engine_counter where step = ?1")?;
+    let mut rows = select.query([step])?;
+    let mut reading = EngineReading::default();
+    while let Some(row) = rows.next()? {
+        set_engine(&mut reading, row, 0)?;
+    }
+    Ok(reading)
+}
+
+fn engine_samples(
+    connection: &Connection,
+    step: i64,
+) -> Result<Vec<EngineSample>, rusqlite::Error> {
+    let mut select = connection
+        .prepare("select at, name, kind, value from engine_sample where step = ?1 order by at")?;
+    let mut rows = select.query([step])?;
+    let mut samples: Vec<EngineSample> = Vec::new();
+    while let Some(row) = rows.next()? {
+        let at: f64 = row.get(0)?;
+        if samples.last().is_none_or(|last| last.at != at) {
+            samples.push(EngineSample { at, values: EngineReading::default() });
+        }
+        if let Some(last) = samples.last_mut() {
+            set_engine(&mut last.values, row, 1)?;
+        }
+    }
+    Ok(samples)
+}
+
+/// Takes over a row of name, kind and value, from column `first` on.
+fn set_engine(
+    reading: &mut EngineReading,
+    row: &Row<'_>,
+    first: usize,
+) -> Result<(), rusqlite::Error> {
+    let kind: String = row.get(first + 1)?;
+    let kind = Kind::ALL.into_iter().find(|known| known.name() == kind);
+    let kind = kind.ok_or(rusqlite::Error::InvalidQuery)?;
+    reading.set(row.get::<_, String>(first)?, kind, row.get::<_, i64>(first + 2)? as u64);
+    Ok(())
 }
 
 fn metric(row: &Row<'_>, index: usize) -> Result<Metric, rusqlite::Error> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
-use rqps_observe::Reading;
+use rqps_observe::{EngineReading, Reading};
 use rqps_plan::{Counts, Operation};
 use serde::{Deserialize, Serialize};
 
@@ -97,6 +97,12 @@ pub struct StepRecord {
     pub cost: Reading,
     /// Cost of each second of the window; the last may be shorter.
     pub samples: Vec<Sample>,
+    /// What the DBMS counted itself over the window.
+    pub engine: EngineReading,
+    /// A few of them about once a second.
+    pub engine_samples: Vec<EngineSample>,
+    /// What a reader must know, such as a wait that was given up.
+    pub note: Option<String>,
 }
 
 /// One connection's work in a step.
@@ -139,6 +145,15 @@ pub struct Sample {
     pub at: f64,
     /// Over the time since the sample before it.
     pub cost: Reading,
+}
+
+/// A second of the window as the DBMS counted it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EngineSample {
+    /// Seconds from the start of the window to the end of this sample.
+    pub at: f64,
+    /// Over the time since the sample before it.
+    pub values: EngineReading,
 }
 
 /// The machine and the tool, for the manifest.

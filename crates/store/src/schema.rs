@@ -47,6 +47,7 @@ create table step (
     target_rate real,               -- rows per second over all clients
     counted_rows integer,           -- rows indexed or scanned
     index_seconds real,
+    note text,                      -- what a reader must know, such as a wait that was given up
     unique (contender, place, attempt)
 );
 -- One row per connection that worked in a step.
@@ -80,6 +81,24 @@ create table cost (
     metric text not null,
     value integer not null,
     primary key (step, metric)
+) without rowid;
+-- What the DBMS counted itself over the window, under its own names: differences of counters, and
+-- gauges as they were at its end.
+create table engine_counter (
+    step integer not null references step (id),
+    name text not null,
+    kind text not null,             -- counter, gauge
+    value integer not null,         -- in the unit of the DBMS
+    primary key (step, name)
+) without rowid;
+-- A few of them about once a second, differences and gauges as above.
+create table engine_sample (
+    step integer not null references step (id),
+    at real not null,               -- seconds from the start of the window to the end of the sample
+    name text not null,
+    kind text not null,
+    value integer not null,
+    primary key (step, at, name)
 ) without rowid;
 -- Cost of each second of the window.
 create table sample (

@@ -2,6 +2,7 @@
 
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
+use rqps_observe::EngineValue;
 use rusqlite::{Transaction, params};
 
 use crate::directory::RunDirectory;
@@ -72,6 +73,7 @@ impl RunDirectory {
         }
         drop(cost);
         insert_samples(&transaction, step, &record.samples)?;
+        insert_engine(&transaction, step, record)?;
         Ok(transaction.commit()?)
     }
 
@@ -89,8 +91,8 @@ fn insert_step(transaction: &Transaction<'_>, record: &StepRecord) -> Result<i64
     transaction.execute(
         "insert into step (contender, step, title, grouped, counts, place, attempt, status, error, \
          started, seconds, pause_seconds, check_seconds, clients, target_rate, counted_rows, \
-         index_seconds) \
-         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+         index_seconds, note) \
+         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
         params![
             record.contender,
             record.step,
@@ -109,6 +111,7 @@ fn insert_step(transaction: &Transaction<'_>, record: &StepRecord) -> Result<i64
             record.target_rate,
             record.counted_rows.map(|rows| rows as i64),
             record.index_seconds,
+            record.note,
         ],
     )?;
     Ok(transaction.last_insert_rowid())
@@ -165,6 +168,27 @@ fn insert_samples(
     for sample in samples {
         for (metric, value) in sample.cost.iter() {
             insert.execute(params![step, sample.at, metric.name(), value as i64])?;
+        }
+    }
+    Ok(())
+}
+
+fn insert_engine(
+    transaction: &Transaction<'_>,
+    step: i64,
+    record: &StepRecord,
+) -> Result<(), StoreError> {
+    let mut insert = transaction
+        .prepare("insert into engine_counter (step, name, kind, value) values (?1, ?2, ?3, ?4)")?;
+    for (name, EngineValue { kind, value }) in record.engine.iter() {
+        insert.execute(params![step, name, kind.name(), value as i64])?;
+    }
+    let mut insert = transaction.prepare(
+        "insert into engine_sample (step, at, name, kind, value) values (?1, ?2, ?3, ?4, ?5)",
+    )?;
+    for sample in &record.engine_samples {
+        for (name, EngineValue { kind, value }) in sample.values.iter() {
+            insert.execute(params![step, sample.at, name, kind.name(), value as i64])?;
         }
     }
     Ok(())

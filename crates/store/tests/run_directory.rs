@@ -4,10 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use hdrhistogram::Histogram;
-use rqps_observe::{Metric, Reading};
+use rqps_observe::{EngineReading, Kind, Metric, Reading};
 use rqps_plan::{Count, Counts, InsertBenchmark, Operation, Plan, Profile, Workload};
 use rqps_store::{
-    ContenderRecord, Manifest, Run, RunDirectory, Sample, Second, Status, StepRecord, WorkerRecord,
+    ContenderRecord, EngineSample, Manifest, Run, RunDirectory, Sample, Second, Status, StepRecord,
+    WorkerRecord,
 };
 
 fn plan() -> Plan {
@@ -64,7 +65,17 @@ fn step(contender: &str, order: u32) -> StepRecord {
         }],
         cost: Reading::from_iter([(Metric::HostCpuBusy, 123), (Metric::DatabaseBytes, 1 << 40)]),
         samples: vec![Sample { at: 1.0, cost: Reading::from_iter([(Metric::DeviceWrites, 3)]) }],
+        engine: engine(40),
+        engine_samples: vec![EngineSample { at: 1.25, values: engine(30) }],
+        note: Some("a wait was given up".to_string()),
     }
+}
+
+fn engine(rows: u64) -> EngineReading {
+    let mut reading = EngineReading::default();
+    reading.set("Innodb_rows_inserted", Kind::Counter, rows);
+    reading.set("Innodb_history_list_length", Kind::Gauge, 7);
+    reading
 }
 
 #[test]
@@ -93,6 +104,8 @@ fn a_run_is_read_back_as_it_was_written() {
         (41, 2_050, 2, 77)
     );
     assert_eq!((&found.cost, &found.samples), (&first.cost, &first.samples));
+    assert_eq!((&found.engine, &found.engine_samples), (&first.engine, &first.engine_samples));
+    assert_eq!(found.note, first.note);
     assert_eq!((found.target_rate, found.counted_rows), (Some(100.0), Some(1_100)));
 }
 

@@ -2,17 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
-use rqps_wire::{Connection, Target, scalar};
+use rqps_wire::{Connection, Error, Target, scalar};
 
-use super::{DATABASE, GUEST_DATABASE};
+use super::meter::meter;
+use super::quiesce::calm;
+use super::{DATABASE, GUEST_DATABASE, size};
 use crate::Quiesce;
 use crate::control::Control;
 use crate::error::DbmsError;
+use crate::meter::EngineMeter;
 
 /// Settings that say where a server is, or what changes by itself, rather than how it works.
-const PLACES: [&str; 22] = [
+const PLACES: [&str; 24] = [
     "basedir",
     "character_sets_dir",
     "datadir",
@@ -33,25 +35,19 @@ const PLACES: [&str; 22] = [
     "relay_log_index",
     "server_uid",
     "server_uuid",
+    "slave_load_tmpdir",
     "slow_query_log_file",
     "socket",
+    "tmpdir",
 ];
 
-/// How long the engine may take to get idle.
-const CALM_PATIENCE: Duration = Duration::from_secs(600);
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// InnoDB is idle when so few pages in a hundred are dirty and so few old row versions are left.
-const CALM_DIRTY_PERCENT: u64 = 1;
-const CALM_HISTORY: u64 = 1_000;
 /// The table by which rqps knows its database.
 const MARK: &str = "made_by_rqps";
 
-/// Settings that make InnoDB write its dirty pages, for as long as it is waited for.
-const WRITE_DIRTY: [(&str, &str); 3] = [
-    ("innodb_max_dirty_pages_pct_lwm", "1"),
-    ("innodb_max_dirty_pages_pct", "1"),
-    ("innodb_idle_flush_pct", "100"),
-];
+/// The statements that remove all binary logs, from the newest spelling to the oldest.
+const DROP_BINLOGS: [&str; 2] = ["reset binary logs and gtids", "reset master"];
+/// The SQLSTATE of a statement that the server does not know.
+const UNKNOWN_STATEMENT: &str = "42000";
 
 /// Control work of MySQL and MariaDB.
 pub(super) struct MysqlControl;
@@ -73,16 +69,8 @@ impl Control for MysqlControl {
         Ok(rows.into_iter().filter_map(pair).collect())
     }
 
-    fn database_bytes(&self, target: &Target) -> Result<u64, DbmsError> {
-        let mut connection = target.connect()?;
-        // What 8.0 tells of tables is a day old unless it is asked not to be.
-        if variable(&mut *connection, "information_schema_stats_expiry")?.is_some() {
-            connection.run("set session information_schema_stats_expiry = 0")?;
-        }
-        let sql = "select coalesce(sum(data_length + index_length), 0) \
-                   from information_schema.tables where table_schema = database()";
-        let size = scalar(&mut *connection, sql)?;
-        Ok(size.and_then(|bytes| bytes.parse::<f64>().ok()).unwrap_or(0.0) as u64)
+    fn database_bytes(&self, target: &Target, data: Option<&Path>) -> Result<u64, DbmsError> {
+        size::of_tables(&mut *target.connect()?, data)
     }
 
     fn database_path(&self, _target: &Target, data: &Path) -> Result<PathBuf, DbmsError> {
@@ -91,20 +79,43 @@ impl Control for MysqlControl {
         Ok(if rocksdb.is_dir() { rocksdb } else { data.join(DATABASE) })
     }
 
-    fn quiesce(&self, target: &Target, what: Quiesce, tables: &[String]) -> Result<(), DbmsError> {
-        // There is no counterpart of a plain vacuum: purge runs all the time.
-        if what == Quiesce::Vacuum {
+    /// Redo, undo and binary logs, and MyRocks's write-ahead log.
+    fn logs(&self) -> &'static [&'static str] {
+        &["binlog.*", "ib_logfile*", "#innodb_redo", "undo*", "#rocksdb/*.log"]
+    }
+
+    fn meter(&self, target: &Target) -> Result<EngineMeter, DbmsError> {
+        meter(target)
+    }
+
+    fn drop_logs(&self, target: &Target) -> Result<(), DbmsError> {
+        let mut connection = target.connect()?;
+        if variable(&mut *connection, "log_bin")?.as_deref() != Some("ON") {
             return Ok(());
         }
-        let mut connection = target.connect()?;
-        for table in tables {
-            connection.query(&format!("analyze table {table}"))?;
+        let mut result = Ok(0);
+        for statement in DROP_BINLOGS {
+            result = connection.run(statement);
+            match &result {
+                Err(Error::Server { code, .. }) if code.contains(UNKNOWN_STATEMENT) => {}
+                _ => break,
+            }
         }
-        if scalar(&mut *connection, "show global status like 'rocksdb_block_cache_miss'")?.is_some()
-        {
-            calm_rocksdb(&mut *connection)?;
+        result?;
+        Ok(())
+    }
+
+    fn quiesce(
+        &self,
+        target: &Target,
+        what: Quiesce,
+        tables: &[String],
+    ) -> Result<Option<String>, DbmsError> {
+        // There is no counterpart of a plain vacuum: purge runs all the time.
+        match what {
+            Quiesce::Vacuum => Ok(None),
+            Quiesce::Full => calm(&mut *target.connect()?, tables),
         }
-        calm_innodb(&mut *connection)
     }
 
     fn settle(&self, target: &Target) -> Result<(), DbmsError> {
@@ -114,64 +125,21 @@ impl Control for MysqlControl {
 }
 
 /// A global variable, where the server has it.
-fn variable(connection: &mut dyn Connection, name: &str) -> Result<Option<String>, DbmsError> {
+pub(super) fn variable(
+    connection: &mut dyn Connection,
+    name: &str,
+) -> Result<Option<String>, DbmsError> {
     let rows = connection.query(&format!("show global variables like '{name}'"))?;
     Ok(rows.into_iter().next().and_then(|row| row.into_iter().nth(1).flatten()))
 }
 
-fn status(connection: &mut dyn Connection, name: &str) -> Result<Option<u64>, DbmsError> {
-    let rows = connection.query(&format!("show global status like '{name}'"))?;
-    let value = rows.into_iter().next().and_then(|row| row.into_iter().nth(1).flatten());
-    Ok(value.and_then(|value| value.parse().ok()))
-}
-
-/// Waits until hardly any page is dirty and purge has caught up.
-fn calm_innodb(connection: &mut dyn Connection) -> Result<(), DbmsError> {
-    let mut before = Vec::new();
-    for (name, value) in WRITE_DIRTY {
-        if let Some(old) = variable(connection, name)? {
-            connection.run(&format!("set global {name} = {value}"))?;
-            before.push((name, old));
-        }
-    }
-    let deadline = Instant::now() + CALM_PATIENCE;
-    while !innodb_is_calm(connection)? && Instant::now() < deadline {
-        std::thread::sleep(LOOK_AGAIN);
-    }
-    // In the other order, since the low-water mark must stay below the maximum.
-    for (name, old) in before.iter().rev() {
-        connection.run(&format!("set global {name} = {old}"))?;
-    }
-    Ok(())
-}
-
-fn innodb_is_calm(connection: &mut dyn Connection) -> Result<bool, DbmsError> {
-    let total = status(connection, "Innodb_buffer_pool_pages_total")?.unwrap_or(0);
-    let dirty = status(connection, "Innodb_buffer_pool_pages_dirty")?.unwrap_or(0);
-    let sql = "select count from information_schema.innodb_metrics \
-               where name = 'trx_rseg_history_len'";
-    let history = scalar(connection, sql)?.and_then(|count| count.parse::<u64>().ok());
-    Ok(dirty * 100 <= total * CALM_DIRTY_PERCENT && history.unwrap_or(0) < CALM_HISTORY)
-}
-
-/// Flushes the memtables, compacts level 0 and waits until no compaction is left.
-fn calm_rocksdb(connection: &mut dyn Connection) -> Result<(), DbmsError> {
-    connection.run("set global rocksdb_force_flush_memtable_now = 1")?;
-    if variable(connection, "rocksdb_compact_cf")?.is_some() {
-        connection.run("set global rocksdb_compact_cf = 'default'")?;
-    }
-    let sql = "select count(*) from information_schema.tables \
-               where table_name = 'ROCKSDB_ACTIVE_COMPACTION_STATS'";
-    let can_tell = scalar(connection, sql)?.is_some_and(|count| count != "0");
-    let deadline = Instant::now() + CALM_PATIENCE;
-    while can_tell && Instant::now() < deadline {
-        let sql = "select count(*) from information_schema.rocksdb_active_compaction_stats";
-        if scalar(connection, sql)?.is_none_or(|count| count == "0") {
-            break;
-        }
-        std::thread::sleep(LOOK_AGAIN);
-    }
-    Ok(())
+/// Whether the server's `information_schema` has a table.
+pub(super) fn has_table(connection: &mut dyn Connection, name: &str) -> Result<bool, DbmsError> {
+    let sql = format!(
+        "select count(*) from information_schema.tables \
+         where table_schema = 'information_schema' and table_name = '{name}'"
+    );
+    Ok(scalar(connection, &sql)?.is_some_and(|count| count != "0"))
 }
 
 /// Makes the benchmark's database in a server of rqps's own.

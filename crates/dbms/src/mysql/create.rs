@@ -31,7 +31,7 @@ impl Mysql {
     fn initialize(&self, data: &Path, log: &Path) -> Result<(), DbmsError> {
         let mut command = self.options.server(self.user, data, log, false)?;
         command.arg("--no-defaults").args(self.options.common());
-        command.arg(format!("--datadir={}", data.display())).arg("--initialize-insecure");
+        command.args(directories(data)).arg("--initialize-insecure");
         process::run(&mut command, self.dbms().name(), log)
     }
 
@@ -53,7 +53,7 @@ impl Mysql {
         }
         let mut command = self.options.server(self.user, data, log, false)?;
         command.arg("--no-defaults").args(self.options.common());
-        command.arg(format!("--datadir={}", data.display())).arg("--bootstrap");
+        command.args(directories(data)).arg("--bootstrap");
         command.stdin(Stdio::piped());
         let started = |error: std::io::Error| DbmsError::Start {
             what: self.dbms().name(),
@@ -74,4 +74,10 @@ impl Mysql {
             }),
         }
     }
+}
+
+/// Temporary files are beside the data: a server that starts removes those of all others that have
+/// the same place for them.
+fn directories(data: &Path) -> [String; 2] {
+    ["datadir", "tmpdir"].map(|name| format!("--{name}={}", data.display()))
 }

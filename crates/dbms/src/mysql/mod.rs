@@ -2,7 +2,10 @@
 
 mod control;
 mod create;
+mod meter;
 mod options;
+mod quiesce;
+mod size;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -100,6 +103,8 @@ impl Mysql {
             ("port", port.to_string()),
             ("socket", socket.join("mysql.sock").display().to_string()),
             ("datadir", place.data.display().to_string()),
+            // Where the indexes that are built are sorted; in no place that is shared with others.
+            ("tmpdir", place.data.display().to_string()),
             ("pid_file", socket.join("mysql.pid").display().to_string()),
             ("default_storage_engine", self.engine.clone()),
         ];

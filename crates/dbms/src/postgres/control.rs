@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 
 use rqps_wire::{Target, scalar};
 
+use super::meter::meter;
 use super::{DATABASE, SCHEMA};
 use crate::Quiesce;
 use crate::control::Control;
 use crate::error::DbmsError;
+use crate::meter::EngineMeter;
 
 /// Settings that say where a server is rather than how it works.
 const PLACES: [&str; 8] = [
@@ -51,9 +53,13 @@ impl Control for PostgresControl {
         Ok(rows.into_iter().filter_map(pair).collect())
     }
 
-    fn database_bytes(&self, target: &Target) -> Result<u64, DbmsError> {
+    fn database_bytes(&self, target: &Target, _data: Option<&Path>) -> Result<u64, DbmsError> {
         let mut connection = target.connect()?;
-        let size = scalar(&mut *connection, "select pg_database_size(current_database())")?;
+        // Indexes and TOAST are in a relation's total; a partitioned table has none of its own.
+        let sql = "select coalesce(sum(pg_total_relation_size(c.oid)), 0) from pg_class c \
+                   join pg_namespace n on n.oid = c.relnamespace \
+                   where n.nspname = current_schema() and c.relkind = 'r'";
+        let size = scalar(&mut *connection, sql)?;
         Ok(size.and_then(|bytes| bytes.parse().ok()).unwrap_or(0))
     }
 
@@ -63,8 +69,26 @@ impl Control for PostgresControl {
         Ok(data.join("base").join(oid))
     }
 
+    fn logs(&self) -> &'static [&'static str] {
+        &["pg_wal", "pg_xlog"]
+    }
+
+    fn meter(&self, target: &Target) -> Result<EngineMeter, DbmsError> {
+        meter(target)
+    }
+
+    /// The server recycles its own.
+    fn drop_logs(&self, _target: &Target) -> Result<(), DbmsError> {
+        Ok(())
+    }
+
     /// Vacuums all tables at once, a connection each, as the original does.
-    fn quiesce(&self, target: &Target, what: Quiesce, tables: &[String]) -> Result<(), DbmsError> {
+    fn quiesce(
+        &self,
+        target: &Target,
+        what: Quiesce,
+        tables: &[String],
+    ) -> Result<Option<String>, DbmsError> {
         let mut connection = target.connect()?;
         let number = scalar(&mut *connection, "show server_version_num")?;
         let number: u32 = number.and_then(|number| number.parse().ok()).unwrap_or(0);
@@ -86,7 +110,7 @@ impl Control for PostgresControl {
         if what == Quiesce::Full {
             connection.run("checkpoint")?;
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Commits something after everything else and waits until it is on the disk.

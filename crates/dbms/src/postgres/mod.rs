@@ -1,6 +1,7 @@
 //! Postgres: a build that rqps starts itself, or a server that is running elsewhere.
 
 mod control;
+mod meter;
 
 use std::fs;
 use std::path::Path;

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use rqps_plan::Counts;
 
 use super::table::table;
-use crate::model::{self, HISTOGRAM_NOTE, METRICS_NOTE, Model, StepModel, Tone};
+use crate::model::{self, ENGINE_NOTE, HISTOGRAM_NOTE, METRICS_NOTE, Model, StepModel, Tone};
 
 /// The id of a step's section. Names hold no blanks, and whatever else is allowed in an id.
 pub(super) fn anchor(step: &StepModel) -> String {
@@ -15,6 +15,7 @@ pub(super) fn section(model: &Model, step: &StepModel) -> Markup {
     let histograms = model::histograms(model, step);
     let metrics = model::metrics(model, step);
     let costs = model::costs(model, step);
+    let engine = model::engine(model, step);
     html! {
         section.step id=(anchor(step)) {
             h2 { (step.heading()) }
@@ -39,6 +40,13 @@ pub(super) fn section(model: &Model, step: &StepModel) -> Markup {
             @if !costs.is_empty() {
                 h3 { "Cost by side, per " (step.counts.operation()) }
                 (table("contender", &costs))
+            }
+            @if !engine.is_empty() {
+                details {
+                    summary { "What the DBMS counted itself" }
+                    (table("counter", &engine))
+                    p.note { (ENGINE_NOTE) }
+                }
             }
         }
     }

@@ -2,6 +2,7 @@
 
 mod costs;
 mod differences;
+mod engine;
 mod histograms;
 mod measured;
 mod metrics;
@@ -18,6 +19,7 @@ use rqps_store::{Run, StepRecord};
 
 pub(crate) use costs::{costs, cpu_split};
 pub(crate) use differences::differences;
+pub(crate) use engine::{ENGINE_NOTE, engine};
 pub(crate) use histograms::{HISTOGRAM_NOTE, bucket_counts, histograms, percentile};
 pub(crate) use measured::{Measured, Totals};
 pub(crate) use metrics::{METRICS_NOTE, metrics};

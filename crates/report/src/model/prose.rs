@@ -222,6 +222,9 @@ fn troubles(model: &Model) -> Vec<String> {
                 let times = if earlier == 1 { "once".into() } else { format!("{earlier} times") };
                 note(format!("begun again after it was cut short {times}"));
             }
+            if let Some(text) = &record.note {
+                note(printable(text));
+            }
             let retries: u64 = measured.totals.iter().map(|totals| totals.retries).sum();
             if retries > 0 {
                 note(format!("{retries} operations were begun again as the DBMS asked for it"));

@@ -10,17 +10,19 @@ const MIB: f64 = 1024.0 * 1024.0;
 #[derive(Clone, Copy)]
 pub(crate) enum Size {
     Database,
+    Logs,
     Directory,
     Memory,
 }
 
 impl Size {
-    pub(crate) const ALL: [Size; 3] = [Size::Database, Size::Directory, Size::Memory];
+    pub(crate) const ALL: [Size; 4] = [Size::Database, Size::Logs, Size::Directory, Size::Memory];
 
     pub(crate) fn title(self) -> &'static str {
         match self {
-            Size::Database => "Database, MiB",
-            Size::Directory => "Data directory with logs, MiB",
+            Size::Database => "Tables and indexes, MiB",
+            Size::Logs => "Write-ahead, redo, undo and binary logs, MiB",
+            Size::Directory => "Whole data directory with logs, MiB",
             Size::Memory => "Resident memory of the largest DBMS process, MiB",
         }
     }
@@ -28,6 +30,7 @@ impl Size {
     fn metric(self) -> Metric {
         match self {
             Size::Database => Metric::DatabaseBytes,
+            Size::Logs => Metric::LogBytes,
             Size::Directory => Metric::DirectoryBytes,
             Size::Memory => Metric::ServerRss,
         }

@@ -67,3 +67,16 @@ fn derived_and_raw_numbers_belong_together() {
     assert_eq!(second["sla"]["met"], true);
     assert_eq!(second["samples"]["metrics"]["server_rss"].as_array().unwrap().len(), 12);
 }
+
+#[test]
+fn what_the_dbms_counted_is_told_by_its_names_without_zeros() {
+    let result = parsed(&run(&["postgres@17.6", "sqlite"], 12));
+    let engine = &result["steps"][0]["results"][0]["engine"];
+    let names = |kind: &str| engine[kind].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names("counters"), ["pg_stat_wal.wal_bytes"]);
+    assert_eq!(names("gauges"), ["pg_stat_user_tables.n_dead_tup"]);
+    let seconds = engine["samples"]["values"]["pg_stat_wal.wal_bytes"].as_array().unwrap();
+    assert_eq!(seconds.len(), 12);
+    let none = &result["steps"][0]["results"][1]["engine"];
+    assert_eq!(none["counters"], serde_json::json!({}));
+}

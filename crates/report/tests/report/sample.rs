@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use rqps_observe::{Metric, Reading};
+use rqps_observe::{EngineReading, Kind, Metric, Reading};
 use rqps_plan::{Count, InsertBenchmark, Plan, Profile, Span, Step, StepKind, Workload};
 use rqps_store::{
-    ContenderRecord, Manifest, Operation, Run, Sample, Second, Status, StepRecord, WorkerRecord,
+    ContenderRecord, EngineSample, Manifest, Operation, Run, Sample, Second, Status, StepRecord,
+    WorkerRecord,
 };
 
 /// A finished run of all ten steps, each `seconds` long, in which every contender is a little
@@ -52,6 +53,7 @@ pub(crate) fn silence(run: &mut Run) {
         for sample in &mut step.samples {
             sample.cost = zero(&sample.cost);
         }
+        (step.engine, step.engine_samples) = (EngineReading::default(), Vec::new());
         for worker in &mut step.workers {
             (worker.operations, worker.rows, worker.max_lag) = (0, 0, 0);
             (worker.reads, worker.writes) = (0, 0);
@@ -69,6 +71,8 @@ pub(crate) fn trouble(run: &mut Run) {
     let failed = step(run, &names[1], "l.i2");
     failed.status = Status::Failed;
     failed.error = Some("the server is gone: killed by signal 9\nlast lines of its log".into());
+    let noted = step(run, &names[1], "qr100");
+    noted.note = Some("the maintenance before it was given up: 7 dirty pages".into());
     let again = step(run, &names[0], "l.i1");
     again.attempt = 2;
     let slow = step(run, &names[0], "qp1000");
@@ -197,6 +201,11 @@ fn step_record(
         samples: (1..=seconds)
             .map(|second| Sample { at: second as f64, cost: cost(per_second, 1, embedded) })
             .collect(),
+        engine: if embedded { EngineReading::default() } else { engine(operations) },
+        engine_samples: (1..=if embedded { 0 } else { seconds })
+            .map(|second| EngineSample { at: second as f64, values: engine(per_second) })
+            .collect(),
+        note: None,
     }
 }
 
@@ -271,6 +280,7 @@ fn cost(per_second: u64, seconds: u64, embedded: bool) -> Reading {
         (Metric::DeviceWriteBytes, (420 * seconds) << 15),
         (Metric::DeviceFlushes, 5 * seconds),
         (Metric::DatabaseBytes, 61 << 20),
+        (Metric::LogBytes, 48 << 20),
         (Metric::DirectoryBytes, 140 << 20),
     ]);
     if !embedded {
@@ -279,6 +289,14 @@ fn cost(per_second: u64, seconds: u64, embedded: bool) -> Reading {
         cost.set(Metric::ClientVoluntarySwitches, total(1));
     }
     cost
+}
+
+fn engine(operations: u64) -> EngineReading {
+    let mut reading = EngineReading::default();
+    reading.set("pg_stat_wal.wal_bytes", Kind::Counter, operations * 300);
+    reading.set("pg_stat_user_tables.n_dead_tup", Kind::Gauge, 1234);
+    reading.set("pg_stat_database.deadlocks", Kind::Counter, 0);
+    reading
 }
 
 fn zero(cost: &Reading) -> Reading {

@@ -138,14 +138,13 @@ impl Examiner<'_> {
             }
             self.connection.run("set max_parallel_workers_per_gather = 0")?;
             let plan = self.connection.query(&format!("explain {sql}"))?;
-            let used = plan.iter().flatten().flatten().any(|line| {
-                line.contains("Index Only Scan") && line.contains(&format!(" {name} "))
-            });
-            if !used {
-                return Err(CheckError::IndexNotRead {
-                    table: self.table.to_string(),
-                    index: name,
-                });
+            let uses = |index: &String| {
+                plan.iter().flatten().flatten().any(|line| {
+                    line.contains("Index Only Scan") && line.contains(&format!(" {index} "))
+                })
+            };
+            if let Some(index) = self.index_parts(&name)?.into_iter().find(|index| !uses(index)) {
+                return Err(CheckError::IndexNotRead { table: self.table.to_string(), index });
             }
         }
         let rows = self.connection.query(&sql)?;
@@ -154,6 +153,17 @@ impl Examiner<'_> {
         };
         let found = (number(0).unwrap_or(0), number(1).unwrap_or(0));
         self.expect(&format!("rows and sum of {column} in {name}"), (all.rows, expected), found)
+    }
+
+    /// The indexes of the partitions that make up an index, or the index itself.
+    fn index_parts(&mut self, index: &str) -> Result<Vec<String>, Error> {
+        let sql = format!(
+            "select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid \
+             where i.inhparent = '{index}'::regclass"
+        );
+        let parts: Vec<String> =
+            self.connection.query(&sql)?.into_iter().flatten().flatten().collect();
+        Ok(if parts.is_empty() { vec![index.to_string()] } else { parts })
     }
 
     /// What the next row's key would be, from the table's definition.

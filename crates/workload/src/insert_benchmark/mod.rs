@@ -24,7 +24,7 @@ use crate::random::{derive, stream};
 use check::Examiner;
 use query::{PointQuery, RangeQuery};
 use rows::{RandomText, Rows, Sums};
-use schema::{IndexBuilder, create_indexes, create_table, secondary_indexes};
+use schema::{IndexBuilder, Layout, create_indexes, create_table, secondary_indexes};
 use write::{DeleteForm, Deleter, Inserter, Ledger};
 
 /// What the random streams of a step are for.
@@ -82,11 +82,21 @@ impl<'a> Benchmark<'a> {
         (1..=self.plan.tables()).map(|table| format!("pi{table}")).collect()
     }
 
+    /// The tables, or the parts of them, that maintenance can take one by one.
+    pub fn parts(&self) -> Vec<String> {
+        let parts = |table: String| self.layout().parts(self.dialect, &table);
+        self.tables().into_iter().flat_map(parts).collect()
+    }
+
+    fn layout(&self) -> Layout {
+        Layout::of(self.plan)
+    }
+
     /// Makes what the first step finds: empty tables.
     pub fn create_tables(&self) -> Result<(), Error> {
         let mut connection = self.target.connect()?;
         for table in self.tables() {
-            for statement in create_table(self.dialect, self.plan.profile, &table) {
+            for statement in create_table(self.dialect, self.plan.profile, self.layout(), &table) {
                 connection.run(&statement)?;
             }
         }
@@ -217,7 +227,8 @@ impl<'a> Benchmark<'a> {
     /// Work that builds the indexes, a connection for each table.
     pub fn index_builders(&self) -> Result<Vec<Assigned>, Error> {
         let builder = |table: String| {
-            let mut statements = create_indexes(self.dialect, self.plan.profile, &table);
+            let mut statements =
+                create_indexes(self.dialect, self.plan.profile, self.layout(), &table);
             let until = Until::Operations(statements.len() as u64);
             let order = Order { schedule: Schedule::Closed, until };
             statements.reverse();

@@ -1,7 +1,7 @@
 //! Tables and indexes of the Insert Benchmark, by profile and dialect.
 
 use rqps_load::{Effect, Halt, Work};
-use rqps_plan::Profile;
+use rqps_plan::{InsertBenchmark, Profile};
 use rqps_wire::{Connection, Error, Interrupter};
 
 use super::rows::{CASH_REGISTERS, PRICES, PRODUCTS};
@@ -14,6 +14,8 @@ pub(crate) struct SecondaryIndex {
     /// Appended to the table's name.
     pub(crate) suffix: &'static str,
     pub(crate) columns: &'static [&'static str],
+    /// Its column family where each index has its own, as published.
+    pub(crate) family: &'static str,
     /// The comparison with the random value.
     pub(crate) from: &'static str,
     pub(crate) start: Start,
@@ -31,18 +33,21 @@ pub(crate) enum Start {
 const CURRENT: [SecondaryIndex; 3] = [
     SecondaryIndex {
         suffix: "marketsegment",
+        family: "xms",
         columns: &["productid", "customerid", "price"],
         from: ">=",
         start: Start::Below(PRODUCTS),
     },
     SecondaryIndex {
         suffix: "registersegment",
+        family: "xrs",
         columns: &["cashregisterid", "customerid", "price"],
         from: ">",
         start: Start::Below(CASH_REGISTERS),
     },
     SecondaryIndex {
         suffix: "pdc",
+        family: "xpdc",
         columns: &["price", "dateandtime", "customerid"],
         from: ">=",
         start: Start::Below(PRICES),
@@ -53,30 +58,113 @@ const CURRENT: [SecondaryIndex; 3] = [
 const LEGACY: [SecondaryIndex; 3] = [
     SecondaryIndex {
         suffix: "marketsegment",
+        family: "xms",
         columns: &["price", "customerid"],
         from: ">=",
         start: Start::LegacyPrice,
     },
     SecondaryIndex {
         suffix: "registersegment",
+        family: "xrs",
         columns: &["cashregisterid", "price", "customerid"],
         from: ">",
         start: Start::Below(CASH_REGISTERS),
     },
     SecondaryIndex {
         suffix: "pdc",
+        family: "xpdc",
         columns: &["price", "dateandtime", "customerid"],
         from: ">=",
         start: Start::LegacyPrice,
     },
 ];
 
+/// How tables are laid out, where a plan wants more than the default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// 0 for a table in one piece.
+    pub(crate) partitions: u32,
+    pub(crate) rows_per_partition: u64,
+    /// Each secondary index has a column family of its own.
+    pub(crate) families: bool,
+}
+
+impl Layout {
+    pub(crate) fn of(plan: &InsertBenchmark) -> Self {
+        Layout {
+            partitions: plan.partitions,
+            rows_per_partition: plan.rows_per_partition().unwrap_or(0),
+            families: plan.column_families,
+        }
+    }
+
+    /// Number and the key above its range, of each partition; the last has none above.
+    fn bounds(self) -> impl Iterator<Item = (u32, Option<u64>)> {
+        (1..=self.partitions).map(move |number| {
+            let above = 1 + u64::from(number) * self.rows_per_partition;
+            (number, (number < self.partitions).then_some(above))
+        })
+    }
+
+    /// The tables that a vacuum can take one by one: in Postgres a partition is a table.
+    pub(crate) fn parts(self, dialect: Dialect, table: &str) -> Vec<String> {
+        match (dialect, self.partitions) {
+            (Dialect::Postgres, 1..) => {
+                (1..=self.partitions).map(|number| partition(table, number)).collect()
+            }
+            _ => vec![table.to_string()],
+        }
+    }
+}
+
+fn partition(table: &str, number: u32) -> String {
+    format!("{table}_p{number}")
+}
+
+/// The statements behind the one that makes a partitioned table, and what that one ends in.
+fn partitioning(dialect: Dialect, layout: Layout, table: &str) -> (String, Vec<String>) {
+    match (dialect, layout.partitions) {
+        (_, 0) | (Dialect::Sqlite, _) => (String::new(), Vec::new()),
+        (Dialect::Postgres, _) => {
+            let mut from = "minvalue".to_string();
+            let child = |(number, above): (u32, Option<u64>)| {
+                let to = above.map_or("maxvalue".to_string(), |above| above.to_string());
+                let child = partition(table, number);
+                let sql = format!(
+                    "create table {child} partition of {table} for values from ({from}) to ({to})"
+                );
+                from = to;
+                sql
+            };
+            (
+                " partition by range (transactionid)".to_string(),
+                layout.bounds().map(child).collect(),
+            )
+        }
+        (Dialect::Innodb | Dialect::Myrocks, _) => {
+            let part = |(number, above): (u32, Option<u64>)| {
+                let above = above.map_or("maxvalue".to_string(), |above| format!("({above})"));
+                format!("partition p{number} values less than {above}")
+            };
+            let parts: Vec<String> = layout.bounds().map(part).collect();
+            let parts = parts.join(", ");
+            (format!(" partition by range (transactionid) ({parts})"), Vec::new())
+        }
+    }
+}
+
 pub(crate) fn secondary_indexes(profile: Profile) -> &'static [SecondaryIndex; 3] {
     if profile.is_legacy() { &LEGACY } else { &CURRENT }
 }
 
 /// The statements that make an empty table, whether or not one was there.
-pub(crate) fn create_table(dialect: Dialect, profile: Profile, table: &str) -> Vec<String> {
+pub(crate) fn create_table(
+    dialect: Dialect,
+    profile: Profile,
+    layout: Layout,
+    table: &str,
+) -> Vec<String> {
+    let (suffix, children) = partitioning(dialect, layout, table);
     let price = match (profile.is_legacy(), dialect) {
         (false, _) => "int",
         (true, Dialect::Postgres | Dialect::Sqlite) => "real",
@@ -91,13 +179,15 @@ pub(crate) fn create_table(dialect: Dialect, profile: Profile, table: &str) -> V
     };
     let mysql = |engine: &str| {
         let key = "transactionid bigint not null auto_increment primary key";
-        format!("{} engine = {engine}", columns(key, "datetime"))
+        format!("{} engine = {engine}{suffix}", columns(key, "datetime"))
     };
     let mut statements = vec![format!("drop table if exists {table}")];
     match dialect {
         Dialect::Postgres => {
             let key = "transactionid bigserial not null primary key";
-            statements.push(columns(key, "timestamp without time zone"));
+            let columns = columns(key, "timestamp without time zone");
+            statements.push(columns + &suffix);
+            statements.extend(children);
             let sequence = format!("{table}_transactionid_seq");
             statements.push(format!("alter sequence {sequence} cache 1000"));
         }
@@ -112,16 +202,27 @@ pub(crate) fn create_table(dialect: Dialect, profile: Profile, table: &str) -> V
 
 /// The statements that create the secondary indexes. InnoDB gets all in one, so that the table is
 /// read once; MyRocks one at a time, since all at once take too much memory.
-pub(crate) fn create_indexes(dialect: Dialect, profile: Profile, table: &str) -> Vec<String> {
+pub(crate) fn create_indexes(
+    dialect: Dialect,
+    profile: Profile,
+    layout: Layout,
+    table: &str,
+) -> Vec<String> {
     let parts = secondary_indexes(profile).each_ref().map(|index| {
         let columns = index.columns.join(", ");
-        (format!("{table}_{}", index.suffix), columns)
+        let comment = match layout.families {
+            true => format!(" comment 'cfname={}'", index.family),
+            false => String::new(),
+        };
+        (format!("{table}_{}", index.suffix), columns, comment)
     });
-    let add = |(name, columns): &(String, String)| format!("add index {name} ({columns})");
+    let add = |(name, columns, comment): &(String, String, String)| {
+        format!("add index {name} ({columns}){comment}")
+    };
     match dialect {
         Dialect::Postgres | Dialect::Sqlite => parts
             .iter()
-            .map(|(name, columns)| format!("create index {name} on {table} ({columns})"))
+            .map(|(name, columns, _)| format!("create index {name} on {table} ({columns})"))
             .collect(),
         Dialect::Innodb => {
             vec![format!("alter table {table} {}", parts.each_ref().map(add).join(", "))]
@@ -189,19 +290,54 @@ mod tests {
 
     #[test]
     fn indexes_are_named_after_their_table() {
-        let statements = create_indexes(Dialect::Postgres, Profile::P2025, "pi3");
+        let layout = Layout::default();
+        let statements = create_indexes(Dialect::Postgres, Profile::P2025, layout, "pi3");
         assert_eq!(statements[2], "create index pi3_pdc on pi3 (price, dateandtime, customerid)");
     }
 
     #[test]
     fn innodb_builds_all_indexes_at_once_and_myrocks_one_at_a_time() {
-        let [innodb] = create_indexes(Dialect::Innodb, Profile::P2025, "pi1").try_into().unwrap();
+        let create = |dialect| create_indexes(dialect, Profile::P2025, Layout::default(), "pi1");
+        let [innodb] = create(Dialect::Innodb).try_into().unwrap();
         assert_eq!(innodb.matches("add index").count(), 3);
-        let myrocks = create_indexes(Dialect::Myrocks, Profile::P2025, "pi1");
+        let myrocks = create(Dialect::Myrocks);
         assert_eq!(myrocks.len(), 3);
         assert_eq!(
             myrocks[0],
             "alter table pi1 add index pi1_marketsegment (productid, customerid, price)"
         );
+    }
+
+    #[test]
+    fn partitions_are_ranges_of_the_key_and_the_last_is_open() {
+        let layout = Layout { partitions: 3, rows_per_partition: 500, families: false };
+        let create = |dialect| create_table(dialect, Profile::P2025, layout, "pi1");
+        let postgres = create(Dialect::Postgres);
+        assert!(postgres[1].ends_with(" partition by range (transactionid)"));
+        assert_eq!(
+            postgres[2..5],
+            [
+                "create table pi1_p1 partition of pi1 for values from (minvalue) to (501)",
+                "create table pi1_p2 partition of pi1 for values from (501) to (1001)",
+                "create table pi1_p3 partition of pi1 for values from (1001) to (maxvalue)",
+            ]
+        );
+        let mysql = create(Dialect::Innodb);
+        assert!(mysql[1].ends_with(
+            " engine = innodb partition by range (transactionid) (partition p1 values less than \
+             (501), partition p2 values less than (1001), partition p3 values less than maxvalue)"
+        ));
+        assert_eq!(layout.parts(Dialect::Postgres, "pi1"), ["pi1_p1", "pi1_p2", "pi1_p3"]);
+        assert_eq!(layout.parts(Dialect::Innodb, "pi1"), ["pi1"]);
+    }
+
+    #[test]
+    fn a_column_family_is_named_in_the_comment_of_its_index() {
+        let layout = Layout { families: true, ..Layout::default() };
+        let statements = create_indexes(Dialect::Myrocks, Profile::P2025, layout, "pi1");
+        let ends = ["comment 'cfname=xms'", "comment 'cfname=xrs'", "comment 'cfname=xpdc'"];
+        for (statement, end) in statements.iter().zip(ends) {
+            assert!(statement.ends_with(end), "{statement}");
+        }
     }
 }
