@@ -4,7 +4,7 @@
 use mysql_common::auth::plugins::{AuthProc, ChallengeResponsePlugin, Context, Response};
 use mysql_common::constants::CapabilityFlags;
 use mysql_common::io::ParseBuf;
-use mysql_common::packets::{AuthPlugin, HandshakePacket, HandshakeResponse};
+use mysql_common::packets::{AuthPlugin, HandshakePacket, HandshakeResponse, SslRequest};
 use mysql_common::proto::{MyDeserialize, MySerialize};
 
 use super::packet::{HEAD, send_payload, whole_payload};
@@ -35,6 +35,7 @@ const ASKS_NOTHING: [&[u8]; 2] = [b"unix_socket", b"auth_socket"];
 struct Secrets<'a> {
     password: &'a [u8],
     is_unix_socket: bool,
+    is_encrypted: bool,
     scramble: Vec<u8>,
 }
 
@@ -48,7 +49,7 @@ impl Context for &Secrets<'_> {
     }
 
     fn is_tls_transport(&self) -> bool {
-        false
+        self.is_encrypted
     }
 
     fn scramble(&self) -> &[u8] {
@@ -91,19 +92,36 @@ impl Exchange {
     }
 }
 
-/// Logs in; answers the capabilities that both sides have.
-pub(super) fn log_in(socket: &mut Socket, login: &Login) -> Result<CapabilityFlags, Error> {
+/// Logs in, encrypted where the address asks for it; answers the capabilities that both sides have,
+/// too.
+pub(super) fn log_in(
+    mut socket: Socket,
+    login: &Login,
+) -> Result<(Socket, CapabilityFlags), Error> {
     let (mut sequence, mut payload) = (0, Vec::new());
-    whole_payload(socket, &mut sequence, &mut payload)?;
+    whole_payload(&mut socket, &mut sequence, &mut payload)?;
     if payload.first() == Some(&0xff) {
         return Err(refused(login, server_error(&payload)?.to_string()));
     }
     let handshake = HandshakePacket::deserialize((), &mut ParseBuf(&payload))
         .map_err(|error| Error::Protocol(format!("a greeting that cannot be read: {error}")))?;
-    let capabilities = WANTED & handshake.capabilities();
+    let mut capabilities = WANTED & handshake.capabilities();
+    if let Address::Tls { host, tls, .. } = &login.address {
+        if !handshake.capabilities().contains(CapabilityFlags::CLIENT_SSL) {
+            let reason = "the server has it switched off".to_string();
+            return Err(Error::Tls { host: host.clone(), reason });
+        }
+        capabilities |= CapabilityFlags::CLIENT_SSL;
+        let request = SslRequest::new(capabilities, MAX_PAYLOAD, handshake.default_collation());
+        let mut message = vec![0; HEAD];
+        request.serialize(&mut message);
+        send_payload(&mut socket, &mut sequence, &mut message)?;
+        socket = socket.encrypt(host, tls)?;
+    }
     let secrets = Secrets {
         password: login.password.as_deref().unwrap_or_default().as_bytes(),
         is_unix_socket: matches!(login.address, Address::Unix { .. }),
+        is_encrypted: matches!(login.address, Address::Tls { .. }),
         scramble: handshake.nonce(),
     };
     let native = AuthPlugin::MysqlNativePassword;
@@ -123,9 +141,9 @@ pub(super) fn log_in(socket: &mut Socket, login: &Login) -> Result<CapabilityFla
     );
     let mut message = vec![0; HEAD];
     response.serialize(&mut message);
-    send_payload(socket, &mut sequence, &mut message)?;
-    finish(socket, login, &secrets, exchange, sequence)?;
-    Ok(capabilities)
+    send_payload(&mut socket, &mut sequence, &mut message)?;
+    finish(&mut socket, login, &secrets, exchange, sequence)?;
+    Ok((socket, capabilities))
 }
 
 /// Answers what the server asks until it lets us in.
