@@ -106,7 +106,11 @@ fn told(error: &io::Error) -> String {
     match inner {
         Some(rustls::Error::InvalidCertificate(reason)) => {
             let why = match reason {
-                CertificateError::UnknownIssuer => "no trusted authority has signed it".to_string(),
+                // The signature is bad where an authority of the same name is trusted, as that of
+                // every MySQL server is called.
+                CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+                    "no trusted authority has signed it".to_string()
+                }
                 CertificateError::NotValidForName
                 | CertificateError::NotValidForNameContext { .. } => {
                     "it is for another host".to_string()

@@ -106,17 +106,8 @@ pub(super) fn log_in(
     let handshake = HandshakePacket::deserialize((), &mut ParseBuf(&payload))
         .map_err(|error| Error::Protocol(format!("a greeting that cannot be read: {error}")))?;
     let mut capabilities = WANTED & handshake.capabilities();
-    if let Address::Tls { host, tls, .. } = &login.address {
-        if !handshake.capabilities().contains(CapabilityFlags::CLIENT_SSL) {
-            let reason = "the server has it switched off".to_string();
-            return Err(Error::Tls { host: host.clone(), reason });
-        }
-        capabilities |= CapabilityFlags::CLIENT_SSL;
-        let request = SslRequest::new(capabilities, MAX_PAYLOAD, handshake.default_collation());
-        let mut message = vec![0; HEAD];
-        request.serialize(&mut message);
-        send_payload(&mut socket, &mut sequence, &mut message)?;
-        socket = socket.encrypt(host, tls)?;
+    if matches!(login.address, Address::Tls { .. }) {
+        capabilities |= CapabilityFlags::CLIENT_SSL & handshake.capabilities();
     }
     let secrets = Secrets {
         password: login.password.as_deref().unwrap_or_default().as_bytes(),
@@ -139,11 +130,25 @@ pub(super) fn log_in(
         None,
         MAX_PAYLOAD,
     );
-    let mut message = vec![0; HEAD];
-    response.serialize(&mut message);
-    send_payload(&mut socket, &mut sequence, &mut message)?;
+    if let Address::Tls { host, tls, .. } = &login.address {
+        // The server goes by the character set of the request, so it has to be the response's.
+        let request = SslRequest::new(response.capabilities(), MAX_PAYLOAD, response.collation());
+        if !request.capabilities().contains(CapabilityFlags::CLIENT_SSL) {
+            let reason = "the server has it switched off".to_string();
+            return Err(Error::Tls { host: host.clone(), reason });
+        }
+        send(&mut socket, &mut sequence, &request)?;
+        socket = socket.encrypt(host, tls)?;
+    }
+    send(&mut socket, &mut sequence, &response)?;
     finish(&mut socket, login, &secrets, exchange, sequence)?;
     Ok((socket, capabilities))
+}
+
+fn send(socket: &mut Socket, sequence: &mut u8, payload: &impl MySerialize) -> Result<(), Error> {
+    let mut message = vec![0; HEAD];
+    payload.serialize(&mut message);
+    send_payload(socket, sequence, &mut message)
 }
 
 /// Answers what the server asks until it lets us in.
