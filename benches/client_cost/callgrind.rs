@@ -5,19 +5,16 @@ use std::process::Command;
 
 use anyhow::Context;
 
-use crate::clients::Client;
 use crate::process;
-use crate::target::Socket;
 
 /// Instructions per query: the difference between a short run and one of `queries` more.
 pub(crate) fn per_query(
     valgrind: &Path,
-    client: &Client,
-    socket: &Socket,
+    client: impl Fn(u64) -> Command,
     short: u64,
     queries: u64,
 ) -> anyhow::Result<f64> {
-    let count = |queries| collected(valgrind, &client.command(socket, queries));
+    let count = |queries| collected(valgrind, &client(queries));
     Ok((count(short + queries)? - count(short)?) / queries as f64)
 }
 

@@ -1,23 +1,24 @@
-//! The clients that are compared, and how each is told to do so many point queries.
+//! The clients that are compared, and how each is told to execute a statement so many times.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context;
+use rqps_plan::Dbms;
 
-use crate::point_query;
-use crate::target::{ROWS, Socket};
+use crate::own;
+use crate::server::{ROWS, Socket};
+use crate::statement::Statement;
 
 /// Where Debian keeps the programs that its wrappers in `/usr/bin` choose from.
 const DEBIAN_POSTGRES: &str = "/usr/lib/postgresql";
 
-/// The point query for pgbench.
-const PGBENCH_SCRIPT: &str =
-    concat!(env!("CARGO_MANIFEST_DIR"), "/benches/client_cost/point_query.sql");
+/// Where pgbench's scripts are.
+const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/client_cost");
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
@@ -78,37 +79,55 @@ fn debian_pgbench() -> Option<PathBuf> {
 }
 
 impl Client {
-    /// The command that does `queries` point queries on one connection.
-    pub(crate) fn command(&self, socket: &Socket, queries: u64) -> Command {
-        let Socket { directory, port, user, database } = socket;
+    /// Whether it can ask a DBMS at all.
+    pub(crate) fn speaks(&self, dbms: Dbms) -> bool {
+        self.kind != Kind::Pgbench || dbms == Dbms::Postgres
+    }
+
+    /// The command that executes a statement `queries` times on one connection.
+    pub(crate) fn command(&self, statement: &Statement, socket: &Socket, queries: u64) -> Command {
+        let Socket { dbms, path, user, database } = socket;
         let mut command = Command::new(&self.program);
-        // The caller's own PGHOST, PGOPTIONS, … are about other servers.
+        // The caller's own PGHOST, MYSQL_HOST, … are about other servers.
         for (name, _) in env::vars_os() {
-            if name.to_string_lossy().starts_with("PG") {
+            let text = name.to_string_lossy();
+            if text.starts_with("PG") || text.starts_with("MYSQL") {
                 command.env_remove(name);
             }
         }
-        let (port, count) = (port.to_string(), queries.to_string());
+        let count = queries.to_string();
+        let option = |name: &str, value: &OsStr| {
+            let mut option = OsString::from(format!("--{name}="));
+            option.push(value);
+            option
+        };
+        let (directory, port) = socket.directory_and_port().unwrap_or((Path::new(""), ""));
         match self.kind {
             Kind::Rqps => {
-                command.arg(point_query::ARGUMENT).arg(directory);
-                command.args([&port, user, database, &count]);
+                command.args([own::ARGUMENT, dbms.name()]).arg(path);
+                command.args([user, database, statement.name, &count]);
             }
             Kind::Sysbench => {
-                command.args(["oltp_point_select", "--db-driver=pgsql"]);
-                let mut host = OsString::from("--pgsql-host=");
-                host.push(directory);
-                command.arg(host).arg(format!("--pgsql-port={port}"));
-                command.arg(format!("--pgsql-user={user}"));
-                command.arg(format!("--pgsql-db={database}"));
+                command.args(statement.sysbench);
+                let driver = if *dbms == Dbms::Postgres { "pgsql" } else { "mysql" };
+                command.arg(format!("--db-driver={driver}"));
+                if *dbms == Dbms::Postgres {
+                    command.arg(option("pgsql-host", directory.as_os_str()));
+                    command.arg(format!("--pgsql-port={port}"));
+                } else {
+                    command.arg(option("mysql-socket", path.as_os_str()));
+                }
+                command.arg(format!("--{driver}-user={user}"));
+                command.arg(format!("--{driver}-db={database}"));
                 command.args(["--tables=1", &format!("--table-size={ROWS}")]);
                 command.args(["--rand-type=uniform", "--db-ps-mode=auto", "--threads=1"]);
                 command.args(["--time=0", &format!("--events={queries}"), "run"]);
             }
             Kind::Pgbench => {
                 command.args(["-n", "-c", "1", "-j", "1", "-M", "prepared", "-t", &count]);
-                command.arg("-h").arg(directory).args(["-p", &port, "-U", user]);
-                command.args(["-D", &format!("rows={ROWS}"), "-f", PGBENCH_SCRIPT, database]);
+                command.arg("-h").arg(directory).args(["-p", port, "-U", user]);
+                command.args(["-D", &format!("rows={ROWS}"), "-f"]);
+                command.arg(Path::new(SCRIPTS).join(statement.pgbench)).arg(database);
             }
         }
         command

@@ -3,17 +3,17 @@
 use anyhow::Context;
 use rqps_load::Crew;
 use rqps_plan::{Count, InsertBenchmark, Profile};
-use rqps_wire::Target;
-use rqps_workload::Dialect;
 use rqps_workload::insert_benchmark::Benchmark;
 
-use crate::point_query::failed;
+use crate::own::failed;
+use crate::server::Running;
 
 /// Loads a fresh table as l.i0 does and answers the CPU of the inserting thread in microseconds per
 /// row: making the rows, sending them, reading the answers, recording.
-pub(crate) fn cpu_per_row(target: &Target, rows: u64) -> anyhow::Result<f64> {
+pub(crate) fn cpu_per_row(running: &Running, rows: u64) -> anyhow::Result<f64> {
+    let (target, subject) = (running.target(), running.subject());
     let plan = InsertBenchmark::new(Profile::P2025, Count(rows));
-    let benchmark = Benchmark::new(target, Dialect::Postgres, &plan, 1);
+    let benchmark = Benchmark::new(target, subject.dialect, &plan, 1);
     let steps = plan.steps();
     let load = steps.first().context("the Insert Benchmark begins with l.i0")?;
     benchmark.create_tables()?;
@@ -30,6 +30,6 @@ pub(crate) fn cpu_per_row(target: &Target, rows: u64) -> anyhow::Result<f64> {
     for table in benchmark.tables() {
         connection.run(&format!("drop table {table}"))?;
     }
-    connection.run("checkpoint")?;
+    connection.run(subject.settle)?;
     Ok(cpu as f64 / inserted as f64)
 }

@@ -177,6 +177,7 @@ pub(crate) fn describe(
     let archives = build.map(|build| {
         build.archives.iter().map(|archive| archive.sha256.clone()).collect::<Vec<_>>().join(" ")
     });
+    let transport = server.target().connect().map_err(rqps_dbms::DbmsError::from)?.transport();
     Ok(ContenderRecord {
         name: contender.name(),
         spec: contender.spec(),
@@ -187,7 +188,7 @@ pub(crate) fn describe(
         server_sha256: build.map(|build| build.server_sha256.clone()),
         compiler: build.and_then(|build| build.compiler.clone()),
         libc: build.and_then(|build| build.libc.clone()),
-        transport: server.target().transport().to_string(),
+        transport: transport.to_string(),
         settings: server.settings()?,
         start_seconds,
     })

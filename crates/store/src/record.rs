@@ -23,7 +23,7 @@ pub struct ContenderRecord {
     pub server_sha256: Option<String>,
     pub compiler: Option<String>,
     pub libc: Option<String>,
-    /// How the client reached it: `unix socket`, `tcp` or `in process`.
+    /// How the client reached it: `unix socket`, `tcp`, `tcp with TLS 1.3` or `in process`.
     pub transport: String,
     /// The settings in force, as the server tells them.
     pub settings: BTreeMap<String, String>,

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::tls::Tls;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A Unix socket, by the path of its file.
@@ -13,22 +15,21 @@ pub enum Address {
         host: String,
         port: u16,
     },
-}
-
-impl Address {
-    pub(crate) fn transport(&self) -> &'static str {
-        match self {
-            Address::Unix { .. } => "unix socket",
-            Address::Tcp { .. } => "tcp",
-        }
-    }
+    /// TCP with TLS.
+    Tls {
+        host: String,
+        port: u16,
+        tls: Tls,
+    },
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Address::Unix { path } => write!(f, "{}", path.display()),
-            Address::Tcp { host, port } => write!(f, "{host}:{port}"),
+            Address::Tcp { host, port } | Address::Tls { host, port, .. } => {
+                write!(f, "{host}:{port}")
+            }
         }
     }
 }

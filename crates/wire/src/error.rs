@@ -17,6 +17,8 @@ pub enum Error {
     Io(#[from] io::Error),
     #[error("cannot log in as '{user}': {reason}")]
     Login { user: String, reason: String },
+    #[error("no TLS with {host}: {reason}")]
+    Tls { host: String, reason: String },
     #[error("the server does not keep to the protocol: {0}")]
     Protocol(String),
     #[error("'{url}' is not a usable address: {reason}")]

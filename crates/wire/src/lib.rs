@@ -11,6 +11,7 @@ pub mod mysql;
 pub mod postgres;
 mod socket;
 mod sqlite;
+mod tls;
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ use std::path::PathBuf;
 pub use address::Address;
 pub use error::{Class, Error};
 pub use login::Login;
+pub use tls::{Check, Tls};
 
 /// Where a connection leads; cloned for every connection that a workload opens.
 #[derive(Clone, Debug)]
@@ -38,14 +40,6 @@ impl Target {
             Target::Postgres(login) => Ok(Box::new(postgres::Postgres::connect(login)?)),
             Target::Mysql(login) => Ok(Box::new(mysql::Mysql::connect(login)?)),
             Target::Sqlite { path, pragmas } => Ok(Box::new(sqlite::Sqlite::open(path, pragmas)?)),
-        }
-    }
-
-    /// How a result says the client reached the DBMS.
-    pub fn transport(&self) -> &'static str {
-        match self {
-            Target::Postgres(login) | Target::Mysql(login) => login.address.transport(),
-            Target::Sqlite { .. } => "in process",
         }
     }
 }
@@ -86,6 +80,9 @@ pub trait Connection: Send {
     /// Executes a prepared statement and receives all it returns. Answers the rows returned or
     /// changed.
     fn execute(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<u64, Error>;
+
+    /// How a result says that the client reached the DBMS.
+    fn transport(&self) -> &'static str;
 
     /// A handle with which another thread can end a call that blocks.
     fn interrupter(&self) -> Result<Interrupter, Error>;

@@ -8,6 +8,7 @@ use url::Url;
 
 use crate::address::Address;
 use crate::error::Error;
+use crate::tls::{Check, Tls};
 
 /// Everything a connection needs. Debug output leaves the password out.
 #[derive(Clone, PartialEq, Eq)]
@@ -33,8 +34,11 @@ pub(crate) struct Scheme {
     pub(crate) password: &'static str,
     /// The parameter that names a Unix socket, and the file of the socket for its value and a port.
     pub(crate) socket: (&'static str, fn(&Path, u16) -> PathBuf),
-    /// Parameters about TLS, with the values that do not insist on it.
-    pub(crate) tls: &'static [(&'static str, &'static [&'static str])],
+    /// The parameter that asks for TLS, and what of a certificate each of its values has checked;
+    /// nothing is encrypted with those that do not insist on it.
+    pub(crate) tls: (&'static str, &'static [(&'static str, Option<Check>)]),
+    /// The parameter that names a file with the authorities to trust.
+    pub(crate) authorities: &'static str,
 }
 
 impl Login {
@@ -44,33 +48,43 @@ impl Login {
     pub(crate) fn from_url(text: &str, scheme: &Scheme) -> Result<Self, Error> {
         let wrong = |reason: String| Error::Address { url: without_password(text), reason };
         let url = Url::parse(text).map_err(|error| wrong(error.to_string()))?;
-        let mut socket = None;
+        let (mut socket, mut check, mut authorities) = (None, None, None);
+        let (tls, modes) = scheme.tls;
         for (key, value) in url.query_pairs() {
-            let tls = scheme.tls.iter().find(|(name, _)| *name == key);
-            match tls {
-                _ if key == scheme.socket.0 && value.starts_with('/') => {
-                    socket = Some(PathBuf::from(value.as_ref()));
-                }
-                Some((_, values)) if values.contains(&value.as_ref()) => {}
-                Some((name, values)) => {
-                    let only = format!("rqps speaks no TLS yet: write {name}={}", values[0]);
-                    return Err(wrong(only));
-                }
-                None => return Err(wrong(format!("parameter '{key}' is not known"))),
+            if key == scheme.socket.0 && value.starts_with('/') {
+                socket = Some(PathBuf::from(value.as_ref()));
+            } else if key == scheme.authorities {
+                authorities = Some(PathBuf::from(value.as_ref()));
+            } else if key == tls {
+                let mode = modes.iter().find(|(name, _)| name.eq_ignore_ascii_case(&value));
+                let known = || modes.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+                let unknown = || wrong(format!("there is no {tls} '{value}', but {}", known()));
+                check = mode.ok_or_else(unknown)?.1;
+            } else {
+                return Err(wrong(format!("parameter '{key}' is not known")));
             }
         }
+        if authorities.is_some() && check.is_none() {
+            let name = scheme.authorities;
+            return Err(wrong(format!("{name} is of no use without a {tls} that encrypts")));
+        }
+        // Who names authorities wants them to be asked.
+        let least = if authorities.is_some() { Check::Authority } else { Check::Nothing };
+        let tls = check.map(|check| Tls { check: check.max(least), authorities });
         let port = url.port().unwrap_or(scheme.port);
         let host = url.host_str().map(decoded).unwrap_or_default();
         if Path::new(&host).is_absolute() {
             socket = Some(PathBuf::from(&host));
         }
-        let address = match socket {
-            Some(socket) => Address::Unix { path: (scheme.socket.1)(&socket, port) },
-            None if host.is_empty() => Address::Tcp { host: "localhost".to_string(), port },
-            None => {
-                let host = host.trim_start_matches('[').trim_end_matches(']');
-                Address::Tcp { host: host.to_string(), port }
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let host = if host.is_empty() { "localhost" } else { host }.to_string();
+        let address = match (socket, tls) {
+            (Some(_), Some(_)) => {
+                return Err(wrong("nothing is encrypted on a Unix socket".to_string()));
             }
+            (Some(socket), None) => Address::Unix { path: (scheme.socket.1)(&socket, port) },
+            (None, Some(tls)) => Address::Tls { host, port, tls },
+            (None, None) => Address::Tcp { host, port },
         };
         let from_environment = |name: &str| std::env::var(name).ok();
         let user = match url.username() {
@@ -146,10 +160,43 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_refused_without_showing_the_password() {
-        for url in ["postgres://ann:pw@host/db?sslmode=require", "postgres://ann:pw@host/db?frob=1"]
-        {
+        for url in ["postgres://ann:pw@host/db?sslmode=maybe", "postgres://ann:pw@host/db?frob=1"] {
             let error = postgres::login(url).unwrap_err().to_string();
             assert!(!error.contains(":pw@"), "{error}");
+        }
+    }
+
+    #[test]
+    fn encryption_and_what_it_checks_are_asked_for_as_drivers_have_it() {
+        use Check::{Authority, Host, Nothing};
+        let postgres = |query: &str| postgres::login(&format!("postgres://a@db/b?{query}"));
+        let mysql = |query: &str| mysql::login(&format!("mysql://a@db/b?{query}"));
+        let file = Some(PathBuf::from("/ca.pem"));
+        for (login, expected) in [
+            (postgres("sslmode=disable"), None),
+            (postgres("sslmode=prefer"), None),
+            (postgres("sslmode=require"), Some((Nothing, None))),
+            (postgres("sslmode=verify-full"), Some((Host, None))),
+            (postgres("sslmode=require&sslrootcert=/ca.pem"), Some((Authority, file.clone()))),
+            (postgres("sslrootcert=/ca.pem&sslmode=verify-full"), Some((Host, file.clone()))),
+            (mysql("ssl-mode=DISABLED"), None),
+            (mysql("ssl-mode=required"), Some((Nothing, None))),
+            (mysql("ssl-mode=VERIFY_CA&ssl-ca=/ca.pem"), Some((Authority, file))),
+            (mysql("ssl-mode=VERIFY_IDENTITY"), Some((Host, None))),
+        ] {
+            let found = match login.unwrap().address {
+                Address::Tls { tls, .. } => Some((tls.check, tls.authorities)),
+                _ => None,
+            };
+            assert_eq!(found, expected);
+        }
+        for (query, why) in [
+            ("sslmode=maybe", "there is no sslmode 'maybe', but disable, allow, prefer, require"),
+            ("sslrootcert=/ca.pem", "sslrootcert is of no use without a sslmode that encrypts"),
+            ("sslmode=require&host=/run", "nothing is encrypted on a Unix socket"),
+        ] {
+            let error = postgres(query).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
         }
     }
 

@@ -10,43 +10,78 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::address::Address;
 use crate::error::Error;
+use crate::tls::{Encrypted, Tls};
 
 /// A longer message is a broken stream rather than a row that a benchmark reads.
 const LONGEST_MESSAGE: usize = 256 << 20;
 
 pub(crate) struct Socket {
-    socket: OwnedFd,
-    /// Ask the kernel for readiness before receiving. On a Unix socket the server's own read
-    /// otherwise wakes the client a second time, for nothing.
-    poll_first: bool,
+    stream: Stream,
     buffer: Vec<u8>,
     /// The part of the buffer that has been received and not yet taken.
     start: usize,
     end: usize,
 }
 
+enum Stream {
+    Unix(OwnedFd),
+    Tcp(OwnedFd),
+    Tls(Box<Encrypted>),
+}
+
 impl Socket {
+    /// Connects without TLS, which every protocol asks for in its own way.
     pub(crate) fn connect(address: &Address) -> Result<Self, Error> {
         let failed = |source| Error::Connect { address: address.to_string(), source };
-        let (socket, poll_first): (OwnedFd, bool) = match address {
-            Address::Unix { path } => (UnixStream::connect(path).map_err(failed)?.into(), true),
-            Address::Tcp { host, port } => {
+        let stream = match address {
+            Address::Unix { path } => {
+                Stream::Unix(UnixStream::connect(path).map_err(failed)?.into())
+            }
+            Address::Tcp { host, port } | Address::Tls { host, port, .. } => {
                 let stream = TcpStream::connect((host.as_str(), *port)).map_err(failed)?;
                 stream.set_nodelay(true).map_err(failed)?;
-                (stream.into(), false)
+                Stream::Tcp(stream.into())
             }
         };
-        Ok(Socket { socket, poll_first, buffer: vec![0; 64 << 10], start: 0, end: 0 })
+        Ok(Socket { stream, buffer: vec![0; 64 << 10], start: 0, end: 0 })
+    }
+
+    /// Everything from here on is encrypted: both sides have agreed to it.
+    pub(crate) fn encrypt(self, host: &str, tls: &Tls) -> Result<Self, Error> {
+        // What somebody sent in clear text must not pass for what the server says after it.
+        if !self.received().is_empty() {
+            return Err(Error::Protocol("data before the encryption had begun".to_string()));
+        }
+        let stream = match self.stream {
+            Stream::Tcp(socket) => Stream::Tls(Box::new(Encrypted::begin(socket, host, tls)?)),
+            other => other,
+        };
+        Ok(Socket { stream, ..self })
+    }
+
+    pub(crate) fn transport(&self) -> &'static str {
+        match &self.stream {
+            Stream::Unix(_) => "unix socket",
+            Stream::Tcp(_) => "tcp",
+            Stream::Tls(encrypted) => encrypted.transport(),
+        }
     }
 
     pub(crate) fn duplicate(&self) -> Result<OwnedFd, Error> {
-        Ok(self.socket.try_clone()?)
+        Ok(match &self.stream {
+            Stream::Unix(socket) | Stream::Tcp(socket) => socket.try_clone()?,
+            Stream::Tls(encrypted) => encrypted.socket().try_clone()?.into(),
+        })
     }
 
     #[inline]
     pub(crate) fn send(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
+        let socket = match &mut self.stream {
+            Stream::Unix(socket) | Stream::Tcp(socket) => &*socket,
+            Stream::Tls(encrypted) => return encrypted.send(bytes),
+        };
         while !bytes.is_empty() {
-            match send(&self.socket, bytes, SendFlags::NOSIGNAL) {
+            match send(socket, bytes, SendFlags::NOSIGNAL) {
                 Ok(sent) => bytes = &bytes[sent..],
                 Err(error) => retry_if_interrupted(error)?,
             }
@@ -61,18 +96,37 @@ impl Socket {
     }
 
     /// Receives until there are at least `size` bytes.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn receive(&mut self, size: usize) -> Result<(), Error> {
-        while self.end - self.start < size {
+        if self.end - self.start >= size {
+            return Ok(());
+        }
+        self.receive_more(size)
+    }
+
+    #[inline(never)]
+    fn receive_more(&mut self, size: usize) -> Result<(), Error> {
+        if self.start == self.end {
+            self.start = 0;
+            self.end = 0;
+        }
+        if self.start + size > self.buffer.len() {
             self.make_room(size)?;
-            if self.poll_first {
-                self.poll()?;
+        }
+        while self.end - self.start < size {
+            let room = &mut self.buffer[self.end..];
+            let received = match &mut self.stream {
+                Stream::Unix(socket) => {
+                    await_input(socket)?;
+                    receive_some(socket, room)?
+                }
+                Stream::Tcp(socket) => receive_some(socket, room)?,
+                Stream::Tls(encrypted) => encrypted.receive(room)?,
+            };
+            if received == 0 {
+                return Err(Error::Closed);
             }
-            match recv(&self.socket, &mut self.buffer[self.end..], RecvFlags::empty()) {
-                Ok((0, _)) => return Err(Error::Closed),
-                Ok((received, _)) => self.end += received,
-                Err(error) => retry_if_interrupted(error)?,
-            }
+            self.end += received;
         }
         Ok(())
     }
@@ -85,33 +139,41 @@ impl Socket {
         &self.buffer[start..self.start]
     }
 
-    #[inline]
-    fn poll(&self) -> Result<(), Error> {
-        let mut request = [PollFd::new(&self.socket, PollFlags::IN)];
-        while let Err(error) = poll(&mut request, None) {
-            retry_if_interrupted(error)?;
-        }
-        Ok(())
-    }
-
     /// Sees to it that `size` bytes fit behind `start`.
+    #[cold]
     fn make_room(&mut self, size: usize) -> Result<(), Error> {
         if size > LONGEST_MESSAGE {
             return Err(Error::Protocol(format!("a message of {size} bytes")));
         }
-        if self.start == self.end {
-            self.start = 0;
-            self.end = 0;
-        }
-        if self.start + size > self.buffer.len() {
-            self.buffer.copy_within(self.start..self.end, 0);
-            self.end -= self.start;
-            self.start = 0;
-            if size > self.buffer.len() {
-                self.buffer.resize(size.next_power_of_two(), 0);
-            }
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        if size > self.buffer.len() {
+            self.buffer.resize(size.next_power_of_two(), 0);
         }
         Ok(())
+    }
+}
+
+/// Asks the kernel for readiness before receiving. On a Unix socket the server's own read otherwise
+/// wakes the client a second time, for nothing.
+#[inline]
+fn await_input(socket: &OwnedFd) -> Result<(), Error> {
+    let mut request = [PollFd::new(socket, PollFlags::IN)];
+    while let Err(error) = poll(&mut request, None) {
+        retry_if_interrupted(error)?;
+    }
+    Ok(())
+}
+
+/// Answers how many bytes there were; 0 at the end of the stream.
+#[inline]
+fn receive_some(socket: &OwnedFd, room: &mut [u8]) -> Result<usize, Error> {
+    loop {
+        match recv(socket, &mut *room, RecvFlags::empty()) {
+            Ok((received, _)) => return Ok(received),
+            Err(error) => retry_if_interrupted(error)?,
+        }
     }
 }
 

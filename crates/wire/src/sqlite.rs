@@ -77,6 +77,10 @@ impl Connection for Sqlite {
         step_through(&mut self.statements[statement.0], values)
     }
 
+    fn transport(&self) -> &'static str {
+        "in process"
+    }
+
     fn interrupter(&self) -> Result<Interrupter, Error> {
         Ok(Interrupter::Sqlite(self.connection.get_interrupt_handle()))
     }

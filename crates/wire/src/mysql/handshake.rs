@@ -4,7 +4,7 @@
 use mysql_common::auth::plugins::{AuthProc, ChallengeResponsePlugin, Context, Response};
 use mysql_common::constants::CapabilityFlags;
 use mysql_common::io::ParseBuf;
-use mysql_common::packets::{AuthPlugin, HandshakePacket, HandshakeResponse};
+use mysql_common::packets::{AuthPlugin, HandshakePacket, HandshakeResponse, SslRequest};
 use mysql_common::proto::{MyDeserialize, MySerialize};
 
 use super::packet::{HEAD, send_payload, whole_payload};
@@ -35,6 +35,7 @@ const ASKS_NOTHING: [&[u8]; 2] = [b"unix_socket", b"auth_socket"];
 struct Secrets<'a> {
     password: &'a [u8],
     is_unix_socket: bool,
+    is_encrypted: bool,
     scramble: Vec<u8>,
 }
 
@@ -48,7 +49,7 @@ impl Context for &Secrets<'_> {
     }
 
     fn is_tls_transport(&self) -> bool {
-        false
+        self.is_encrypted
     }
 
     fn scramble(&self) -> &[u8] {
@@ -91,19 +92,27 @@ impl Exchange {
     }
 }
 
-/// Logs in; answers the capabilities that both sides have.
-pub(super) fn log_in(socket: &mut Socket, login: &Login) -> Result<CapabilityFlags, Error> {
+/// Logs in, encrypted where the address asks for it; answers the capabilities that both sides have,
+/// too.
+pub(super) fn log_in(
+    mut socket: Socket,
+    login: &Login,
+) -> Result<(Socket, CapabilityFlags), Error> {
     let (mut sequence, mut payload) = (0, Vec::new());
-    whole_payload(socket, &mut sequence, &mut payload)?;
+    whole_payload(&mut socket, &mut sequence, &mut payload)?;
     if payload.first() == Some(&0xff) {
         return Err(refused(login, server_error(&payload)?.to_string()));
     }
     let handshake = HandshakePacket::deserialize((), &mut ParseBuf(&payload))
         .map_err(|error| Error::Protocol(format!("a greeting that cannot be read: {error}")))?;
-    let capabilities = WANTED & handshake.capabilities();
+    let mut capabilities = WANTED & handshake.capabilities();
+    if matches!(login.address, Address::Tls { .. }) {
+        capabilities |= CapabilityFlags::CLIENT_SSL & handshake.capabilities();
+    }
     let secrets = Secrets {
         password: login.password.as_deref().unwrap_or_default().as_bytes(),
         is_unix_socket: matches!(login.address, Address::Unix { .. }),
+        is_encrypted: matches!(login.address, Address::Tls { .. }),
         scramble: handshake.nonce(),
     };
     let native = AuthPlugin::MysqlNativePassword;
@@ -121,11 +130,25 @@ pub(super) fn log_in(socket: &mut Socket, login: &Login) -> Result<CapabilityFla
         None,
         MAX_PAYLOAD,
     );
+    if let Address::Tls { host, tls, .. } = &login.address {
+        // The server goes by the character set of the request, so it has to be the response's.
+        let request = SslRequest::new(response.capabilities(), MAX_PAYLOAD, response.collation());
+        if !request.capabilities().contains(CapabilityFlags::CLIENT_SSL) {
+            let reason = "the server has it switched off".to_string();
+            return Err(Error::Tls { host: host.clone(), reason });
+        }
+        send(&mut socket, &mut sequence, &request)?;
+        socket = socket.encrypt(host, tls)?;
+    }
+    send(&mut socket, &mut sequence, &response)?;
+    finish(&mut socket, login, &secrets, exchange, sequence)?;
+    Ok((socket, capabilities))
+}
+
+fn send(socket: &mut Socket, sequence: &mut u8, payload: &impl MySerialize) -> Result<(), Error> {
     let mut message = vec![0; HEAD];
-    response.serialize(&mut message);
-    send_payload(socket, &mut sequence, &mut message)?;
-    finish(socket, login, &secrets, exchange, sequence)?;
-    Ok(capabilities)
+    payload.serialize(&mut message);
+    send_payload(socket, sequence, &mut message)
 }
 
 /// Answers what the server asks until it lets us in.

@@ -11,6 +11,7 @@ use mysql_common::constants::CapabilityFlags;
 use crate::error::{Class, Error};
 use crate::login::{Login, Scheme};
 use crate::socket::Socket;
+use crate::tls::Check;
 use crate::{Connection, Interrupter, Row, Statement, Type, Value};
 use packet::{length_encoded, put_length, send_payload, skim_payload, whole_payload};
 
@@ -35,7 +36,17 @@ const SCHEME: Scheme = Scheme {
     user: "MYSQL_USER",
     password: "MYSQL_PWD",
     socket: ("socket", |path: &Path, _| path.to_path_buf()),
-    tls: &[("ssl-mode", &["disabled", "preferred", "DISABLED", "PREFERRED"])],
+    tls: (
+        "ssl-mode",
+        &[
+            ("DISABLED", None),
+            ("PREFERRED", None),
+            ("REQUIRED", Some(Check::Nothing)),
+            ("VERIFY_CA", Some(Check::Authority)),
+            ("VERIFY_IDENTITY", Some(Check::Host)),
+        ],
+    ),
+    authorities: "ssl-ca",
 };
 
 /// Reads `mysql://` and `mariadb://` URLs; `?socket=/path` names a Unix socket.
@@ -65,8 +76,7 @@ struct Prepared {
 
 impl Mysql {
     pub fn connect(login: &Login) -> Result<Self, Error> {
-        let mut socket = Socket::connect(&login.address)?;
-        let capabilities = handshake::log_in(&mut socket, login)?;
+        let (socket, capabilities) = handshake::log_in(Socket::connect(&login.address)?, login)?;
         let mut connection = Mysql {
             socket,
             sequence: 0,
@@ -261,6 +271,10 @@ impl Connection for Mysql {
         }
         self.send()?;
         self.drain()
+    }
+
+    fn transport(&self) -> &'static str {
+        self.socket.transport()
     }
 
     fn interrupter(&self) -> Result<Interrupter, Error> {

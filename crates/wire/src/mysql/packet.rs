@@ -8,16 +8,21 @@ pub(super) const HEAD: usize = 4;
 /// A packet of this length is followed by more of the same payload.
 const FULL: usize = 0xff_ffff;
 
-/// The payload of the next packet; what follows a full one is left for the next call.
+/// Waits for the next packet; answers the length of its payload.
 #[inline(always)]
-fn next_packet<'a>(socket: &'a mut Socket, sequence: &mut u8) -> Result<&'a [u8], Error> {
-    let length = match told_length(socket) {
-        Some(length) if socket.received().len() >= HEAD + length => length,
-        _ => receive_packet(socket)?,
-    };
+fn await_packet(socket: &mut Socket) -> Result<usize, Error> {
+    match told_length(socket) {
+        Some(length) if socket.received().len() >= HEAD + length => Ok(length),
+        _ => receive_packet(socket),
+    }
+}
+
+/// The payload of a packet that has been waited for.
+#[inline(always)]
+fn take_packet<'a>(socket: &'a mut Socket, length: usize, sequence: &mut u8) -> &'a [u8] {
     let packet = socket.take(HEAD + length);
     *sequence = packet[3].wrapping_add(1);
-    Ok(&packet[HEAD..])
+    &packet[HEAD..]
 }
 
 /// The length that the next packet tells, if its head has been received.
@@ -44,11 +49,9 @@ pub(super) fn skim_payload<'a>(
     sequence: &mut u8,
     long: &'a mut Vec<u8>,
 ) -> Result<&'a [u8], Error> {
-    if told_length(socket).is_none() {
-        socket.receive(HEAD)?;
-    }
-    if told_length(socket) != Some(FULL) {
-        return next_packet(socket, sequence);
+    let length = await_packet(socket)?;
+    if length < FULL {
+        return Ok(take_packet(socket, length, sequence));
     }
     whole_payload(socket, sequence, long)?;
     Ok(long)
@@ -63,9 +66,10 @@ pub(super) fn whole_payload(
 ) -> Result<(), Error> {
     payload.clear();
     loop {
-        let packet = next_packet(socket, sequence)?;
+        let length = await_packet(socket)?;
+        let packet = take_packet(socket, length, sequence);
         payload.extend_from_slice(packet);
-        if packet.len() < FULL {
+        if length < FULL {
             return Ok(());
         }
     }
@@ -107,12 +111,20 @@ fn write_head(head: &mut [u8], length: usize, sequence: u8) {
 }
 
 /// Reads a length-encoded integer; answers it and what follows.
-#[inline]
+#[inline(always)]
 pub(super) fn length_encoded(bytes: &[u8]) -> Result<(u64, &[u8]), Error> {
+    match bytes {
+        [small @ 0..=0xfa, rest @ ..] => Ok((u64::from(*small), rest)),
+        _ => long_number(bytes),
+    }
+}
+
+/// The same for a number of more than one byte.
+#[inline(never)]
+fn long_number(bytes: &[u8]) -> Result<(u64, &[u8]), Error> {
     let short = || Error::Protocol("a packet that ends within a number".to_string());
     let (&first, rest) = bytes.split_first().ok_or_else(short)?;
     let width = match first {
-        0..=0xfa => return Ok((u64::from(first), rest)),
         0xfc => 2,
         0xfd => 3,
         0xfe => 8,

@@ -14,6 +14,7 @@ use postgres_protocol::message::frontend;
 use crate::error::{Class, Error};
 use crate::login::{Login, Scheme};
 use crate::socket::Socket;
+use crate::tls::Check;
 use crate::{Connection, Interrupter, Row, Statement, Type, Value};
 use message::{decode, next_decoded, next_message};
 
@@ -22,7 +23,18 @@ const SCHEME: Scheme = Scheme {
     user: "PGUSER",
     password: "PGPASSWORD",
     socket: ("host", |directory: &Path, port| directory.join(format!(".s.PGSQL.{port}"))),
-    tls: &[("sslmode", &["disable", "allow", "prefer"])],
+    tls: (
+        "sslmode",
+        &[
+            ("disable", None),
+            ("allow", None),
+            ("prefer", None),
+            ("require", Some(Check::Nothing)),
+            ("verify-ca", Some(Check::Authority)),
+            ("verify-full", Some(Check::Host)),
+        ],
+    ),
+    authorities: "sslrootcert",
 };
 
 /// Reads a `postgres://` URL; `?host=/directory` names that of a Unix socket.
@@ -39,22 +51,21 @@ pub struct Postgres {
 
 struct Prepared {
     types: Vec<Type>,
-    /// What every Bind of this statement begins with: unnamed portal, statement name, all
-    /// parameters binary.
+    /// What every Bind of this statement begins with: type, room for the length, unnamed portal,
+    /// statement name, all parameters binary.
     bind_head: Vec<u8>,
 }
 
-/// What every execution ends with: results binary, Execute without a row limit, Sync.
-const BIND_TAIL: [u8; 4] = [0, 1, 0, 1];
-const EXECUTE_SYNC: [u8; 15] = [b'E', 0, 0, 0, 9, 0, 0, 0, 0, 0, b'S', 0, 0, 0, 4];
+/// What every execution ends with: results binary, the last of the Bind; Execute without a row
+/// limit, Sync.
+const TAIL: [u8; BIND_TAIL + 15] = [0, 1, 0, 1, b'E', 0, 0, 0, 9, 0, 0, 0, 0, 0, b'S', 0, 0, 0, 4];
+/// How much of it belongs to the Bind.
+const BIND_TAIL: usize = 4;
 
 impl Postgres {
     pub fn connect(login: &Login) -> Result<Self, Error> {
-        let socket = Socket::connect(&login.address)?;
-        let mut connection =
-            Postgres { socket, out: BytesMut::with_capacity(8 << 10), statements: Vec::new() };
-        startup::log_in(&mut connection.socket, login)?;
-        Ok(connection)
+        let socket = startup::log_in(Socket::connect(&login.address)?, login)?;
+        Ok(Postgres { socket, out: BytesMut::with_capacity(8 << 10), statements: Vec::new() })
     }
 
     fn send(&mut self) -> Result<(), Error> {
@@ -119,7 +130,7 @@ impl Connection for Postgres {
         self.send()?;
         self.drain()?;
 
-        let mut bind_head = vec![0];
+        let mut bind_head = vec![b'B', 0, 0, 0, 0, 0];
         bind_head.extend_from_slice(name.as_bytes());
         bind_head.extend_from_slice(&[0, 0, 1, 0, 1]);
         bind_head.extend_from_slice(&(parameters.len() as u16).to_be_bytes());
@@ -132,7 +143,6 @@ impl Connection for Postgres {
         let prepared = &self.statements[statement.0];
         assert_eq!(values.len(), prepared.types.len(), "as many values as declared parameters");
         let out = &mut self.out;
-        out.extend_from_slice(&[b'B', 0, 0, 0, 0]);
         out.extend_from_slice(&prepared.bind_head);
         for (value, declared) in values.iter().zip(&prepared.types) {
             match (value, declared) {
@@ -152,12 +162,16 @@ impl Connection for Postgres {
                 }
             }
         }
-        out.extend_from_slice(&BIND_TAIL);
-        let length = out.len() as u32 - 1;
+        // The type does not count.
+        let length = (out.len() + BIND_TAIL - 1) as u32;
         out[1..5].copy_from_slice(&length.to_be_bytes());
-        out.extend_from_slice(&EXECUTE_SYNC);
+        out.extend_from_slice(&TAIL);
         self.send()?;
         self.drain()
+    }
+
+    fn transport(&self) -> &'static str {
+        self.socket.transport()
     }
 
     fn interrupter(&self) -> Result<Interrupter, Error> {

@@ -9,11 +9,18 @@ use postgres_protocol::message::frontend;
 
 use super::from_fields;
 use super::message::next_decoded;
+use crate::address::Address;
 use crate::error::Error;
 use crate::login::Login;
 use crate::socket::Socket;
+use crate::tls::Tls;
 
-pub(super) fn log_in(socket: &mut Socket, login: &Login) -> Result<(), Error> {
+/// Logs in, encrypted where the address asks for it.
+pub(super) fn log_in(socket: Socket, login: &Login) -> Result<Socket, Error> {
+    let mut socket = match &login.address {
+        Address::Tls { host, tls, .. } => encrypt(socket, host, tls)?,
+        _ => socket,
+    };
     let mut out = BytesMut::new();
     let parameters = [
         ("user", login.user.as_str()),
@@ -24,14 +31,30 @@ pub(super) fn log_in(socket: &mut Socket, login: &Login) -> Result<(), Error> {
     let own = login.parameters.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     frontend::startup_message(parameters.into_iter().chain(own), &mut out)?;
     socket.send(&out)?;
-    authenticate(socket, login)?;
+    authenticate(&mut socket, login)?;
     // Parameters and the cancellation key follow; the first query may be sent after them.
     loop {
-        match next_decoded(socket)? {
-            Message::ReadyForQuery(_) => return Ok(()),
+        match next_decoded(&mut socket)? {
+            Message::ReadyForQuery(_) => return Ok(socket),
             Message::ErrorResponse(body) => return Err(refused(login, &from_fields(&body)?)),
             _ => {}
         }
+    }
+}
+
+/// Asks the server for TLS, which it answers with one byte.
+fn encrypt(mut socket: Socket, host: &str, tls: &Tls) -> Result<Socket, Error> {
+    let mut out = BytesMut::new();
+    frontend::ssl_request(&mut out);
+    socket.send(&out)?;
+    socket.receive(1)?;
+    match socket.take(1) {
+        b"S" => socket.encrypt(host, tls),
+        b"N" => Err(Error::Tls {
+            host: host.to_string(),
+            reason: "the server has it switched off (ssl = on is its setting)".to_string(),
+        }),
+        _ => Err(Error::Protocol("the request for TLS was not understood".to_string())),
     }
 }
 

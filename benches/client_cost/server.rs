@@ -2,16 +2,15 @@
 
 use std::fs;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use rqps_dbms::{Home, Place, Server, source::Progress};
-use rqps_plan::Contender;
-use rqps_wire::Address;
-use rqps_wire::Target;
+use rqps_plan::{Contender, Dbms};
+use rqps_wire::{Address, Target};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-const SERVER: &str = "postgres@17.6";
+use crate::subject::Subject;
 
 /// Rows of `sbtest1`.
 pub(crate) const ROWS: u64 = 100_000;
@@ -19,14 +18,23 @@ pub(crate) const ROWS: u64 = 100_000;
 /// What a client must be told to find the server.
 #[derive(Clone, Debug)]
 pub(crate) struct Socket {
-    pub(crate) directory: PathBuf,
-    pub(crate) port: u16,
+    pub(crate) dbms: Dbms,
+    pub(crate) path: PathBuf,
     pub(crate) user: String,
     pub(crate) database: String,
 }
 
+impl Socket {
+    /// The directory and the port in the name of Postgres's socket, by which its own clients are
+    /// told it.
+    pub(crate) fn directory_and_port(&self) -> Option<(&Path, &str)> {
+        Some((self.path.parent()?, self.path.extension()?.to_str()?))
+    }
+}
+
 /// A server of this run, on the same CPU as this process and its children.
 pub(crate) struct Running {
+    subject: &'static Subject,
     server: Box<dyn Server>,
     socket: Socket,
     /// Holds the data directory and the log.
@@ -34,9 +42,9 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    pub(crate) fn start(home: &Home) -> anyhow::Result<Self> {
+    pub(crate) fn start(home: &Home, subject: &'static Subject) -> anyhow::Result<Self> {
         rqps_dbms::reap(home)?;
-        let contender: Contender = SERVER.parse()?;
+        let contender: Contender = subject.contender.parse()?;
         let mut tell = |progress| {
             if let Progress::Fetching { what } = progress {
                 eprintln!("fetching {what}");
@@ -45,22 +53,20 @@ impl Running {
         };
         let dbms = rqps_dbms::prepare(home, &contender, &mut tell)?;
         pin_to_one_cpu()?;
-        let own = home.data()?.join(format!("client-cost-{}", std::process::id()));
+        let name = format!("client-cost-{}-{}", subject.dbms, std::process::id());
+        let own = home.data()?.join(name);
         fs::create_dir(&own).with_context(|| format!("cannot make {}", own.display()))?;
         let place = Place { data: own.join("data"), log: own.join("log"), detached: false };
         let server = dbms.start(home, &place, &|| false)?;
-        let Target::Postgres(login) = server.target().clone() else {
-            bail!("{SERVER} is not reached as Postgres");
+        let (Target::Postgres(login) | Target::Mysql(login)) = server.target().clone() else {
+            bail!("{} is no server", subject.contender);
         };
-        let Address::Unix { path } = &login.address else {
-            bail!("{SERVER} does not listen on a Unix socket");
+        let Address::Unix { path } = login.address else {
+            bail!("{} does not listen on a Unix socket", subject.contender);
         };
-        // The other clients are told the directory and the port of the socket's name.
-        let port = path.extension().and_then(|port| port.to_str()).context("a socket's port")?;
-        let directory = path.parent().context("a socket's directory")?.to_path_buf();
-        let (user, database) = (login.user.clone(), login.database.clone());
-        let socket = Socket { directory, port: port.parse()?, user, database };
-        Ok(Running { server, socket, directory: own })
+        let (user, database) = (login.user, login.database);
+        let socket = Socket { dbms: subject.dbms, path, user, database };
+        Ok(Running { subject, server, socket, directory: own })
     }
 
     pub(crate) fn target(&self) -> &Target {
@@ -71,22 +77,14 @@ impl Running {
         &self.socket
     }
 
-    /// Makes `sbtest1` as `sysbench prepare` does, but without need of a sysbench.
+    pub(crate) fn subject(&self) -> &'static Subject {
+        self.subject
+    }
+
+    /// Makes `sbtest1`.
     pub(crate) fn fill(&self) -> anyhow::Result<()> {
         let mut connection = self.target().connect()?;
-        for sql in [
-            "create table sbtest1 (id serial primary key, k integer not null default 0, \
-             c char(120) not null default '', pad char(60) not null default '')",
-            &format!(
-                "insert into sbtest1 (k, c, pad) select 1 + (random() * {})::integer, \
-                 substr(repeat(md5(id::text), 4), 1, 119), substr(repeat(md5(id::text), 2), 1, 59) \
-                 from generate_series(1, {ROWS}) id",
-                ROWS - 1
-            ),
-            "create index k_1 on sbtest1 (k)",
-            "vacuum analyze sbtest1",
-            "checkpoint",
-        ] {
+        for sql in self.subject.fill.iter().chain([&self.subject.settle]) {
             connection.run(sql).with_context(|| sql.to_string())?;
         }
         Ok(())
