@@ -3,14 +3,28 @@
 //! Everything here takes plain totals and slices, so that a published row of a report can be put
 //! in by hand and must come out as it was printed.
 
+pub mod autocorrelation;
 pub mod bands;
 pub mod columns;
 pub mod costs;
+pub mod detectable;
+mod distribution;
+mod estimate;
 pub mod histogram;
+pub mod hodges_lehmann;
+pub mod moderated;
+pub mod multiplicity;
+pub mod paired;
+#[cfg(test)]
+mod simulation;
 pub mod sla;
+pub mod slices;
+pub mod stop;
+pub mod suite_shift;
 pub mod tail;
 mod window;
 
 pub use columns::{Column, METRICS, NOT_AVAILABLE};
 pub use costs::COSTS;
+pub use estimate::{Estimate, Interval};
 pub use window::{Normaliser, Window};
