@@ -5,6 +5,7 @@
 
 pub mod autocorrelation;
 pub mod bands;
+pub mod change_points;
 pub mod columns;
 pub mod costs;
 pub mod detectable;
@@ -19,6 +20,8 @@ pub mod paired;
 mod simulation;
 pub mod sla;
 pub mod slices;
+pub mod stalls;
+pub mod steady;
 pub mod stop;
 pub mod suite_shift;
 pub mod tail;
