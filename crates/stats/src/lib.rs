@@ -3,6 +3,7 @@
 //! Everything here takes plain totals and slices, so that a published row of a report can be put
 //! in by hand and must come out as it was printed.
 
+mod analysis;
 pub mod autocorrelation;
 pub mod bands;
 pub mod change_points;
@@ -13,9 +14,12 @@ mod distribution;
 mod estimate;
 pub mod histogram;
 pub mod hodges_lehmann;
+pub mod label;
 pub mod moderated;
 pub mod multiplicity;
 pub mod paired;
+pub mod per_statement;
+pub mod scalability;
 #[cfg(test)]
 mod simulation;
 pub mod sla;
@@ -25,6 +29,7 @@ pub mod steady;
 pub mod stop;
 pub mod suite_shift;
 pub mod tail;
+pub mod verdict;
 mod window;
 
 pub use columns::{Column, METRICS, NOT_AVAILABLE};
