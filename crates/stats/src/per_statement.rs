@@ -76,7 +76,7 @@ fn line(sizes: &[Size]) -> Option<(f64, f64)> {
     };
     let spread = sum(|size| size.rows, rows);
     let slope = sum(|size| size.added, added) / spread;
-    (spread > 0.0).then(|| (added - slope * rows, slope))
+    (spread > 0.0).then_some((added - slope * rows, slope))
 }
 
 #[cfg(test)]

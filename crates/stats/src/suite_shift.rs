@@ -2,7 +2,8 @@
 //! (STATISTICS.md §3.7).
 //!
 //! 0.97 in a suite at 0.985 is not a 3 % finding about that statement. The tests of a round share
-//! its drift, so rounds are resampled, never tests.
+//! its drift, so rounds are resampled, never tests. The log ratios of a test's rounds are the
+//! `contributions` of its [`Verdict`](crate::verdict::Verdict).
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -297,9 +297,7 @@ fn adjust(cells: &[Cell], p: &[f64], options: &Options) -> Vec<Adjusted> {
         Correction::BenjaminiHochberg => benjamini_hochberg,
         Correction::Holm => holm,
     };
-    let families: [(Stage, fn(&[f64], f64) -> Vec<Adjusted>); 2] =
-        [(Stage::Single, single), (Stage::Fresh, holm)];
-    for (stage, correct) in families {
+    for (stage, correct) in [(Stage::Single, single), (Stage::Fresh, holm)] {
         let family: Vec<usize> =
             (0..cells.len()).filter(|index| cells[*index].stage == stage).collect();
         let of_family: Vec<f64> = family.iter().map(|index| p[*index]).collect();
