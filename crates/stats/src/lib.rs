@@ -3,14 +3,36 @@
 //! Everything here takes plain totals and slices, so that a published row of a report can be put
 //! in by hand and must come out as it was printed.
 
+mod analysis;
+pub mod autocorrelation;
 pub mod bands;
+pub mod change_points;
 pub mod columns;
 pub mod costs;
+pub mod detectable;
+mod distribution;
+mod estimate;
 pub mod histogram;
+pub mod hodges_lehmann;
+pub mod label;
+pub mod moderated;
+pub mod multiplicity;
+pub mod paired;
+pub mod per_statement;
+pub mod scalability;
+#[cfg(test)]
+mod simulation;
 pub mod sla;
+pub mod slices;
+pub mod stalls;
+pub mod steady;
+pub mod stop;
+pub mod suite_shift;
 pub mod tail;
+pub mod verdict;
 mod window;
 
 pub use columns::{Column, METRICS, NOT_AVAILABLE};
 pub use costs::COSTS;
+pub use estimate::{Estimate, Interval};
 pub use window::{Normaliser, Window};

@@ -1,0 +1,195 @@
+//! One metric of one test: its sample, and the estimates that can be had from it.
+
+use std::collections::BTreeMap;
+
+use crate::detectable::{self, Design, detectable, rounds_needed};
+use crate::estimate::{Estimate, Interval, variance};
+use crate::hodges_lehmann::{one_sample, two_sample};
+use crate::moderated::{Prior, Variance};
+use crate::paired::{spread, t_interval};
+
+/// One restart of a comparison by slices: the medians of the log ratios to the base
+/// ([`restart`](crate::slices::restart)).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LogRatios {
+    pub contender: f64,
+    /// Of the twin to the base alone.
+    pub twin: Option<f64>,
+}
+
+/// One round of whole runs: the logs of their values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LogValues {
+    pub base: f64,
+    pub twin: Option<f64>,
+    pub contender: f64,
+}
+
+impl LogValues {
+    /// Base and twin are one build: their mean.
+    fn base(&self) -> f64 {
+        self.twin.map_or(self.base, |twin| (self.base + twin) / 2.0)
+    }
+}
+
+/// The complete rounds of one metric of one test.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sample {
+    /// Primary is t over the restarts; the one-sample shift stands beside it.
+    Slices(Vec<LogRatios>),
+    /// Primary is the two-sample shift, or t over the rounds where these share much of the noise;
+    /// the other stands beside it and must not contradict it.
+    Runs(Vec<LogValues>),
+}
+
+/// From this many tests on a class is worth asking about the variance of one.
+const MODERATE_FROM: usize = 5;
+
+/// One metric of one test, ready to be estimated at any level.
+pub(crate) struct Analysis {
+    /// Of each round.
+    pub(crate) ratios: Vec<f64>,
+    /// The samples of whole runs: base with twin, and contender.
+    runs: Option<(Vec<f64>, Vec<f64>)>,
+    is_paired: bool,
+    prior: Option<Prior>,
+}
+
+impl Analysis {
+    fn new(sample: &Sample, is_paired: bool) -> Analysis {
+        let (ratios, runs) = match sample {
+            Sample::Slices(restarts) => {
+                (restarts.iter().map(|restart| restart.contender).collect(), None)
+            }
+            Sample::Runs(rounds) => {
+                let bases = rounds.iter().flat_map(|round| [Some(round.base), round.twin]);
+                let contender = rounds.iter().map(|round| round.contender).collect();
+                let ratios = rounds.iter().map(|round| round.contender - round.base()).collect();
+                (ratios, Some((bases.flatten().collect(), contender)))
+            }
+        };
+        Analysis { ratios, runs, is_paired, prior: None }
+    }
+
+    /// The twin as if it were a contender; none without one.
+    pub(crate) fn of_twin(sample: &Sample, is_paired: bool) -> Option<Analysis> {
+        let twin = match sample {
+            Sample::Slices(restarts) => Sample::Slices(
+                restarts
+                    .iter()
+                    .filter_map(|restart| Some(LogRatios { contender: restart.twin?, twin: None }))
+                    .collect(),
+            ),
+            Sample::Runs(rounds) => Sample::Runs(
+                rounds
+                    .iter()
+                    .filter_map(|round| {
+                        Some(LogValues { base: round.base, twin: None, contender: round.twin? })
+                    })
+                    .collect(),
+            ),
+        };
+        Some(Analysis::new(&twin, is_paired)).filter(|analysis| !analysis.ratios.is_empty())
+    }
+
+    fn two_samples(&self) -> Option<&(Vec<f64>, Vec<f64>)> {
+        self.runs.as_ref().filter(|_| !self.is_paired)
+    }
+
+    /// None for fewer than two rounds.
+    pub(crate) fn primary(&self, alpha: f64) -> Option<Estimate> {
+        match self.two_samples() {
+            // The shift of one run against one would have a value, but nothing to go by.
+            Some(_) if self.ratios.len() < 2 => None,
+            Some((base, contender)) => two_sample(base, contender, alpha),
+            None => t_interval(&self.ratios, self.prior.as_ref(), alpha),
+        }
+    }
+
+    pub(crate) fn primary_or_nothing(&self, alpha: f64) -> Estimate {
+        let nothing = Estimate { value: f64::NAN, interval: Interval::EVERYTHING, p: 1.0 };
+        self.primary(alpha).unwrap_or(nothing)
+    }
+
+    /// By the other method.
+    pub(crate) fn beside(&self, alpha: f64) -> Option<Estimate> {
+        match &self.runs {
+            None => one_sample(&self.ratios, alpha),
+            Some((base, contender)) if self.is_paired => two_sample(base, contender, alpha),
+            Some(_) => t_interval(&self.ratios, self.prior.as_ref(), alpha),
+        }
+    }
+
+    /// False if the other method contradicts `primary`: only one of the two is significant, or
+    /// they are in opposite directions. Slices are judged by the primary alone.
+    pub(crate) fn is_agreed(&self, primary: &Estimate, alpha: f64) -> bool {
+        let Some(other) = self.beside(alpha).filter(|_| self.runs.is_some()) else { return true };
+        // Ranks of so few rounds cannot speak at this level, and their silence says nothing.
+        if other.interval == Interval::EVERYTHING {
+            return true;
+        }
+        match (primary.is_significant(), other.is_significant()) {
+            (true, true) => primary.value.signum() == other.value.signum(),
+            (one, other) => one == other,
+        }
+    }
+
+    fn design(&self) -> Design {
+        match self.two_samples() {
+            // Whether all rounds have a twin, or some lack it.
+            Some((base, contender)) => {
+                Design::TwoSample { base_per_round: (base.len() / contender.len().max(1)) as u32 }
+            }
+            None => Design::Paired,
+        }
+    }
+
+    /// Of a value of the design, and the degrees of freedom beyond its own. None for fewer than two
+    /// rounds.
+    fn sd(&self) -> Option<(f64, f64)> {
+        let spread = spread(&self.ratios, self.prior.as_ref())?;
+        let Some((base, contender)) = self.two_samples() else {
+            return Some((spread.sd(), self.prior.map_or(0.0, |prior| prior.degrees)));
+        };
+        let squares = |values: &[f64]| variance(values) * (values.len() - 1) as f64;
+        let degrees = (base.len() + contender.len() - 2) as f64;
+        Some((((squares(base) + squares(contender)) / degrees).sqrt(), 0.0))
+    }
+
+    pub(crate) fn detectable(&self) -> f64 {
+        let Some((sd, prior_degrees)) = self.sd() else { return f64::INFINITY };
+        let (design, rounds) = (self.design(), self.ratios.len() as u32);
+        let degrees = design.degrees(rounds) + prior_degrees;
+        detectable(design.standard_error(sd, rounds), degrees, detectable::ALPHA)
+    }
+
+    /// The rounds that would tell the `value` from 0, or from the margin if that is farther. Always
+    /// more than there are where the present ones did not settle it.
+    pub(crate) fn rounds_needed(&self, value: f64, margin: f64, alpha: f64) -> Option<u32> {
+        let distance = value.abs().max(margin - value.abs()).min(margin);
+        let (sd, prior_degrees) = self.sd()?;
+        rounds_needed(self.design(), sd, distance, prior_degrees, alpha)
+    }
+}
+
+/// The analyses of one metric of many tests, each moderated by those of its class.
+pub(crate) fn analyses<'a>(
+    samples: impl Iterator<Item = (&'a str, &'a Sample)>,
+    is_paired: bool,
+) -> Vec<Analysis> {
+    let mut classes = BTreeMap::<&str, Vec<Variance>>::new();
+    let mut all: Vec<(&str, Analysis)> =
+        samples.map(|(class, sample)| (class, Analysis::new(sample, is_paired))).collect();
+    for (class, analysis) in &all {
+        classes.entry(class).or_default().extend(Variance::of(&analysis.ratios));
+    }
+    let priors: BTreeMap<&str, Prior> = classes
+        .into_iter()
+        .filter(|(_, variances)| variances.len() >= MODERATE_FROM)
+        .filter_map(|(class, variances)| Some((class, Prior::estimate(&variances)?)))
+        .collect();
+    for (class, analysis) in &mut all {
+        analysis.prior = priors.get(class).copied();
+    }
+    all.into_iter().map(|(_, analysis)| analysis).collect()
+}

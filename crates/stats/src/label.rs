@@ -1,0 +1,201 @@
+//! The words of a verdict and the rules that choose them (STATISTICS.md §3.8).
+
+use std::fmt;
+
+use statrs::distribution::{Binomial, DiscreteCDF};
+
+use crate::estimate::{Estimate, Interval};
+
+/// What a comparison of one test says. Sizes are on the log scale and not negative: 0.01 is 1 %.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Label {
+    /// Slower by the margin or more.
+    Regression { at_least: f64 },
+    /// Slower, by less than the margin.
+    SmallRegression { at_least: f64 },
+    /// Faster by the margin or more.
+    Improvement { at_least: f64 },
+    /// Faster, by less than the margin.
+    SmallImprovement { at_least: f64 },
+    /// As fast within the margin, and a change of `detectable` would probably have been seen.
+    NoChange { detectable: f64 },
+    /// Nothing can be said; so many rounds would probably be enough. None if no number of them is
+    /// known to be.
+    Inconclusive { rounds: Option<u32> },
+    /// The measurement cannot be believed.
+    Invalid { why: String },
+    /// As fast, but an operation costs at least so much more of `cost`.
+    EfficiencyRegression { cost: String, at_least: f64 },
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Label::Regression { .. } => f.write_str("regression"),
+            Label::SmallRegression { .. } => f.write_str("small regression"),
+            Label::Improvement { .. } => f.write_str("improvement"),
+            Label::SmallImprovement { .. } => f.write_str("small improvement"),
+            Label::NoChange { detectable } => {
+                write!(f, "no change (could have seen {:.1} %)", 100.0 * detectable.exp_m1())
+            }
+            Label::Inconclusive { rounds: Some(rounds) } => {
+                write!(f, "inconclusive (needs about {rounds} rounds)")
+            }
+            Label::Inconclusive { rounds: None } => f.write_str("inconclusive"),
+            Label::Invalid { why } => write!(f, "invalid ({why})"),
+            Label::EfficiencyRegression { cost, .. } => write!(f, "efficiency regression ({cost})"),
+        }
+    }
+}
+
+/// What a test's data and its work make of a difference that matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    CachedRead,
+    CachedWrite,
+    IoBound,
+}
+
+impl Kind {
+    /// The practical margin on the log scale: smaller changes are called small.
+    pub const fn margin(self) -> f64 {
+        match self {
+            Kind::CachedRead => 0.02,
+            Kind::CachedWrite => 0.03,
+            Kind::IoBound => 0.05,
+        }
+    }
+}
+
+/// What the label of one test is chosen from. Logs of ratios of rates: below 0 is slower.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evidence {
+    /// With its interval adjusted for the family.
+    pub estimate: Estimate,
+    /// The 90 % interval of the test by itself.
+    pub interval_90: Interval,
+    pub margin: f64,
+    pub detectable: f64,
+    pub rounds_needed: Option<u32>,
+    /// False if the second method of analysis contradicts the first.
+    pub is_agreed: bool,
+    /// The cost that rose most, if any did beyond doubt, and by how much at least.
+    pub risen_cost: Option<(String, f64)>,
+}
+
+impl Evidence {
+    /// The first rule that holds. Whether the measurement is valid is asked before.
+    pub fn label(self) -> Label {
+        let Evidence { estimate, interval_90, margin, .. } = self;
+        let Interval { low, high } = estimate.interval;
+        let inconclusive = Label::Inconclusive { rounds: self.rounds_needed };
+        if !self.is_agreed {
+            inconclusive
+        } else if high < 0.0 {
+            match estimate.value <= -margin {
+                true => Label::Regression { at_least: -high },
+                false => Label::SmallRegression { at_least: -high },
+            }
+        } else if low > 0.0 {
+            match estimate.value >= margin {
+                true => Label::Improvement { at_least: low },
+                false => Label::SmallImprovement { at_least: low },
+            }
+        } else if interval_90.low > -margin && interval_90.high < margin {
+            match self.risen_cost {
+                Some((cost, at_least)) => Label::EfficiencyRegression { cost, at_least },
+                None => Label::NoChange { detectable: self.detectable },
+            }
+        } else {
+            inconclusive
+        }
+    }
+}
+
+/// A twin that differs from the base with a p-value below this makes its test invalid.
+pub const TWIN_ALPHA: f64 = 0.01;
+/// A twin that differs with a p-value below this is a hit; a few are to be expected.
+pub const TWIN_HIT_ALPHA: f64 = 0.05;
+
+/// The most twin hits that `tests` comparisons of the base with itself have in 95 % of reports. A
+/// report with more is invalid as a whole.
+pub fn most_twin_hits(tests: u64) -> u64 {
+    const SHARE: f64 = 0.95;
+    // One test without a hit has a chance of just that share.
+    const ROUNDING: f64 = 1e-9;
+    // Only a probability outside [0, 1] is an error.
+    let Ok(hits) = Binomial::new(TWIN_HIT_ALPHA, tests) else { return tests };
+    (0..=tests).find(|count| hits.cdf(*count) >= SHARE - ROUNDING).unwrap_or(tests)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evidence(low: f64, value: f64, high: f64) -> Evidence {
+        let interval = Interval { low, high };
+        Evidence {
+            estimate: Estimate { value, interval, p: 0.5 },
+            interval_90: interval,
+            margin: Kind::CachedRead.margin(),
+            detectable: 0.011,
+            rounds_needed: Some(14),
+            is_agreed: true,
+            risen_cost: None,
+        }
+    }
+
+    #[test]
+    fn every_label_has_its_words() {
+        let mut costlier = evidence(-0.005, 0.0, 0.005);
+        costlier.risen_cost = Some(("server CPU".to_string(), 0.03));
+        let mut disagreed = evidence(-0.04, -0.03, -0.02);
+        disagreed.is_agreed = false;
+        let mut endless = evidence(-0.5, 0.0, 0.5);
+        endless.rounds_needed = None;
+        for (evidence, words) in [
+            (evidence(-0.04, -0.03, -0.02), "regression"),
+            (evidence(-0.03, -0.02, -0.01), "regression"),
+            (evidence(-0.03, -0.019, -0.001), "small regression"),
+            (evidence(0.01, 0.02, 0.03), "improvement"),
+            (evidence(0.001, 0.01, 0.019), "small improvement"),
+            (evidence(-0.005, 0.0, 0.005), "no change (could have seen 1.1 %)"),
+            (evidence(-0.021, 0.0, 0.005), "inconclusive (needs about 14 rounds)"),
+            (evidence(-0.005, 0.0, 0.02), "inconclusive (needs about 14 rounds)"),
+            (evidence(-0.05, -0.02, 0.0), "inconclusive (needs about 14 rounds)"),
+            (disagreed, "inconclusive (needs about 14 rounds)"),
+            (endless, "inconclusive"),
+            (costlier, "efficiency regression (server CPU)"),
+        ] {
+            assert_eq!(evidence.clone().label().to_string(), words, "{evidence:?}");
+        }
+        let invalid = Label::Invalid { why: "foreign CPU 23 %".to_string() };
+        assert_eq!(invalid.to_string(), "invalid (foreign CPU 23 %)");
+    }
+
+    #[test]
+    fn a_change_is_at_least_the_near_end_of_its_interval() {
+        let slower = evidence(-0.04, -0.03, -0.02).label();
+        assert_eq!(slower, Label::Regression { at_least: 0.02 });
+        let faster = evidence(0.01, 0.015, 0.03).label();
+        assert_eq!(faster, Label::SmallImprovement { at_least: 0.01 });
+    }
+
+    #[test]
+    fn what_got_slower_is_not_excused_by_its_cost() {
+        let mut both = evidence(-0.04, -0.03, -0.02);
+        both.risen_cost = Some(("server CPU".to_string(), 0.03));
+        assert_eq!(both.label(), Label::Regression { at_least: 0.02 });
+    }
+
+    #[test]
+    fn margins_are_the_published_ones() {
+        let margins = [Kind::CachedRead, Kind::CachedWrite, Kind::IoBound].map(Kind::margin);
+        assert_eq!(margins, [0.02, 0.03, 0.05]);
+    }
+
+    #[test]
+    fn forty_two_twins_may_have_five_hits() {
+        assert_eq!([0, 1, 2, 42, 200].map(most_twin_hits), [0, 0, 1, 5, 15]);
+    }
+}

@@ -1,0 +1,260 @@
+//! Where more clients stop helping: the universal scalability law (Gunther 2007; CAUSES.md R14).
+
+use crate::distribution::t_quantile;
+use crate::estimate::{Interval, variance};
+
+/// The rate that so many clients reached together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    pub clients: f64,
+    /// Operations per second.
+    pub rate: f64,
+}
+
+/// rate(N) = l·N / (1 + s·(N − 1) + k·N·(N − 1)).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Law {
+    /// l: operations per second of one client.
+    pub single: f64,
+    /// s ≥ 0: the share of an operation's time in which it must be alone.
+    pub contention: f64,
+    /// k ≥ 0: the share that each pair of clients costs, in keeping their caches coherent.
+    pub coherency: f64,
+}
+
+impl Law {
+    /// The rate of so many clients.
+    pub fn rate(&self, clients: f64) -> f64 {
+        let others = clients - 1.0;
+        self.single * clients / (1.0 + self.contention * others + self.coherency * clients * others)
+    }
+
+    /// The number of clients beyond which the rate falls: sqrt((1 − s) / k). None where it does not.
+    pub fn knee(&self) -> Option<f64> {
+        (self.coherency > 0.0 && self.contention < 1.0)
+            .then(|| ((1.0 - self.contention) / self.coherency).sqrt())
+    }
+
+    /// The law that fits best, with s and k not negative; by the squares of the relative
+    /// residuals of N / rate, since noise is a share of the rate. None for fewer than three numbers
+    /// of clients, or rates that are not positive.
+    ///
+    /// N / rate = (1 + s·(N − 1) + k·N·(N − 1)) / l is linear in 1/l, s/l and k/l. A limit that the
+    /// best fit would cross holds in the best fit that does not, so each set of limits is tried.
+    pub fn fit(points: &[Point]) -> Option<Law> {
+        let mut clients: Vec<f64> = points.iter().map(|point| point.clients).collect();
+        clients.sort_by(f64::total_cmp);
+        clients.dedup();
+        let is_valid = |point: &Point| point.clients >= 1.0 && point.rate > 0.0;
+        if clients.len() < 3 || !points.iter().all(is_valid) {
+            return None;
+        }
+        const FREE: [&[usize]; 4] = [&[0, 1, 2], &[0, 1], &[0, 2], &[0]];
+        FREE.iter()
+            .filter_map(|free| solve(points, free))
+            .filter(|solution| solution[0] > 0.0 && solution.iter().all(|value| *value >= 0.0))
+            .min_by(|left, right| error(points, left).total_cmp(&error(points, right)))
+            .map(|[time, contention, coherency]| Law {
+                single: 1.0 / time,
+                contention: contention / time,
+                coherency: coherency / time,
+            })
+    }
+}
+
+/// The coefficients of 1/l, s/l and k/l in N / rate, times rate / N, so that the right side is 1.
+fn row(point: &Point) -> [f64; 3] {
+    let others = point.clients - 1.0;
+    [1.0, others, point.clients * others].map(|term| term * point.rate / point.clients)
+}
+
+fn error(points: &[Point], solution: &[f64; 3]) -> f64 {
+    let residual = |point: &Point| -> f64 {
+        row(point).iter().zip(solution).map(|(term, value)| term * value).sum::<f64>() - 1.0
+    };
+    points.iter().map(|point| residual(point).powi(2)).sum()
+}
+
+/// Least squares in the `free` coefficients, the others being zero: the normal equations by
+/// elimination with pivoting. None where they have no single solution.
+fn solve(points: &[Point], free: &[usize]) -> Option<[f64; 3]> {
+    let size = free.len();
+    let mut system = vec![vec![0.0; size + 1]; size];
+    for row in points.iter().map(row) {
+        for (equation, left) in system.iter_mut().zip(free) {
+            for (cell, right) in equation.iter_mut().zip(free) {
+                *cell += row[*left] * row[*right];
+            }
+            equation[size] += row[*left];
+        }
+    }
+    for column in 0..size {
+        let pivot = (column..size).max_by(|left, right| {
+            system[*left][column].abs().total_cmp(&system[*right][column].abs())
+        })?;
+        system.swap(column, pivot);
+        let head = system[column].clone();
+        if head[column] == 0.0 {
+            return None;
+        }
+        for (index, equation) in system.iter_mut().enumerate() {
+            if index != column {
+                let factor = equation[column] / head[column];
+                equation.iter_mut().zip(&head).for_each(|(cell, above)| *cell -= factor * above);
+            }
+        }
+    }
+    let mut solution = [0.0; 3];
+    for (index, coefficient) in free.iter().enumerate() {
+        solution[*coefficient] = system[index][size] / system[index][index];
+    }
+    solution.iter().all(|value| value.is_finite()).then_some(solution)
+}
+
+/// A fitted law and how well it is known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scalability {
+    pub law: Law,
+    pub contention: Interval,
+    pub coherency: Interval,
+    /// None where some group left out would leave no knee.
+    pub knee: Option<Interval>,
+}
+
+/// Fits the law to all points, with intervals at the level 1 − `alpha` from the jackknife: each group
+/// is left out in turn (Efron and Tibshirani 1993, chapter 11). A group is a round, or a single
+/// point where there are fewer than three rounds. None where [`Law::fit`] has none, also without
+/// one of the groups.
+pub fn scalability(groups: &[Vec<Point>], alpha: f64) -> Option<Scalability> {
+    let law = Law::fit(&groups.concat())?;
+    let without = |left_out: usize| {
+        let others = groups.iter().enumerate().filter(|(index, _)| *index != left_out);
+        Law::fit(&others.flat_map(|(_, group)| group.iter().copied()).collect::<Vec<_>>())
+    };
+    let laws: Vec<Law> = (0..groups.len()).map(without).collect::<Option<_>>()?;
+    let interval = |value: fn(&Law) -> f64| {
+        jackknife(value(&law), &laws.iter().map(value).collect::<Vec<_>>(), alpha)
+    };
+    let knees: Option<Vec<f64>> = laws.iter().map(Law::knee).collect();
+    Some(Scalability {
+        law,
+        contention: not_negative(interval(|law| law.contention)?),
+        coherency: not_negative(interval(|law| law.coherency)?),
+        knee: law
+            .knee()
+            .zip(knees)
+            // A knee is a ratio of small numbers, more even on the log scale.
+            .and_then(|(knee, knees)| {
+                let logs: Vec<f64> = knees.iter().map(|knee| knee.ln()).collect();
+                Some(jackknife(knee.ln(), &logs, alpha)?.exp())
+            }),
+    })
+}
+
+/// `value` ± t · SE, where SE² = (n − 1)² / n times the variance of the values without one each.
+/// None for fewer than two.
+fn jackknife(value: f64, without: &[f64], alpha: f64) -> Option<Interval> {
+    if without.len() < 2 {
+        return None;
+    }
+    let count = without.len() as f64;
+    let error = ((count - 1.0).powi(2) / count * variance(without)).sqrt();
+    Some(Interval::around(value, t_quantile(1.0 - alpha / 2.0, count - 1.0) * error))
+}
+
+fn not_negative(interval: Interval) -> Interval {
+    Interval { low: interval.low.max(0.0), high: interval.high }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand_xoshiro::Xoshiro256PlusPlus;
+
+    use super::*;
+    use crate::simulation::normals;
+
+    const CLIENTS: [f64; 7] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 48.0];
+
+    fn points(law: &Law, noise: &[f64]) -> Vec<Point> {
+        let point = |(clients, noise): (f64, &f64)| Point {
+            clients,
+            rate: law.rate(clients) * noise.exp(),
+        };
+        CLIENTS.into_iter().zip(noise).map(point).collect()
+    }
+
+    #[test]
+    fn a_law_without_noise_is_found_again() {
+        for (contention, coherency) in [(0.05, 0.001), (0.0, 0.002), (0.1, 0.0), (0.0, 0.0)] {
+            let law = Law { single: 1000.0, contention, coherency };
+            let found = Law::fit(&points(&law, &[0.0; 7])).unwrap();
+            assert!((found.single / 1000.0 - 1.0).abs() < 1e-6, "{found:?}");
+            assert!((found.contention - contention).abs() < 1e-8, "{found:?}");
+            assert!((found.coherency - coherency).abs() < 1e-8, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn the_rate_is_highest_at_the_knee() {
+        let law = Law { single: 1000.0, contention: 0.05, coherency: 0.0066 };
+        let knee = law.knee().unwrap();
+        assert!((knee - (0.95_f64 / 0.0066).sqrt()).abs() < 1e-12);
+        assert!(law.rate(knee) > law.rate(knee * 1.05) && law.rate(knee) > law.rate(knee / 1.05));
+        assert_eq!(Law { coherency: 0.0, ..law }.knee(), None);
+    }
+
+    #[test]
+    fn better_than_linear_is_a_law_without_losses() {
+        let rates = [1000.0, 2100.0, 4400.0, 9000.0];
+        let points: Vec<Point> =
+            CLIENTS.into_iter().zip(rates).map(|(clients, rate)| Point { clients, rate }).collect();
+        let law = Law::fit(&points).unwrap();
+        assert_eq!((law.contention, law.coherency), (0.0, 0.0));
+        assert!((1000.0..1130.0).contains(&law.single), "{law:?}");
+    }
+
+    #[test]
+    fn intervals_hold_the_true_law() {
+        let law = Law { single: 1000.0, contention: 0.05, coherency: 0.002 };
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(30);
+        let (mut contention, mut coherency, mut knee) = (0, 0, 0);
+        const TIMES: usize = 400;
+        for _ in 0..TIMES {
+            let rounds: Vec<Vec<Point>> = (0..8)
+                .map(|_| {
+                    let noise: Vec<f64> =
+                        normals(&mut random, 7).iter().map(|x| 0.01 * x).collect();
+                    points(&law, &noise)
+                })
+                .collect();
+            let found = scalability(&rounds, 0.05).unwrap();
+            contention += usize::from(found.contention.contains(law.contention));
+            coherency += usize::from(found.coherency.contains(law.coherency));
+            knee += usize::from(found.knee.unwrap().contains(law.knee().unwrap()));
+        }
+        for covered in [contention, coherency, knee] {
+            let share = covered as f64 / TIMES as f64;
+            assert!((0.92..=0.98).contains(&share), "{share}");
+        }
+    }
+
+    #[test]
+    fn points_can_be_left_out_one_by_one() {
+        let law = Law { single: 1000.0, contention: 0.05, coherency: 0.002 };
+        let noise = [0.004, -0.006, 0.003, 0.008, -0.005, 0.002, -0.004];
+        let each: Vec<Vec<Point>> =
+            points(&law, &noise).into_iter().map(|point| vec![point]).collect();
+        let found = scalability(&each, 0.05).unwrap();
+        assert!(found.contention.contains(0.05) && found.contention.half_width() < 0.02);
+        assert_eq!(scalability(&each[..3], 0.05), None, "two points fit any law");
+        assert_eq!(scalability(&[], 0.05), None);
+    }
+
+    #[test]
+    fn two_numbers_of_clients_are_no_law() {
+        let point = |clients, rate| Point { clients, rate };
+        assert_eq!(Law::fit(&[point(1.0, 1e3), point(2.0, 2e3), point(2.0, 1.9e3)]), None);
+        assert_eq!(Law::fit(&[point(1.0, 1e3), point(2.0, 2e3), point(4.0, 0.0)]), None);
+    }
+}

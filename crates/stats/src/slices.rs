@@ -1,0 +1,185 @@
+//! From short alternating slices to one number per restart (SLICES.md).
+//!
+//! All servers are up and the client drives them in turn, a slice each; once round all contenders
+//! is a cycle. Neighbouring slices share the weather of the machine, so each cycle gives a log
+//! ratio in which it cancels, and the **median** over the cycles of a restart ignores those that
+//! something disturbed. The restart, not the cycle, is the unit of analysis: what differs from one
+//! start of a server to the next (memory layout, placement) is the same in all cycles of one.
+
+use std::collections::BTreeMap;
+
+use crate::estimate::median;
+
+/// What one contender did in its turn: `amount` for `per`. Operations for seconds is a rate;
+/// microseconds of CPU, read at the edges of the slice, for operations is a cost. Both must be
+/// of the same slice.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Slice {
+    /// Counts from the start of the restart.
+    pub cycle: u32,
+    pub contender: usize,
+    pub amount: f64,
+    pub per: f64,
+}
+
+/// One restart of a contender against the base.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Restart {
+    /// The median over the cycles of ln(contender / base).
+    pub log_ratio: f64,
+    /// The cycles that it is the median of.
+    pub cycles: usize,
+    /// The cycles in which a slice of the contender or of the base was missing or had no amount.
+    pub incomplete: usize,
+}
+
+/// The log ratio of `contender` to the base in each complete cycle, in order.
+///
+/// The base may run more than once in a cycle, as twins: `base` lists them, and their level is the
+/// median of their log values, which for two is the mean. So a ratio is against both slots that the
+/// base has in the cycle, with less noise than against one, and against neither in particular. A
+/// contender that has two slices in a cycle (A B B A) is taken as their sum.
+pub fn log_ratios(slices: &[Slice], contender: usize, base: &[usize]) -> Vec<f64> {
+    cycles(slices).values().filter_map(|cycle| log_ratio(cycle, contender, base)).collect()
+}
+
+/// What a restart says about `contender`; none without a complete cycle.
+pub fn restart(slices: &[Slice], contender: usize, base: &[usize]) -> Option<Restart> {
+    let cycles = cycles(slices);
+    let ratios: Vec<f64> =
+        cycles.values().filter_map(|cycle| log_ratio(cycle, contender, base)).collect();
+    (!ratios.is_empty()).then(|| Restart {
+        log_ratio: median(&ratios),
+        cycles: ratios.len(),
+        incomplete: cycles.len() - ratios.len(),
+    })
+}
+
+/// The total amount per total `per` of each of `contenders` over the cycles that are complete for
+/// all of them: the rates to print beside a ratio, and the estimate to use for a counter so coarse
+/// that a slice is often zero.
+pub fn totals(slices: &[Slice], contenders: &[usize]) -> Option<Vec<f64>> {
+    let mut sums = vec![(0.0, 0.0); contenders.len()];
+    for cycle in cycles(slices).values() {
+        let own: Option<Vec<_>> = contenders.iter().map(|index| cycle.get(index)).collect();
+        for (sum, (amount, per)) in sums.iter_mut().zip(own.into_iter().flatten()) {
+            sum.0 += amount;
+            sum.1 += per;
+        }
+    }
+    sums.into_iter().map(|(amount, per)| (per > 0.0).then(|| amount / per)).collect()
+}
+
+/// ln((value + resolution) / (base + resolution)): the log ratio of two costs that may be zero,
+/// where `resolution` is the smallest amount that the counter can show.
+pub fn log_ratio_of_counters(value: f64, base: f64, resolution: f64) -> f64 {
+    ((value + resolution) / (base + resolution)).ln()
+}
+
+/// (amount, per) of each contender.
+type Cycle = BTreeMap<usize, (f64, f64)>;
+
+fn cycles(slices: &[Slice]) -> BTreeMap<u32, Cycle> {
+    let mut cycles = BTreeMap::<u32, Cycle>::new();
+    for slice in slices {
+        let sum = cycles.entry(slice.cycle).or_default().entry(slice.contender).or_default();
+        sum.0 += slice.amount;
+        sum.1 += slice.per;
+    }
+    cycles
+}
+
+fn log_ratio(cycle: &Cycle, contender: usize, base: &[usize]) -> Option<f64> {
+    let log = |index: &usize| {
+        let (amount, per) = cycle.get(index)?;
+        (*amount > 0.0 && *per > 0.0).then(|| (amount / per).ln())
+    };
+    let base = base.iter().map(log).collect::<Option<Vec<f64>>>().filter(|all| !all.is_empty())?;
+    Some(log(&contender)? - median(&base))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slice(cycle: u32, contender: usize, rate: f64) -> Slice {
+        Slice { cycle, contender, amount: rate * 0.01, per: 0.01 }
+    }
+
+    #[test]
+    fn what_slows_a_whole_cycle_cancels() {
+        let slices: Vec<Slice> = (0..9)
+            .flat_map(|cycle| {
+                let weather = f64::from(1 + cycle);
+                [slice(cycle, 0, 1000.0 / weather), slice(cycle, 1, 980.0 / weather)]
+            })
+            .collect();
+        for ratio in log_ratios(&slices, 1, &[0]) {
+            assert!((ratio - 0.98_f64.ln()).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn a_few_disturbed_cycles_do_not_move_a_restart() {
+        let slices: Vec<Slice> = (0..9)
+            .flat_map(|cycle| {
+                let rate = if cycle < 3 { 300.0 } else { 980.0 };
+                [slice(cycle, 0, 1000.0), slice(cycle, 1, rate)]
+            })
+            .collect();
+        let restart = restart(&slices, 1, &[0]).unwrap();
+        assert!((restart.log_ratio.exp() - 0.98).abs() < 1e-12);
+        assert_eq!((restart.cycles, restart.incomplete), (9, 0));
+    }
+
+    #[test]
+    fn twins_of_the_base_count_alike() {
+        let slices = [slice(0, 0, 1000.0), slice(0, 1, 990.0), slice(0, 2, 1020.0)];
+        let ratio = log_ratios(&slices, 1, &[0, 2])[0];
+        assert!((ratio - (990.0 / (1000.0_f64 * 1020.0).sqrt()).ln()).abs() < 1e-12);
+        let twin = log_ratios(&slices, 2, &[0])[0];
+        assert!((twin - 1.02_f64.ln()).abs() < 1e-12, "the twin is against the base alone");
+    }
+
+    #[test]
+    fn a_cycle_that_lacks_a_slice_is_dropped() {
+        let slices = [
+            slice(0, 0, 1000.0),
+            slice(0, 1, 900.0),
+            slice(1, 0, 1000.0),
+            slice(2, 0, 1000.0),
+            slice(2, 1, 0.0),
+        ];
+        let restart = restart(&slices, 1, &[0]).unwrap();
+        assert_eq!((restart.cycles, restart.incomplete), (1, 2));
+        assert_eq!(super::restart(&slices, 7, &[0]), None);
+        assert_eq!(super::restart(&slices, 1, &[]), None);
+    }
+
+    #[test]
+    fn both_slices_of_a_b_b_a_count() {
+        let slices =
+            [slice(0, 0, 900.0), slice(0, 1, 990.0), slice(0, 1, 990.0), slice(0, 0, 1100.0)];
+        assert!((log_ratios(&slices, 1, &[0])[0] - 0.99_f64.ln()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn totals_are_of_the_cycles_that_all_have() {
+        let cpu = |cycle, contender, micros, operations| Slice {
+            cycle,
+            contender,
+            amount: micros,
+            per: operations,
+        };
+        let slices = [
+            cpu(0, 0, 0.0, 10.0),
+            cpu(0, 1, 300.0, 10.0),
+            cpu(1, 0, 400.0, 10.0),
+            cpu(1, 1, 0.0, 20.0),
+        ];
+        assert_eq!(totals(&slices, &[0, 1]), Some(vec![20.0, 10.0]));
+        assert_eq!(totals(&slices[..3], &[0, 1]), Some(vec![0.0, 30.0]));
+        assert_eq!(totals(&slices[..1], &[0, 1]), None);
+        assert_eq!(log_ratio_of_counters(0.0, 0.0, 0.5), 0.0);
+    }
+}

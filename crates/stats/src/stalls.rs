@@ -1,0 +1,108 @@
+//! Seconds in which almost nothing happened (STATISTICS.md §3.5, rule 5).
+
+use crate::autocorrelation::autocorrelations;
+use crate::estimate::median;
+
+/// A second is a stall if it did less than this share of the running median.
+const STALLED_BELOW: f64 = 0.5;
+/// Seconds of the running median, centred.
+const MEDIAN_WINDOW: usize = 61;
+/// The autocorrelation that stalls must have at their period, which is about the share of them that
+/// another follows after just that time.
+const LEAST_CORRELATION: f64 = 0.25;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Stalls {
+    /// Of the seconds.
+    pub share: f64,
+    /// Seconds in a row.
+    pub longest: usize,
+    /// Seconds from one to the next, if they are regular.
+    pub period: Option<usize>,
+}
+
+/// The stalls of a series of rates per second.
+pub fn stalls(rates: &[f64]) -> Stalls {
+    let usual = running_median(rates, MEDIAN_WINDOW);
+    let is_stalled: Vec<bool> =
+        rates.iter().zip(usual).map(|(rate, usual)| *rate < STALLED_BELOW * usual).collect();
+    let count = is_stalled.iter().filter(|is_stalled| **is_stalled).count();
+    if count == 0 {
+        return Stalls::default();
+    }
+    let longest = is_stalled
+        .chunk_by(|left, right| left == right)
+        .filter(|stretch| stretch[0])
+        .map(<[bool]>::len)
+        .max();
+    Stalls {
+        share: count as f64 / rates.len() as f64,
+        longest: longest.unwrap_or(0),
+        period: period(&is_stalled),
+    }
+}
+
+/// The lag of the highest peak of the autocorrelation of stalled seconds, among lags that fit at
+/// least three times.
+fn period(is_stalled: &[bool]) -> Option<usize> {
+    let series: Vec<f64> = is_stalled.iter().map(|stalled| f64::from(u8::from(*stalled))).collect();
+    let rho = autocorrelations(&series, series.len() / 3);
+    // Three standard errors of an autocorrelation of noise.
+    let least = LEAST_CORRELATION.max(3.0 / (series.len() as f64).sqrt());
+    let is_peak = |lag: &usize| rho[*lag] > rho[lag - 1] && rho[*lag] >= rho[lag + 1];
+    (2..rho.len().saturating_sub(1))
+        .filter(|lag| is_peak(lag) && rho[*lag] >= least)
+        .max_by(|left, right| rho[*left].total_cmp(&rho[*right]))
+}
+
+/// The median of the `window` values around each, fewer at the ends.
+fn running_median(values: &[f64], window: usize) -> Vec<f64> {
+    let reach = window / 2;
+    (0..values.len())
+        .map(|at| {
+            let end = (at + reach + 1).min(values.len());
+            median(&values[at.saturating_sub(reach)..end])
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_xoshiro::Xoshiro256PlusPlus;
+
+    use super::*;
+
+    #[test]
+    fn a_checkpoint_every_thirty_seconds_is_seen() {
+        let rates: Vec<f64> =
+            (0..300).map(|second| if second % 30 < 2 { 100.0 } else { 1000.0 }).collect();
+        let found = stalls(&rates);
+        assert_eq!((found.longest, found.period), (2, Some(30)));
+        assert!((found.share - 20.0 / 300.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn stalls_at_random_have_no_period() {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(12);
+        let periodic = (0..100)
+            .filter(|_| {
+                let rates: Vec<f64> = (0..300)
+                    .map(|_| if random.random_bool(0.05) { 100.0 } else { 1000.0 })
+                    .collect();
+                stalls(&rates).period.is_some()
+            })
+            .count();
+        assert!(periodic <= 5, "{periodic} of 100");
+    }
+
+    #[test]
+    fn a_lasting_change_of_level_is_no_stall() {
+        let rates: Vec<f64> =
+            (0..300).map(|second| if second < 150 { 1000.0 } else { 700.0 }).collect();
+        assert_eq!(stalls(&rates), Stalls::default());
+        assert_eq!(stalls(&[]), Stalls::default());
+        let once: Vec<f64> = (0..100).map(|second| if second == 50 { 0.0 } else { 10.0 }).collect();
+        assert_eq!(stalls(&once), Stalls { share: 0.01, longest: 1, period: None });
+    }
+}

@@ -1,0 +1,93 @@
+//! When to stop adding rounds: on precision, never on significance (STATISTICS.md §3.9).
+//!
+//! Stopping at the first p < .05 finds something in 12 % of comparisons of a build with itself;
+//! how narrow an interval is says nothing about where it lies, so stopping on it keeps the level.
+
+/// When enough is known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StopRule {
+    pub least_rounds: u32,
+    pub most_rounds: u32,
+    /// The widest half of a 95 % interval to be content with, on the log scale.
+    pub half_width: f64,
+    /// Seconds for the whole comparison.
+    pub budget: Option<f64>,
+}
+
+/// How far a comparison has got.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    pub rounds: u32,
+    /// The half-width of the 95 % interval; the largest if there are several tests.
+    pub half_width: f64,
+    /// Seconds since the start.
+    pub elapsed: f64,
+    /// Seconds that one more round will take.
+    pub next_round: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The interval is narrow enough.
+    Precise,
+    /// The most rounds have been run.
+    Rounds,
+    /// One more round would not end within the budget.
+    Time,
+}
+
+impl StopRule {
+    /// 6 to 16 rounds, and an interval half as wide on each side as the practical `margin`.
+    pub fn for_margin(margin: f64) -> StopRule {
+        StopRule { least_rounds: 6, most_rounds: 16, half_width: margin / 2.0, budget: None }
+    }
+
+    /// Why to stop now; none to go on. The time budget ends even the least rounds: a limit that
+    /// was promised is kept, and too few rounds are then what the verdict says.
+    pub fn decide(&self, progress: &Progress) -> Option<Stop> {
+        let is_over = |budget: f64| progress.elapsed + progress.next_round > budget;
+        if progress.rounds >= self.least_rounds && progress.half_width <= self.half_width {
+            Some(Stop::Precise)
+        } else if progress.rounds >= self.most_rounds {
+            Some(Stop::Rounds)
+        } else if self.budget.is_some_and(is_over) {
+            Some(Stop::Time)
+        } else {
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULE: StopRule =
+        StopRule { least_rounds: 6, most_rounds: 16, half_width: 0.01, budget: Some(1000.0) };
+    const START: Progress =
+        Progress { rounds: 5, half_width: 0.02, elapsed: 500.0, next_round: 100.0 };
+
+    #[test]
+    fn precision_stops_but_not_before_the_least_rounds() {
+        let precise = Progress { half_width: 0.01, ..START };
+        assert_eq!(RULE.decide(&precise), None);
+        assert_eq!(RULE.decide(&Progress { rounds: 6, ..precise }), Some(Stop::Precise));
+        assert_eq!(RULE.decide(&Progress { rounds: 6, ..START }), None);
+    }
+
+    #[test]
+    fn rounds_and_time_have_an_end() {
+        assert_eq!(RULE.decide(&Progress { rounds: 16, ..START }), Some(Stop::Rounds));
+        assert_eq!(RULE.decide(&Progress { elapsed: 900.0, ..START }), None);
+        assert_eq!(RULE.decide(&Progress { elapsed: 901.0, ..START }), Some(Stop::Time));
+        let endless = StopRule { budget: None, ..RULE };
+        assert_eq!(endless.decide(&Progress { elapsed: 1e9, ..START }), None);
+    }
+
+    #[test]
+    fn an_interval_without_end_is_not_precise() {
+        let unknown = Progress { rounds: 8, half_width: f64::INFINITY, ..START };
+        assert_eq!(StopRule::for_margin(0.02).decide(&unknown), None);
+        assert_eq!(StopRule::for_margin(0.02).half_width, 0.01);
+    }
+}
