@@ -48,6 +48,9 @@ struct Prepared {
 const BIND_TAIL: [u8; 4] = [0, 1, 0, 1];
 const EXECUTE_SYNC: [u8; 15] = [b'E', 0, 0, 0, 9, 0, 0, 0, 0, 0, b'S', 0, 0, 0, 4];
 
+/// Bytes of rows in one message of a COPY.
+const LOAD_CHUNK: usize = 64 << 10;
+
 impl Postgres {
     pub fn connect(login: &Login) -> Result<Self, Error> {
         let socket = Socket::connect(&login.address)?;
@@ -156,6 +159,36 @@ impl Connection for Postgres {
         let length = out.len() as u32 - 1;
         out[1..5].copy_from_slice(&length.to_be_bytes());
         out.extend_from_slice(&EXECUTE_SYNC);
+        self.send()?;
+        self.drain()
+    }
+
+    fn load(&mut self, table: &str, columns: &[&str], lines: &[u8]) -> Result<u64, Error> {
+        let sql = format!("copy {table} ({}) from stdin", columns.join(", "));
+        frontend::query(&sql, &mut self.out)?;
+        self.send()?;
+        let mut error = None;
+        loop {
+            let (tag, body) = match next_message(&mut self.socket) {
+                Ok(message) => message,
+                Err(end) => return Err(error.unwrap_or(end)),
+            };
+            match tag {
+                b'G' => break,
+                b'E' => error = Some(server_error(body)?),
+                b'Z' => return Err(error.unwrap_or_else(|| unexpected(tag))),
+                b'N' | b'S' => {}
+                other => return Err(unexpected(other)),
+            }
+        }
+        // A server that refuses a row goes on to read and to drop what comes after it.
+        for chunk in lines.chunks(LOAD_CHUNK) {
+            self.out.extend_from_slice(b"d");
+            self.out.extend_from_slice(&(chunk.len() as u32 + 4).to_be_bytes());
+            self.out.extend_from_slice(chunk);
+            self.send()?;
+        }
+        frontend::copy_done(&mut self.out);
         self.send()?;
         self.drain()
     }
