@@ -48,12 +48,7 @@ impl Mysql {
         Ok(loading)
     }
 
-    fn load_as_file(
-        &mut self,
-        table: &str,
-        columns: &[&str],
-        lines: &[u8],
-    ) -> Result<u64, Error> {
+    fn load_as_file(&mut self, table: &str, columns: &[&str], lines: &[u8]) -> Result<u64, Error> {
         let columns = columns.join(", ");
         let sql = format!("load data local infile 'rows' into table {table} ({columns})");
         self.begin(COM_QUERY);
