@@ -196,6 +196,24 @@ fn published_writes_leave_the_tables_as_they_become() {
 }
 
 #[test]
+fn victims_of_each_other_begin_again_and_the_books_stay_right() {
+    // So few rows that clients meet.
+    let plan = plan(1, 10);
+    for contender in CONTENDERS {
+        let fixture = Fixture::loaded(contender, &plan);
+        let benchmark = fixture.benchmark(&plan);
+        let mut retries = 0;
+        for test in ["write-only", "read-write_range=10", "update-inlist", "update-index"] {
+            let tally = run_test(&benchmark, named(test), 4, 60);
+            assert_eq!(tally.operations, 240, "{contender}: {test}");
+            retries += tally.retries;
+        }
+        // SQLite has its writers wait for each other.
+        assert_eq!(retries > 0, fixture.dialect != Dialect::Sqlite, "{contender}: {retries}");
+    }
+}
+
+#[test]
 fn a_change_that_no_test_made_is_found() {
     let plan = plan(1, 1000);
     for contender in ["sqlite", "postgres@17.6", "mysql@8.0.33"] {

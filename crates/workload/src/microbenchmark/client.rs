@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rqps_load::{Effect, Halt, Work};
-use rqps_wire::{Class, Connection, Error, Interrupter, Statement, Type, Value};
+use rqps_wire::{Class, Connection, Error, Interrupter, Statement, Value};
 
 use super::dice::{Dice, Drawn, text_length};
 use super::ledger::{Change, Ledger};
@@ -92,8 +92,9 @@ impl Client {
                     Form::Text { pieces: pieces.collect(), sql: String::new() }
                 } else {
                     if !prepared.contains_key(template.text) {
-                        let statements = prepare(&mut *connection, dialect, test, template, tables);
-                        prepared.insert(template.text, statements?);
+                        let connection = &mut *connection;
+                        let all = prepare(connection, dialect, test.size, template, tables)?;
+                        prepared.insert(template.text, all);
                     }
                     Form::Prepared(prepared[template.text].clone())
                 };
@@ -295,25 +296,16 @@ fn step(
     Step { part, does: template.does, draws, values, texts, k, form }
 }
 
-/// Prepares a statement for every table. Numbers are 64-bit and texts are varchar, as sysbench
-/// declares them.
-fn prepare(
+/// Prepares a statement for every table.
+pub(super) fn prepare(
     connection: &mut dyn Connection,
     dialect: Dialect,
-    test: &Test,
+    size: usize,
     template: &Template,
     tables: u32,
 ) -> Result<Vec<Statement>, Error> {
-    let types: Vec<Type> = template
-        .draws
-        .iter()
-        .flat_map(|draw| {
-            let declared = if text_length(*draw) > 0 { Type::Varchar } else { Type::Int8 };
-            std::iter::repeat_n(declared, draw.values(test.size))
-        })
-        .collect();
     let one = |table| {
-        let sql = template.to_prepare(dialect, test.size, &table_name(table));
+        let (sql, types) = template.prepared_form(dialect, size, &table_name(table));
         connection.prepare(&sql, &types)
     };
     (1..=tables).map(one).collect()

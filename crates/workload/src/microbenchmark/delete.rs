@@ -11,12 +11,12 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 use rand::RngExt;
 use rqps_load::{Effect, Halt, Work};
-use rqps_wire::{Class, Connection, Error, Interrupter, Statement, Type, Value};
+use rqps_wire::{Class, Connection, Error, Interrupter, Statement, Value};
 
+use super::client::prepare;
 use super::ledger::{Change, Ledger};
 use super::load::load;
 use super::rows::Rows;
-use super::schema::table_name;
 use super::statement::DELETE;
 use crate::dialect::Dialect;
 use crate::random::Random;
@@ -51,11 +51,7 @@ impl Deleter {
         random: Random,
         ledger: Arc<Ledger>,
     ) -> Result<Self, Error> {
-        let one = |table| {
-            let sql = DELETE.to_prepare(dialect, 1, &table_name(table));
-            connection.prepare(&sql, &[Type::Int8])
-        };
-        let statements = (1..=tables).map(one).collect::<Result<_, _>>()?;
+        let statements = prepare(&mut *connection, dialect, 1, &DELETE, tables)?;
         let (first, step) = (i64::from(client), i64::from(clients));
         let keys = (rows.count as i64 - first) / step + 1;
         let next = (1, first);

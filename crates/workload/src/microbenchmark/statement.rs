@@ -1,6 +1,7 @@
 //! What an event sends: statements as templates, and how their values are drawn.
 
 use rqps_load::Statements;
+use rqps_wire::Type;
 
 use crate::dialect::Dialect;
 
@@ -62,6 +63,13 @@ impl Draw {
             Draw::Range => 2,
             Draw::Keys | Draw::HotKeys => size,
             _ => 1,
+        }
+    }
+
+    fn declared(self) -> Type {
+        match self {
+            Draw::C | Draw::Pad => Type::Varchar,
+            _ => Type::Int8,
         }
     }
 }
@@ -210,8 +218,9 @@ impl Template {
         text.replace("{table}", table).replace("{list}", &vec!["?"; size].join(", "))
     }
 
-    /// The text to prepare: placeholders in the notation of the DBMS.
-    pub(super) fn to_prepare(&self, dialect: Dialect, size: usize, table: &str) -> String {
+    /// What is prepared: the text in the notation of the DBMS, and the types of its parameters.
+    /// Numbers are 64-bit and texts are varchar, as sysbench declares them.
+    pub fn prepared_form(&self, dialect: Dialect, size: usize, table: &str) -> (String, Vec<Type>) {
         let mut text = String::new();
         for (index, piece) in self.for_table(dialect, size, table).split('?').enumerate() {
             if index > 0 {
@@ -219,7 +228,8 @@ impl Template {
             }
             text.push_str(piece);
         }
-        text
+        let declared = |draw: &Draw| std::iter::repeat_n(draw.declared(), draw.values(size));
+        (text, self.draws.iter().flat_map(declared).collect())
     }
 }
 
@@ -256,10 +266,10 @@ mod tests {
 
     #[test]
     fn statements_are_written_in_the_notation_of_the_dbms() {
-        let text = |dialect| SET_C.to_prepare(dialect, 1, "sbtest3");
+        let text = |dialect| SET_C.prepared_form(dialect, 1, "sbtest3").0;
         assert_eq!(text(Dialect::Postgres), "UPDATE sbtest3 SET c=$1 WHERE id=$2");
         assert_eq!(text(Dialect::Innodb), "UPDATE sbtest3 SET c=? WHERE id=?");
-        let list = IN_LIST.to_prepare(Dialect::Postgres, 3, "sbtest1");
+        let list = IN_LIST.prepared_form(Dialect::Postgres, 3, "sbtest1").0;
         assert_eq!(list, "SELECT c FROM sbtest1 WHERE id IN ($1, $2, $3)");
     }
 

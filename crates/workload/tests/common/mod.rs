@@ -6,7 +6,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rqps_dbms::{Home, Place, Server};
 use rqps_load::{Crew, Effect, Halt, Order, Schedule, Tally, Until, Work};
@@ -68,6 +68,15 @@ impl Fixture {
         let fixture = Fixture::start(contender);
         load(&fixture.benchmark(plan));
         fixture
+    }
+}
+
+/// Waits for something that is bound to happen.
+pub(crate) fn await_that(what: &str, mut happened: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !happened() {
+        assert!(Instant::now() < deadline, "it did not happen that {what}");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
