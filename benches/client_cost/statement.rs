@@ -2,7 +2,7 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rqps_load::{Halt, Work};
+use rqps_load::{Effect, Halt, Work};
 use rqps_plan::Dbms;
 use rqps_wire::{Connection, Error, Interrupter, Statement as Prepared, Type, Value};
 use rqps_workload::Dialect;
@@ -67,8 +67,8 @@ impl Work for PointQuery {
         Ok(())
     }
 
-    fn execute(&mut self) -> Result<u64, Error> {
-        self.connection.execute(self.statement, &[Value::Int(self.id)])
+    fn execute(&mut self) -> Result<Effect, Error> {
+        Ok(Effect::read(self.connection.execute(self.statement, &[Value::Int(self.id)])?))
     }
 
     fn interrupter(&self) -> Result<Interrupter, Error> {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::types::ToSqlOutput;
-use rusqlite::{OpenFlags, ToSql, ffi};
+use rusqlite::{OpenFlags, ToSql, TransactionBehavior, ffi};
 
 use crate::error::{Class, Error};
 use crate::{Connection, Interrupter, Row, Statement, Type, Value};
@@ -79,6 +79,27 @@ impl Connection for Sqlite {
 
     fn transport(&self) -> &'static str {
         "in process"
+    }
+
+    fn load(&mut self, table: &str, columns: &[&str], lines: &[u8]) -> Result<u64, Error> {
+        let marks = vec!["?"; columns.len()].join(", ");
+        let insert = format!("insert into {table} ({}) values ({marks})", columns.join(", "));
+        let transaction =
+            rusqlite::Transaction::new(&mut self.connection, TransactionBehavior::Immediate)
+                .map_err(failure)?;
+        let mut count = 0;
+        {
+            let mut statement = transaction.prepare(&insert).map_err(failure)?;
+            for line in lines.split_inclusive(|byte| *byte == b'\n') {
+                let line = line.strip_suffix(b"\n").unwrap_or(line);
+                for (index, field) in line.split(|byte| *byte == b'\t').enumerate() {
+                    statement.raw_bind_parameter(index + 1, Value::Text(field)).map_err(failure)?;
+                }
+                count += statement.raw_execute().map_err(failure)? as u64;
+            }
+        }
+        transaction.commit().map_err(failure)?;
+        Ok(count)
     }
 
     fn interrupter(&self) -> Result<Interrupter, Error> {
@@ -167,6 +188,18 @@ mod tests {
         assert_eq!(sqlite.execute(select, &[Value::Int(9)]).unwrap(), 0);
         let delete = sqlite.prepare("delete from t where v = ?", &[Type::Varchar]).unwrap();
         assert_eq!(sqlite.execute(delete, &[Value::Text(b"b")]).unwrap(), 1);
+    }
+
+    #[test]
+    fn lines_are_loaded_whole_or_not_at_all() {
+        let (_directory, mut sqlite) = database();
+        assert_eq!(sqlite.load("t", &["id", "v"], b"7\tseven\n9\t\n").unwrap(), 2);
+        let rows = sqlite.query("select id, typeof(id), v from t order by id").unwrap();
+        let text = |text: &str| Some(text.to_string());
+        assert_eq!(rows[0], [text("7"), text("integer"), text("seven")]);
+        assert_eq!(rows[1], [text("9"), text("integer"), text("")]);
+        assert!(sqlite.load("t", &["id", "v"], b"1\tone\n7\tagain\n").is_err());
+        assert_eq!(sqlite.query("select * from t").unwrap().len(), 2);
     }
 
     #[test]

@@ -3,6 +3,8 @@
 
 mod dialect;
 pub mod insert_benchmark;
+pub mod microbenchmark;
 mod random;
+mod script;
 
 pub use dialect::Dialect;

@@ -25,7 +25,7 @@ pub(crate) fn engine(model: &Model, step: &StepModel) -> Table {
         let name = model.contenders[*index];
         [
             Heading::new(name, "in the step; a gauge at its end"),
-            Heading::new("/o", format!("of {name}, per {}", step.operation())),
+            Heading::new("/o", format!("of {name}, per {}", step.counts.operation())),
         ]
     });
     let rows = names.into_iter().map(|name| {

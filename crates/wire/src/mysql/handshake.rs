@@ -23,6 +23,8 @@ const WANTED: CapabilityFlags = CapabilityFlags::CLIENT_LONG_PASSWORD
     .union(CapabilityFlags::CLIENT_PLUGIN_AUTH)
     .union(CapabilityFlags::CLIENT_PLUGIN_AUTH_LENENC_CLIENT_DATA)
     .union(CapabilityFlags::CLIENT_CONNECT_WITH_DB)
+    // A server that asks for a file gets the rows that are being loaded, and otherwise nothing.
+    .union(CapabilityFlags::CLIENT_LOCAL_FILES)
     .union(CapabilityFlags::CLIENT_DEPRECATE_EOF);
 
 /// The largest payload that the client says it takes: the most that the protocol has.

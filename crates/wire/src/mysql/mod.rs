@@ -2,6 +2,7 @@
 //! is written in place and answers that are skimmed without being decoded.
 
 mod handshake;
+mod load;
 mod packet;
 
 use std::path::Path;
@@ -13,6 +14,7 @@ use crate::login::{Login, Scheme};
 use crate::socket::Socket;
 use crate::tls::Check;
 use crate::{Connection, Interrupter, Row, Statement, Type, Value};
+use load::Loading;
 use packet::{length_encoded, put_length, send_payload, skim_payload, whole_payload};
 
 const COM_QUIT: u8 = 0x01;
@@ -65,6 +67,8 @@ pub struct Mysql {
     /// For payloads of more than one packet.
     long: Vec<u8>,
     statements: Vec<Prepared>,
+    /// How rows are loaded; none until the server was asked.
+    loading: Option<Loading>,
 }
 
 struct Prepared {
@@ -84,6 +88,7 @@ impl Mysql {
             out: Vec::with_capacity(8 << 10),
             long: Vec::new(),
             statements: Vec::new(),
+            loading: None,
         };
         for (name, value) in &login.parameters {
             connection.run(&format!("set session {name} = {value}"))?;
@@ -275,6 +280,10 @@ impl Connection for Mysql {
 
     fn transport(&self) -> &'static str {
         self.socket.transport()
+    }
+
+    fn load(&mut self, table: &str, columns: &[&str], lines: &[u8]) -> Result<u64, Error> {
+        self.load_lines(table, columns, lines)
     }
 
     fn interrupter(&self) -> Result<Interrupter, Error> {

@@ -62,6 +62,9 @@ const TAIL: [u8; BIND_TAIL + 15] = [0, 1, 0, 1, b'E', 0, 0, 0, 9, 0, 0, 0, 0, 0,
 /// How much of it belongs to the Bind.
 const BIND_TAIL: usize = 4;
 
+/// Bytes of rows in one message of a COPY.
+const LOAD_CHUNK: usize = 64 << 10;
+
 impl Postgres {
     pub fn connect(login: &Login) -> Result<Self, Error> {
         let socket = startup::log_in(Socket::connect(&login.address)?, login)?;
@@ -172,6 +175,36 @@ impl Connection for Postgres {
 
     fn transport(&self) -> &'static str {
         self.socket.transport()
+    }
+
+    fn load(&mut self, table: &str, columns: &[&str], lines: &[u8]) -> Result<u64, Error> {
+        let sql = format!("copy {table} ({}) from stdin", columns.join(", "));
+        frontend::query(&sql, &mut self.out)?;
+        self.send()?;
+        let mut error = None;
+        loop {
+            let (tag, body) = match next_message(&mut self.socket) {
+                Ok(message) => message,
+                Err(end) => return Err(error.unwrap_or(end)),
+            };
+            match tag {
+                b'G' => break,
+                b'E' => error = Some(server_error(body)?),
+                b'Z' => return Err(error.unwrap_or_else(|| unexpected(tag))),
+                b'N' | b'S' => {}
+                other => return Err(unexpected(other)),
+            }
+        }
+        // A server that refuses a row goes on to read and to drop what comes after it.
+        for chunk in lines.chunks(LOAD_CHUNK) {
+            self.out.extend_from_slice(b"d");
+            self.out.extend_from_slice(&(chunk.len() as u32 + 4).to_be_bytes());
+            self.out.extend_from_slice(chunk);
+            self.send()?;
+        }
+        frontend::copy_done(&mut self.out);
+        self.send()?;
+        self.drain()
     }
 
     fn interrupter(&self) -> Result<Interrupter, Error> {

@@ -21,10 +21,11 @@ pub use check::{Before, CheckError};
 
 use crate::dialect::Dialect;
 use crate::random::{derive, stream};
+use crate::script::Script;
 use check::Examiner;
 use query::{PointQuery, RangeQuery};
 use rows::{RandomText, Rows, Sums};
-use schema::{IndexBuilder, Layout, create_indexes, create_table, secondary_indexes};
+use schema::{Layout, create_indexes, create_table, secondary_indexes};
 use write::{DeleteForm, Deleter, Inserter, Ledger};
 
 /// What the random streams of a step are for.
@@ -227,13 +228,8 @@ impl<'a> Benchmark<'a> {
     /// Work that builds the indexes, a connection for each table.
     pub fn index_builders(&self) -> Result<Vec<Assigned>, Error> {
         let builder = |table: String| {
-            let mut statements =
-                create_indexes(self.dialect, self.plan.profile, self.layout(), &table);
-            let until = Until::Operations(statements.len() as u64);
-            let order = Order { schedule: Schedule::Closed, until };
-            statements.reverse();
-            let work = IndexBuilder { connection: self.target.connect()?, statements };
-            Ok((Box::new(work) as Box<dyn Work>, order))
+            let statements = create_indexes(self.dialect, self.plan.profile, self.layout(), &table);
+            Ok(Script::assigned(self.target.connect()?, statements))
         };
         self.tables().into_iter().map(builder).collect()
     }

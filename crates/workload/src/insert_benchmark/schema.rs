@@ -1,8 +1,6 @@
 //! Tables and indexes of the Insert Benchmark, by profile and dialect.
 
-use rqps_load::{Effect, Halt, Work};
 use rqps_plan::{InsertBenchmark, Profile};
-use rqps_wire::{Connection, Error, Interrupter};
 
 use super::rows::{CASH_REGISTERS, PRICES, PRODUCTS};
 use crate::dialect::Dialect;
@@ -240,30 +238,6 @@ pub(crate) fn index_hint(dialect: Dialect, table: &str, index: &SecondaryIndex) 
         Dialect::Innodb | Dialect::Myrocks => {
             format!(" force index ({table}_{})", index.suffix)
         }
-    }
-}
-
-/// Builds the indexes of one table, one operation each.
-pub(super) struct IndexBuilder {
-    pub(super) connection: Box<dyn Connection>,
-    /// In reverse, so that the next one is taken from the end.
-    pub(super) statements: Vec<String>,
-}
-
-impl Work for IndexBuilder {
-    fn make(&mut self, _halt: &Halt) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn execute(&mut self) -> Result<Effect, Error> {
-        let Some(statement) = self.statements.last() else { return Ok(Effect::other()) };
-        self.connection.run(statement)?;
-        self.statements.pop();
-        Ok(Effect::other())
-    }
-
-    fn interrupter(&self) -> Result<Interrupter, Error> {
-        self.connection.interrupter()
     }
 }
 

@@ -1,0 +1,105 @@
+//! Loading rows: as a file that the server asks for, or as large inserts where it may not ask.
+
+use crate::error::Error;
+use crate::{Connection, scalar};
+
+use super::packet::{HEAD, send_payload};
+use super::{COM_QUERY, ERROR, LOCAL_INFILE, Mysql, server_error, unexpected};
+
+/// Bytes of rows in one packet of a file.
+const CHUNK: usize = 64 << 10;
+/// No insert is longer, even where the server takes it: sysbench's are half as long.
+const LONGEST_INSERT: usize = 1 << 20;
+
+/// How rows reach the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Loading {
+    File,
+    /// Inserts of at most so many bytes.
+    Inserts(usize),
+}
+
+impl Mysql {
+    pub(super) fn load_lines(
+        &mut self,
+        table: &str,
+        columns: &[&str],
+        lines: &[u8],
+    ) -> Result<u64, Error> {
+        let loading = match self.loading {
+            Some(loading) => loading,
+            None => self.ask_how_to_load()?,
+        };
+        match loading {
+            Loading::File => self.load_as_file(table, columns, lines),
+            Loading::Inserts(longest) => self.load_as_inserts(table, columns, lines, longest),
+        }
+    }
+
+    fn ask_how_to_load(&mut self) -> Result<Loading, Error> {
+        let number = |text: Option<String>| text.and_then(|text| text.parse::<usize>().ok());
+        let loading = if number(scalar(self, "select @@local_infile")?) == Some(1) {
+            Loading::File
+        } else {
+            let most = number(scalar(self, "select @@max_allowed_packet")?);
+            Loading::Inserts(most.unwrap_or(LONGEST_INSERT).min(LONGEST_INSERT))
+        };
+        self.loading = Some(loading);
+        Ok(loading)
+    }
+
+    fn load_as_file(&mut self, table: &str, columns: &[&str], lines: &[u8]) -> Result<u64, Error> {
+        let columns = columns.join(", ");
+        let sql = format!("load data local infile 'rows' into table {table} ({columns})");
+        self.begin(COM_QUERY);
+        self.out.extend_from_slice(sql.as_bytes());
+        self.send()?;
+        let head = self.payload()?;
+        match head.first() {
+            Some(&LOCAL_INFILE) => {}
+            Some(&ERROR) => return Err(server_error(head)?),
+            _ => return Err(unexpected(head)),
+        }
+        // The empty packet is the end of the file.
+        for chunk in lines.chunks(CHUNK).chain([&[][..]]) {
+            self.out.clear();
+            self.out.resize(HEAD, 0);
+            self.out.extend_from_slice(chunk);
+            send_payload(&mut self.socket, &mut self.sequence, &mut self.out)?;
+        }
+        self.drain()
+    }
+
+    fn load_as_inserts(
+        &mut self,
+        table: &str,
+        columns: &[&str],
+        lines: &[u8],
+        longest: usize,
+    ) -> Result<u64, Error> {
+        let head = format!("insert into {table} ({}) values ", columns.join(", "));
+        let mut sql = head.clone();
+        let mut rows = 0;
+        let text = str::from_utf8(lines).map_err(|error| Error::Protocol(error.to_string()))?;
+        for line in text.lines() {
+            // What the fields get around them.
+            let length = line.len() + 2 * columns.len() + 4;
+            if sql.len() > head.len() && sql.len() + length > longest {
+                rows += self.run(&sql)?;
+                sql.truncate(head.len());
+            }
+            sql.push_str(if sql.len() > head.len() { ",('" } else { "('" });
+            for (index, field) in line.split('\t').enumerate() {
+                if index > 0 {
+                    sql.push_str("','");
+                }
+                sql.push_str(field);
+            }
+            sql.push_str("')");
+        }
+        if sql.len() > head.len() {
+            rows += self.run(&sql)?;
+        }
+        Ok(rows)
+    }
+}

@@ -1,0 +1,161 @@
+//! Are the data right? After the load every table is compared with the rows that it was to get, and
+//! after a test that writes with what the clients know they did; and its index with the table.
+
+use rqps_wire::{Connection, Error};
+
+use super::ledger::{Change, Ledger};
+use super::rows::{Rows, Sums, checksum_sql};
+use super::schema::{index_name, table_name};
+use super::statement::Does;
+use super::suite::Test;
+use crate::dialect::Dialect;
+
+/// Why a check failed: what was expected and what is there.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    #[error("{table}: {what} should be {expected} and is {found}")]
+    Differs { table: String, what: String, expected: String, found: String },
+    #[error("{table}: the plan for reading {index} does not use it")]
+    IndexNotRead { table: String, index: String },
+    #[error("the check could not be made: {0}")]
+    Wire(#[from] Error),
+}
+
+/// A table before a test; and after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct State {
+    rows: i64,
+    /// 0 in an empty table.
+    min: i64,
+    max: i64,
+    k: i64,
+}
+
+/// One table and how to look at it.
+pub(super) struct Examiner<'a> {
+    pub(super) connection: &'a mut dyn Connection,
+    pub(super) dialect: Dialect,
+    pub(super) table: u32,
+}
+
+impl Examiner<'_> {
+    pub(super) fn state(&mut self) -> Result<State, Error> {
+        let sql = format!(
+            "select count(*), coalesce(min(id), 0), coalesce(max(id), 0), coalesce(sum(k), 0) \
+             from {}",
+            table_name(self.table)
+        );
+        let [rows, min, max, k] = self.numbers(&sql)?;
+        Ok(State { rows, min, max, k })
+    }
+
+    /// Compares a table with the rows that were loaded.
+    pub(super) fn loaded(&mut self, rows: &Rows) -> Result<(), CheckError> {
+        let bigint = match self.dialect {
+            Dialect::Postgres => "bigint",
+            Dialect::Sqlite => "integer",
+            Dialect::Innodb | Dialect::Myrocks => "signed",
+        };
+        let Sums { rows, k, checksum } = rows.sums(self.table);
+        let rows = rows as i64;
+        let expected = State { rows, min: 1, max: rows, k };
+        let found = self.state()?;
+        self.expect("state", expected, found)?;
+        let sql = format!("select {} from {}", checksum_sql(bigint), table_name(self.table));
+        let [found] = self.numbers(&sql)?;
+        self.expect("checksum", checksum, found)?;
+        self.index(expected)
+    }
+
+    /// Compares a table with its state before a test and what the clients did to it since.
+    pub(super) fn after(
+        &mut self,
+        test: &Test,
+        before: State,
+        ledgers: &[std::sync::Arc<Ledger>],
+    ) -> Result<(), CheckError> {
+        let mut change = Change::default();
+        for ledger in ledgers {
+            change += ledger.change(self.table);
+        }
+        let after = self.state()?;
+        self.expect("row count", before.rows + change.inserted - change.deleted, after.rows)?;
+        let (inserts, deletes) = (test.event.does(Does::Insert), test.event.does(Does::Delete));
+        // What was deleted is put back with the same keys, or stays away as far as is known.
+        if change.inserted == change.deleted {
+            let ends = (before.min, before.max);
+            self.expect("smallest and largest key", ends, (after.min, after.max))?;
+        } else if inserts && !deletes {
+            // Ids have gaps.
+            let least = before.max + change.inserted;
+            if after.max < least {
+                let least = format!("at least {least}");
+                self.expect("largest key", least, after.max.to_string())?;
+            }
+        }
+        // What was deleted had a k that nobody looked at.
+        if !deletes && change.deleted == 0 {
+            self.expect("sum of k", before.k + change.k, after.k)?;
+        }
+        self.index(after)
+    }
+
+    /// Reads the index from end to end, and nothing but the index.
+    fn index(&mut self, table: State) -> Result<(), CheckError> {
+        let (name, index) = (table_name(self.table), index_name(self.table));
+        let from = match self.dialect {
+            Dialect::Postgres => name.clone(),
+            Dialect::Innodb | Dialect::Myrocks => format!("{name} force index ({index})"),
+            Dialect::Sqlite => format!("{name} indexed by {index}"),
+        };
+        let sql = format!("select count(*), coalesce(sum(k), 0) from {from}");
+        if self.dialect == Dialect::Postgres {
+            for setting in ["enable_seqscan", "enable_bitmapscan"] {
+                self.connection.run(&format!("set {setting} = off"))?;
+            }
+            self.connection.run("set max_parallel_workers_per_gather = 0")?;
+            let plan = self.connection.query(&format!("explain {sql}"))?;
+            let used = plan.iter().flatten().flatten().any(|line| {
+                line.contains("Index Only Scan") && line.contains(&format!(" {index} "))
+            });
+            if !used {
+                return Err(CheckError::IndexNotRead { table: name, index });
+            }
+        }
+        let found: [i64; 2] = self.numbers(&sql)?;
+        if self.dialect == Dialect::Postgres {
+            for setting in
+                ["enable_seqscan", "enable_bitmapscan", "max_parallel_workers_per_gather"]
+            {
+                self.connection.run(&format!("reset {setting}"))?;
+            }
+        }
+        self.expect(&format!("rows and sum of k in {index}"), [table.rows, table.k], found)
+    }
+
+    /// A row of integers.
+    fn numbers<const N: usize>(&mut self, sql: &str) -> Result<[i64; N], Error> {
+        let odd = || Error::Protocol(format!("{N} numbers were expected from: {sql}"));
+        let row = self.connection.query(sql)?.into_iter().next().ok_or_else(odd)?;
+        let parse = |field: &Option<String>| field.as_deref().and_then(|text| text.parse().ok());
+        let numbers: Option<Vec<i64>> = row.iter().map(parse).collect();
+        numbers.and_then(|numbers| numbers.try_into().ok()).ok_or_else(odd)
+    }
+
+    fn expect<T: PartialEq + std::fmt::Debug>(
+        &self,
+        what: &str,
+        expected: T,
+        found: T,
+    ) -> Result<(), CheckError> {
+        if expected == found {
+            return Ok(());
+        }
+        Err(CheckError::Differs {
+            table: table_name(self.table),
+            what: what.to_string(),
+            expected: format!("{expected:?}"),
+            found: format!("{found:?}"),
+        })
+    }
+}

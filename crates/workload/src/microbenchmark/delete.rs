@@ -1,0 +1,133 @@
+//! Deletes that do the same work however many there have been.
+//!
+//! As published, rows that are deleted stay away: a faster server soon looks for rows that are gone,
+//! which is less work, and so looks faster still. Here every delete finds its row. A client deletes
+//! from keys that are its own, and after some of them puts the rows back, all that a table lacks in
+//! one go. That is not part of an operation's time; it is part of the time in which operations are
+//! counted, and the same for everybody: one row loaded for each row deleted. Between two of these
+//! times a table lacks a part of its rows so small that it does not matter.
+
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use rand::RngExt;
+use rqps_load::{Effect, Halt, Work};
+use rqps_wire::{Class, Connection, Error, Interrupter, Statement, Value};
+
+use super::client::prepare;
+use super::ledger::{Change, Ledger};
+use super::load::load;
+use super::rows::Rows;
+use super::statement::DELETE;
+use crate::dialect::Dialect;
+use crate::random::Random;
+
+/// Most rows that a client's deletes leave out.
+const MOST_GONE: i64 = 100;
+/// Nor do they leave out more than this part of the client's rows.
+const PART_GONE: i64 = 10;
+
+pub(super) struct Deleter {
+    connection: Box<dyn Connection>,
+    statements: Vec<Statement>,
+    rows: Rows,
+    random: Random,
+    /// The client's keys are `first`, `first + step`, and so on: so many.
+    first: i64,
+    step: i64,
+    keys: i64,
+    ledger: Arc<Ledger>,
+    /// Table and key of the operation.
+    next: (u32, i64),
+}
+
+impl Deleter {
+    /// `client` counts from 1 to `clients`, of whom there are at most as many as rows in a table.
+    pub(super) fn new(
+        mut connection: Box<dyn Connection>,
+        dialect: Dialect,
+        (client, clients): (u32, u32),
+        tables: u32,
+        rows: Rows,
+        random: Random,
+        ledger: Arc<Ledger>,
+    ) -> Result<Self, Error> {
+        let statements = prepare(&mut *connection, dialect, 1, &DELETE, tables)?;
+        let (first, step) = (i64::from(client), i64::from(clients));
+        let keys = (rows.count as i64 - first) / step + 1;
+        let next = (1, first);
+        Ok(Deleter { connection, statements, rows, random, first, step, keys, ledger, next })
+    }
+
+    fn most_gone(&self) -> usize {
+        let all = self.keys * self.statements.len() as i64;
+        (all / PART_GONE).clamp(1, MOST_GONE) as usize
+    }
+}
+
+impl Work for Deleter {
+    fn make(&mut self, _halt: &Halt) -> Result<(), Error> {
+        let mut gone = gone(&self.ledger);
+        if gone.len() >= self.most_gone() {
+            put_back(&mut *self.connection, &self.rows, &mut gone, &self.ledger)?;
+        }
+        loop {
+            let table = self.random.random_range(1..=self.statements.len() as u32);
+            let key = self.first + self.step * self.random.random_range(0..self.keys);
+            self.next = (table, key);
+            if !gone.contains(&self.next) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn execute(&mut self) -> Result<Effect, Error> {
+        let (table, key) = self.next;
+        let statement = self.statements[table as usize - 1];
+        let rows = self.connection.execute(statement, &[Value::Int(key)])?;
+        if rows > 0 {
+            gone(&self.ledger).push(self.next);
+            self.ledger.add(table, Change { deleted: rows as i64, ..Change::default() });
+        }
+        Ok(Effect::write(rows))
+    }
+
+    fn interrupter(&self) -> Result<Interrupter, Error> {
+        self.connection.interrupter()
+    }
+}
+
+/// Rows that a client has yet to put back.
+pub(super) fn gone(ledger: &Ledger) -> MutexGuard<'_, Vec<(u32, i64)>> {
+    ledger.gone.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Puts rows back as they were loaded, table by table.
+pub(super) fn put_back(
+    connection: &mut dyn Connection,
+    rows: &Rows,
+    gone: &mut Vec<(u32, i64)>,
+    ledger: &Ledger,
+) -> Result<(), Error> {
+    gone.sort_unstable();
+    let mut lines = Vec::new();
+    while let Some(&(table, _)) = gone.last() {
+        let start = gone.partition_point(|(other, _)| *other < table);
+        lines.clear();
+        for (_, key) in &gone[start..] {
+            rows.write_line(table, *key, &mut lines);
+        }
+        let count = gone.len() - start;
+        loop {
+            match load(connection, table, &lines, count as u64) {
+                Err(error) if error.class() == Class::Retry => {}
+                result => {
+                    result?;
+                    break;
+                }
+            }
+        }
+        gone.truncate(start);
+        ledger.add(table, Change { inserted: count as i64, ..Change::default() });
+    }
+    Ok(())
+}

@@ -1,0 +1,283 @@
+//! The sysbench microbenchmarks: tables of equal rows, and tests that each do one thing to them.
+//!
+//! [`select`] finds tests in [`tests()`], the table of all of them. [`Benchmark`] loads the tables and
+//! makes the work of each test's clients. The order of calls is: [`Benchmark::existing`]; unless the
+//! tables are there, [`Benchmark::loaders`], [`Benchmark::indexers`] and [`Benchmark::finish_load`],
+//! each when the work of the one before it is done; then for each test [`Benchmark::before`],
+//! [`Benchmark::cast`] and, when its clients have ended, [`Benchmark::after`].
+//!
+//! Writes come in two forms. As published, a faster server ends up with other tables: its deletes
+//! find fewer rows that are left, and its inserts begin with fewer rows. Fair writes do the same work
+//! for everybody: see `delete.rs` for the deletes; and before inserts the tables are as long as they
+//! were loaded and the next id is one more than that. An insert test still makes the tables of a
+//! faster server longer: to keep them short, rows would have to be deleted, and it would be the
+//! deletes that are measured; the work of one insert grows with the logarithm of the rows only.
+
+mod check;
+mod client;
+mod delete;
+mod dice;
+mod ledger;
+mod load;
+mod rows;
+mod schema;
+mod statement;
+mod suite;
+mod zipf;
+
+use std::num::NonZero;
+use std::sync::Arc;
+use std::thread::available_parallelism;
+
+use rqps_load::{Order, Schedule, Until, Work};
+use rqps_plan::Microbenchmark;
+use rqps_wire::{Connection, Error, Target};
+
+pub use check::CheckError;
+pub use statement::{Does, Draw, Event, Part, Template};
+pub use suite::{
+    Clients, Group, Keys, Purpose, Sequence, Test, Time, UnknownTest, select, suite, tests,
+};
+
+use crate::dialect::Dialect;
+use crate::random::{Random, derive, stream};
+use crate::script::Script;
+use check::{Examiner, State};
+use client::Client;
+use delete::{Deleter, gone, put_back};
+use dice::Dice;
+use ledger::Ledger;
+use load::Loader;
+use rows::Rows;
+use schema::{Mark, continue_after, create_index, create_table, exists, table_name};
+
+/// What the random streams of clients are for; see `rows.rs` for those of rows.
+const EVENTS: u64 = 2;
+
+/// Rows beyond the loaded ones are removed so many ids at a time, so that no transaction is long.
+const IDS_REMOVED: i64 = 50_000;
+
+/// The benchmark against one DBMS.
+pub struct Benchmark<'a> {
+    target: &'a Target,
+    dialect: Dialect,
+    plan: &'a Microbenchmark,
+    rows: Rows,
+}
+
+/// What is there before the load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    Nothing,
+    /// The tables that the plan wants, loaded and indexed by rqps; tests may have run on them.
+    Same,
+    /// Tables of the same names that are something else: what they are.
+    Other(String),
+}
+
+/// Work and when it is to be done.
+pub type Assigned = (Box<dyn Work>, Order);
+
+/// The clients of a test, and the books that the check is made from.
+pub struct Cast {
+    pub work: Vec<Box<dyn Work>>,
+    pub books: Books,
+}
+
+/// What is known of the tables in one test.
+pub struct Books {
+    /// By table; none where nothing is to be compared.
+    before: Option<Vec<State>>,
+    /// By client.
+    ledgers: Vec<Arc<Ledger>>,
+}
+
+impl<'a> Benchmark<'a> {
+    pub fn new(target: &'a Target, dialect: Dialect, plan: &'a Microbenchmark, seed: u64) -> Self {
+        let rows = Rows { seed, count: plan.rows.0 };
+        Benchmark { target, dialect, plan, rows }
+    }
+
+    /// The names of the tables.
+    pub fn tables(&self) -> Vec<String> {
+        (1..=self.plan.tables).map(table_name).collect()
+    }
+
+    fn mark(&self) -> Mark {
+        Mark { tables: self.plan.tables, rows: self.rows.count, seed: self.rows.seed }
+    }
+
+    /// Whether the tables are there already.
+    pub fn existing(&self) -> Result<Found, Error> {
+        let connection = &mut *self.target.connect()?;
+        let mark = Mark::read(connection, self.dialect)?;
+        Ok(match mark {
+            Some(mark) if mark == self.mark() => Found::Same,
+            Some(Mark { tables, rows, seed }) => {
+                Found::Other(format!("{tables} tables of {rows} rows, seed {seed}"))
+            }
+            None if self.has_tables(connection)? => {
+                Found::Other("tables that rqps did not make, or not to the end".to_string())
+            }
+            None => Found::Nothing,
+        })
+    }
+
+    fn has_tables(&self, connection: &mut dyn Connection) -> Result<bool, Error> {
+        for table in self.tables() {
+            if exists(connection, self.dialect, &table)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Makes the tables anew, and the work that fills them: an operation is a batch of rows, and the
+    /// rows of its effect are rows of the tables. Tables of an earlier load by rqps go, however many
+    /// they were. Each table is filled by one connection, so that its rows lie in the order of their
+    /// keys.
+    pub fn loaders(&self) -> Result<Vec<Assigned>, Error> {
+        let connection = &mut *self.target.connect()?;
+        let earlier = Mark::read(connection, self.dialect)?.map_or(0, |mark| mark.tables);
+        Mark::remove(connection)?;
+        for table in 1..=self.plan.tables.max(earlier) {
+            connection.run(&format!("drop table if exists {}", table_name(table)))?;
+        }
+        for table in 1..=self.plan.tables {
+            connection.run(&create_table(self.dialect, table))?;
+        }
+        let assign = |tables: Vec<u32>| {
+            let loader = Loader::new(self.target.connect()?, self.dialect, self.rows, tables);
+            let until = Until::Operations(loader.batches());
+            let order = Order { schedule: Schedule::Closed, until };
+            Ok((Box::new(loader) as Box<dyn Work>, order))
+        };
+        self.shares().into_iter().map(assign).collect()
+    }
+
+    /// Work that builds the indexes of the tables that were filled: an operation is an index.
+    pub fn indexers(&self) -> Result<Vec<Assigned>, Error> {
+        let assign = |tables: Vec<u32>| {
+            let statements = tables.into_iter().map(create_index).collect();
+            Ok(Script::assigned(self.target.connect()?, statements))
+        };
+        self.shares().into_iter().map(assign).collect()
+    }
+
+    /// The tables in as many shares as connections are of use at once.
+    fn shares(&self) -> Vec<Vec<u32>> {
+        let connections = match self.dialect {
+            // It has one writer at a time.
+            Dialect::Sqlite => 1,
+            _ => available_parallelism().map_or(1, NonZero::get),
+        };
+        let count = connections.min(self.plan.tables as usize);
+        let share = |first: usize| (first as u32 + 1..=self.plan.tables).step_by(count).collect();
+        (0..count).map(share).collect()
+    }
+
+    /// Notes that the tables are whole, and checks that they are, if the plan wants that.
+    pub fn finish_load(&self) -> Result<(), CheckError> {
+        let connection = &mut *self.target.connect()?;
+        if self.plan.check {
+            for table in 1..=self.plan.tables {
+                self.examiner(connection, table).loaded(&self.rows)?;
+            }
+        }
+        Ok(self.mark().write(connection)?)
+    }
+
+    /// What has to be done before a test is measured: where writes are fair, inserts begin with the
+    /// tables as long as they were loaded.
+    pub fn before(&self, test: &Test) -> Result<(), Error> {
+        if !self.plan.fair_writes || test.event.does(Does::Delete) || !test.event.does(Does::Insert)
+        {
+            return Ok(());
+        }
+        let connection = &mut *self.target.connect()?;
+        let loaded = self.rows.count as i64;
+        for table in 1..=self.plan.tables {
+            let max = format!("select max(id) from {}", table_name(table));
+            let max = rqps_wire::scalar(connection, &max)?.and_then(|max| max.parse().ok());
+            let mut last = max.unwrap_or(loaded);
+            while last > loaded {
+                let first = (last - IDS_REMOVED).max(loaded);
+                let name = table_name(table);
+                connection
+                    .run(&format!("delete from {name} where id > {first} and id <= {last}"))?;
+                last = first;
+            }
+            connection.run(&continue_after(self.dialect, table, self.rows.count))?;
+        }
+        Ok(())
+    }
+
+    /// Connects the clients of a test. `place` is the test's place in the run; with the seed, the
+    /// test's name and the client's number it decides every random draw.
+    pub fn cast(&self, test: &'static Test, clients: u32, place: u64) -> Result<Cast, Error> {
+        let before = match self.plan.check && test.writes() {
+            true => Some(self.states()?),
+            false => None,
+        };
+        let mut cast = Cast { work: Vec::new(), books: Books { before, ledgers: Vec::new() } };
+        for client in 1..=clients {
+            let ledger = Arc::new(Ledger::new(self.plan.tables));
+            let random = self.random(test, client, place);
+            cast.books.ledgers.push(ledger.clone());
+            cast.work.push(self.client(test, (client, clients), random, ledger)?);
+        }
+        Ok(cast)
+    }
+
+    fn client(
+        &self,
+        test: &'static Test,
+        (client, clients): (u32, u32),
+        random: Random,
+        ledger: Arc<Ledger>,
+    ) -> Result<Box<dyn Work>, Error> {
+        let connection = self.target.connect()?;
+        let (dialect, tables) = (self.dialect, self.plan.tables);
+        let deletes_only = test.event.does(Does::Delete) && !test.event.does(Does::Insert);
+        if self.plan.fair_writes && deletes_only {
+            let place = (client, clients);
+            let deleter =
+                Deleter::new(connection, dialect, place, tables, self.rows, random, ledger)?;
+            return Ok(Box::new(deleter));
+        }
+        // The first thread of sysbench is number 0 and reads table 1.
+        let fixed_table = test.is_scan().then(|| (client - 1) % tables + 1);
+        let dice = Dice::new(random, self.rows.count, tables, fixed_table, test.keys);
+        Ok(Box::new(Client::new(connection, dialect, test, tables, dice, ledger)?))
+    }
+
+    fn random(&self, test: &Test, client: u32, place: u64) -> Random {
+        // Of the name, so that a new test does not change the others.
+        let name: Vec<u64> = test.name.bytes().map(u64::from).collect();
+        let name = derive(self.rows.seed, &name);
+        stream(name, &[EVENTS, place, u64::from(client)])
+    }
+
+    /// When the clients of a test have ended: puts back what they left out, and compares the tables
+    /// with what was done to them, if the plan wants that.
+    pub fn after(&self, test: &Test, books: &Books) -> Result<(), CheckError> {
+        let connection = &mut *self.target.connect()?;
+        for ledger in &books.ledgers {
+            put_back(connection, &self.rows, &mut gone(ledger), ledger)?;
+        }
+        let Some(before) = &books.before else { return Ok(()) };
+        for (table, before) in (1..=self.plan.tables).zip(before) {
+            self.examiner(connection, table).after(test, *before, &books.ledgers)?;
+        }
+        Ok(())
+    }
+
+    fn states(&self) -> Result<Vec<State>, Error> {
+        let connection = &mut *self.target.connect()?;
+        (1..=self.plan.tables).map(|table| self.examiner(connection, table).state()).collect()
+    }
+
+    fn examiner<'b>(&self, connection: &'b mut dyn Connection, table: u32) -> Examiner<'b> {
+        Examiner { connection, dialect: self.dialect, table }
+    }
+}

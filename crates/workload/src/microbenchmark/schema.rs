@@ -1,0 +1,136 @@
+//! Tables and indexes, exactly as published; SQLite's are their counterpart.
+
+use rqps_wire::{Connection, Error, scalar};
+
+use super::rows::DATA_VERSION;
+use crate::dialect::Dialect;
+
+/// Which tables rqps made, and of what. Written when they are whole.
+const MARK: &str = "sbtest_made_by_rqps";
+
+/// Counted from 1.
+pub(super) fn table_name(table: u32) -> String {
+    format!("sbtest{table}")
+}
+
+pub(super) fn index_name(table: u32) -> String {
+    format!("k_{table}")
+}
+
+pub(super) fn create_table(dialect: Dialect, table: u32) -> String {
+    let id = match dialect {
+        Dialect::Postgres => "id SERIAL",
+        Dialect::Sqlite => "id INTEGER NOT NULL",
+        Dialect::Innodb | Dialect::Myrocks => "id INTEGER NOT NULL AUTO_INCREMENT",
+    };
+    let engine = match dialect {
+        Dialect::Postgres | Dialect::Sqlite => "",
+        Dialect::Innodb => " ENGINE = innodb",
+        Dialect::Myrocks => " ENGINE = rocksdb",
+    };
+    format!(
+        "CREATE TABLE {} ({id}, k INTEGER DEFAULT '0' NOT NULL, c CHAR(120) DEFAULT '' NOT NULL, \
+         pad CHAR(60) DEFAULT '' NOT NULL, PRIMARY KEY (id)){engine}",
+        table_name(table)
+    )
+}
+
+pub(super) fn create_index(table: u32) -> String {
+    format!("CREATE INDEX {} ON {}(k)", index_name(table), table_name(table))
+}
+
+/// A statement after which the next id that the server gives is one more than `id`, which is the
+/// largest there is.
+pub(super) fn continue_after(dialect: Dialect, table: u32, id: u64) -> String {
+    let name = table_name(table);
+    match dialect {
+        Dialect::Postgres => format!("select setval('{name}_id_seq', {id})"),
+        Dialect::Innodb | Dialect::Myrocks => {
+            format!("alter table {name} auto_increment = {}", id + 1)
+        }
+        // It gives one more than the largest id anyway.
+        Dialect::Sqlite => format!("select max(id) from {name}"),
+    }
+}
+
+/// What tables were made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub(super) tables: u32,
+    pub(super) rows: u64,
+    pub(super) seed: u64,
+}
+
+impl Mark {
+    pub(super) fn write(&self, connection: &mut dyn Connection) -> Result<(), Error> {
+        Mark::remove(connection)?;
+        // Seeds use all 64 bits, which no integer type of SQL does; and a mark has one row, which
+        // replicated servers want to have a key.
+        connection.run(&format!(
+            "create table {MARK} (version integer primary key, tables_made integer not null, \
+             rows_each bigint not null, seed varchar(20) not null)"
+        ))?;
+        let Mark { tables, rows, seed } = self;
+        let values = format!("{DATA_VERSION}, {tables}, {rows}, '{seed}'");
+        connection.run(&format!("insert into {MARK} values ({values})"))?;
+        Ok(())
+    }
+
+    pub(super) fn remove(connection: &mut dyn Connection) -> Result<(), Error> {
+        connection.run(&format!("drop table if exists {MARK}")).map(drop)
+    }
+
+    /// The mark, if there is one that this version understands.
+    pub(super) fn read(
+        connection: &mut dyn Connection,
+        dialect: Dialect,
+    ) -> Result<Option<Mark>, Error> {
+        if !exists(connection, dialect, MARK)? {
+            return Ok(None);
+        }
+        let sql = format!(
+            "select tables_made, rows_each, seed from {MARK} where version = {DATA_VERSION}"
+        );
+        let rows = connection.query(&sql)?;
+        let Some([Some(tables), Some(rows), Some(seed)]) = rows.first().map(Vec::as_slice) else {
+            return Ok(None);
+        };
+        let mark = (tables.parse(), rows.parse(), seed.parse());
+        let (Ok(tables), Ok(rows), Ok(seed)) = mark else { return Ok(None) };
+        Ok(Some(Mark { tables, rows, seed }))
+    }
+}
+
+/// Whether there is a table of a name.
+pub(super) fn exists(
+    connection: &mut dyn Connection,
+    dialect: Dialect,
+    table: &str,
+) -> Result<bool, Error> {
+    let sql = match dialect {
+        Dialect::Postgres => format!("select to_regclass('{table}')::text"),
+        Dialect::Sqlite => format!("select name from sqlite_master where name = '{table}'"),
+        Dialect::Innodb | Dialect::Myrocks => format!(
+            "select table_name from information_schema.tables \
+             where table_schema = database() and table_name = '{table}'"
+        ),
+    };
+    Ok(scalar(connection, &sql)?.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_the_published_ones() {
+        let columns = "k INTEGER DEFAULT '0' NOT NULL, c CHAR(120) DEFAULT '' NOT NULL, \
+                       pad CHAR(60) DEFAULT '' NOT NULL, PRIMARY KEY (id))";
+        let postgres = format!("CREATE TABLE sbtest2 (id SERIAL, {columns}");
+        assert_eq!(create_table(Dialect::Postgres, 2), postgres);
+        let mysql = format!("CREATE TABLE sbtest1 (id INTEGER NOT NULL AUTO_INCREMENT, {columns}");
+        assert_eq!(create_table(Dialect::Innodb, 1), format!("{mysql} ENGINE = innodb"));
+        assert_eq!(create_table(Dialect::Myrocks, 1), format!("{mysql} ENGINE = rocksdb"));
+        assert_eq!(create_index(3), "CREATE INDEX k_3 ON sbtest3(k)");
+    }
+}

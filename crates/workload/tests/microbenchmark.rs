@@ -1,0 +1,244 @@
+//! The microbenchmarks against every DBMS: the same data, the published mix of statements, the rows
+//! that they return, and checks that fail when something is wrong.
+
+mod common;
+
+use std::collections::HashSet;
+
+use common::{CONTENDERS, Fixture, SEED, effects, load, named, plan, run, run_test};
+use rqps_load::Statements;
+use rqps_wire::scalar;
+use rqps_workload::Dialect;
+use rqps_workload::microbenchmark::{Benchmark, Found, Group, tests};
+
+/// Every test on a DBMS with two clients, and the statements they are counted as.
+fn sends_the_published_mix(contender: &str) {
+    let plan = plan(2, 1000);
+    let fixture = Fixture::loaded(contender, &plan);
+    let benchmark = fixture.benchmark(&plan);
+    const OPERATIONS: u64 = 40;
+    for test in tests() {
+        let tally = run_test(&benchmark, test, 2, OPERATIONS);
+        assert_eq!(tally.operations, 2 * OPERATIONS, "{}", test.name);
+        let Statements { reads, writes, others } = test.event.statements();
+        let each = 2 * OPERATIONS;
+        let expected =
+            Statements { reads: reads * each, writes: writes * each, others: others * each };
+        if tally.retries == 0 {
+            assert_eq!(tally.statements, expected, "{contender}: {}", test.name);
+        } else {
+            // What was sent before a deadlock is counted, too.
+            assert_eq!(test.group, Group::Write, "{contender}: {} retries", test.name);
+            assert!(tally.statements.total() >= expected.total(), "{}", test.name);
+        }
+    }
+}
+
+#[test]
+fn sqlite_gets_the_published_mix() {
+    sends_the_published_mix(CONTENDERS[0]);
+}
+
+#[test]
+fn postgres_gets_the_published_mix() {
+    sends_the_published_mix(CONTENDERS[1]);
+}
+
+#[test]
+fn mysql_gets_the_published_mix() {
+    sends_the_published_mix(CONTENDERS[2]);
+}
+
+#[test]
+fn mariadb_gets_the_published_mix() {
+    sends_the_published_mix(CONTENDERS[3]);
+}
+
+#[test]
+fn myrocks_gets_the_published_mix() {
+    sends_the_published_mix(CONTENDERS[4]);
+}
+
+#[test]
+fn every_dbms_gets_the_same_rows_under_the_same_keys() {
+    let plan = plan(2, 6000);
+    let mut seen = HashSet::new();
+    for contender in CONTENDERS {
+        let fixture = Fixture::start(contender);
+        let benchmark = fixture.benchmark(&plan);
+        assert_eq!(benchmark.existing().unwrap(), Found::Nothing, "{contender}");
+        // The check after the load compares a checksum.
+        assert_eq!(load(&benchmark), 12_000, "{contender}");
+        assert_eq!(benchmark.existing().unwrap(), Found::Same, "{contender}");
+        let mut connection = fixture.connect();
+        let sql = "select id, k, c, pad from sbtest2 where id in (1, 2, 5000, 5001, 6000)";
+        let mut rows = connection.query(sql).unwrap();
+        rows.iter_mut().flatten().flatten().for_each(|text| *text = text.trim_end().to_string());
+        rows.sort();
+        assert_eq!(rows.len(), 5);
+        seen.insert(rows);
+        // The next id is the server's to give.
+        let insert = "insert into sbtest1 (k, c, pad) values (1, '', '')";
+        connection.run(insert).unwrap();
+        let max = scalar(&mut *connection, "select max(id) from sbtest1").unwrap().unwrap();
+        assert_eq!(max, "6001", "{contender}");
+    }
+    assert_eq!(seen.len(), 1, "{seen:?}");
+}
+
+#[test]
+fn tables_of_another_shape_are_known_and_replaced() {
+    let (small, large) = (plan(1, 1000), plan(3, 1500));
+    for contender in ["sqlite", "postgres@17.6", "mysql@8.0.33"] {
+        let fixture = Fixture::loaded(contender, &large);
+        let benchmark = fixture.benchmark(&small);
+        let other = Found::Other(format!("3 tables of 1500 rows, seed {SEED}"));
+        assert_eq!(benchmark.existing().unwrap(), other, "{contender}");
+        let other_seed = Benchmark::new(fixture.target(), fixture.dialect, &large, SEED + 1);
+        assert!(matches!(other_seed.existing().unwrap(), Found::Other(_)), "{contender}");
+        // A load that was not brought to its end leaves no tables that count as loaded.
+        run(benchmark.loaders().unwrap());
+        assert!(matches!(benchmark.existing().unwrap(), Found::Other(_)), "{contender}");
+        load(&benchmark);
+        assert_eq!(benchmark.existing().unwrap(), Found::Same, "{contender}");
+        let gone = fixture.connect().query("select * from sbtest2").unwrap_err().to_string();
+        assert!(gone.contains("sbtest2"), "{contender}: {gone}");
+    }
+}
+
+#[test]
+fn reads_return_the_rows_that_they_ask_for() {
+    let plan = plan(2, 2000);
+    for contender in CONTENDERS {
+        let fixture = Fixture::loaded(contender, &plan);
+        let benchmark = fixture.benchmark(&plan);
+        let rows = |name: &str| -> Vec<u64> {
+            effects(&benchmark, named(name), 30).iter().map(|effect| effect.rows).collect()
+        };
+        let always = |name: &str, count: u64| {
+            assert_eq!(rows(name), vec![count; 30], "{contender}: {name}");
+        };
+        always("point-query", 1);
+        always("hot-points", 100);
+        always("read-only-count", 1);
+        always("read-only-sum", 11);
+        always("scan", 0);
+        // A range is shorter where the table ends; most are not.
+        let usually = |name: &str, count: u64| {
+            let rows = rows(name);
+            let whole = rows.iter().filter(|rows| **rows == count).count();
+            assert_eq!(rows.iter().max(), Some(&count), "{contender}: {name}");
+            assert!(whole > 20, "{contender}: {name}: {rows:?}");
+        };
+        usually("range-covered-pk", 101);
+        usually("range-notcovered-pk", 101);
+        usually("read-only_range=10", 10 + 10 + 1 + 10 + 10);
+        usually("read-only_range=100", 10 + 100 + 1 + 100 + 100);
+        // Half of the ranges of 1000 rows begin in the upper half.
+        let half = rows("read-only-simple");
+        assert_eq!(half.iter().max(), Some(&1010), "{contender}");
+        // Lists may name a key twice. Expected is n(1 - (1 - 1/n)^m).
+        let about = |name: &str, expected: f64, tolerance: f64| {
+            let rows = rows(name);
+            let mean = rows.iter().sum::<u64>() as f64 / 30.0;
+            assert!((mean - expected).abs() < tolerance, "{contender}: {name}: {rows:?}");
+        };
+        about("random-points_range=10", 9.98, 0.1);
+        about("random-points_range=1000", 787.0, 10.0);
+        about("points-covered-pk", 97.6, 1.0);
+        // Not every value is there, and others more than once: on average it is one row.
+        about("points-covered-si", 97.6, 10.0);
+        about("range-covered-si", 99.0, 10.0);
+        about("range-notcovered-si", 99.0, 10.0);
+    }
+}
+
+#[test]
+fn fair_writes_do_the_same_work_in_every_test_of_a_run() {
+    let plan = plan(2, 1000);
+    for contender in CONTENDERS {
+        let fixture = Fixture::loaded(contender, &plan);
+        let benchmark = fixture.benchmark(&plan);
+        for _ in 0..2 {
+            // More than there are rows: all of them hit.
+            let deletes = run_test(&benchmark, named("delete"), 2, 1500);
+            assert_eq!(deletes.statements.writes, 3000, "{contender}");
+        }
+        for _ in 0..2 {
+            run_test(&benchmark, named("insert"), 2, 50);
+            let sql = "select count(*), min(id), max(id) from sbtest1";
+            let row = fixture.connect().query(sql).unwrap().remove(0);
+            let [rows, min, max] = [0, 1, 2].map(|n| row[n].as_ref().unwrap().parse().unwrap());
+            assert_eq!(min, 1);
+            assert!((1001..1101).contains(&rows), "{contender}: {rows} rows");
+            // Every time the ids go on where the load ended.
+            assert_eq!(max, rows, "{contender}");
+        }
+    }
+}
+
+#[test]
+fn published_writes_leave_the_tables_as_they_become() {
+    let mut plan = plan(1, 1000);
+    plan.fair_writes = false;
+    for contender in ["sqlite", "postgres@17.6", "mysql@8.0.33"] {
+        let fixture = Fixture::loaded(contender, &plan);
+        let benchmark = fixture.benchmark(&plan);
+        let deletes = run_test(&benchmark, named("delete"), 1, 1000);
+        // A part e^-1 of the rows is left, and a delete that finds nothing is not a write.
+        let left = 1000 - deletes.statements.writes;
+        assert!((330..405).contains(&left), "{contender}: {left}");
+        assert_eq!(deletes.statements.others, left, "{contender}");
+        run_test(&benchmark, named("insert"), 1, 20);
+        let rows = scalar(&mut *fixture.connect(), "select count(*) from sbtest1").unwrap();
+        assert_eq!(rows.unwrap(), (left + 20).to_string(), "{contender}");
+    }
+}
+
+#[test]
+fn victims_of_each_other_begin_again_and_the_books_stay_right() {
+    // So few rows that clients meet.
+    let plan = plan(1, 10);
+    for contender in CONTENDERS {
+        let fixture = Fixture::loaded(contender, &plan);
+        let benchmark = fixture.benchmark(&plan);
+        let mut retries = 0;
+        for test in ["write-only", "read-write_range=10", "update-inlist", "update-index"] {
+            let tally = run_test(&benchmark, named(test), 4, 60);
+            assert_eq!(tally.operations, 240, "{contender}: {test}");
+            retries += tally.retries;
+        }
+        // SQLite has its writers wait for each other.
+        assert_eq!(retries > 0, fixture.dialect != Dialect::Sqlite, "{contender}: {retries}");
+    }
+}
+
+#[test]
+fn a_change_that_no_test_made_is_found() {
+    let plan = plan(1, 1000);
+    for contender in ["sqlite", "postgres@17.6", "mysql@8.0.33"] {
+        let fixture = Fixture::loaded(contender, &plan);
+        let benchmark = fixture.benchmark(&plan);
+        let fails_with = |sql: &str, what: &str| {
+            let test = named("update-index");
+            let cast = benchmark.cast(test, 1, 0).unwrap();
+            fixture.connect().run(sql).unwrap();
+            let error = benchmark.after(test, &cast.books).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("sbtest1: {what}")), "{contender}: {error}");
+        };
+        fails_with("update sbtest1 set k = k + 1 where id = 7", "sum of k should be ");
+        fails_with("delete from sbtest1 where id = 500", "row count should be 1000 and is 999");
+        // After a load the texts are compared, too.
+        load(&benchmark);
+        let change = match fixture.dialect {
+            Dialect::Postgres => {
+                "update sbtest1 a set c = b.c from sbtest1 b where a.id = 7 \
+                                  and b.id = 8"
+            }
+            _ => "update sbtest1 set c = '00000000000-11111111111' where id = 7",
+        };
+        fixture.connect().run(change).unwrap();
+        let error = benchmark.finish_load().unwrap_err().to_string();
+        assert!(error.starts_with("sbtest1: checksum should be "), "{contender}: {error}");
+    }
+}
