@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::cgroup::{Group, GroupCpu, GroupError};
 use crate::host::{Device, read_host};
 use crate::metric::{Metric, Reading};
 use crate::process_tree::ProcessTree;
@@ -11,6 +12,8 @@ use crate::process_tree::ProcessTree;
 #[derive(Debug)]
 pub struct Observer {
     server: Option<ProcessTree>,
+    /// Of the server, exact; without one the process tree has to do.
+    cpu: Option<GroupCpu>,
     data: Option<PathBuf>,
     /// The files of the database alone.
     database: Option<PathBuf>,
@@ -23,7 +26,13 @@ impl Observer {
     pub fn new(server: Option<u32>, data: Option<&Path>, database: Option<PathBuf>) -> Self {
         let device = data.and_then(Device::of);
         let (server, data) = (server.map(ProcessTree::new), data.map(Path::to_path_buf));
-        Observer { server, data, database, device }
+        Observer { server, cpu: None, data, database, device }
+    }
+
+    /// Takes the server's CPU time from the control group that it is in.
+    pub fn in_group(mut self, group: &Group) -> Result<Self, GroupError> {
+        self.cpu = Some(group.cpu()?);
+        Ok(self)
     }
 
     /// Counters as they stand now.
@@ -35,6 +44,10 @@ impl Observer {
         }
         if let Some(server) = &mut self.server {
             server.read(&mut reading);
+        }
+        if let Some(Ok((user, system))) = self.cpu.as_mut().map(GroupCpu::read) {
+            reading.set(Metric::ServerCpuUser, user / 1_000);
+            reading.set(Metric::ServerCpuSystem, system / 1_000);
         }
         let sizes = [(Metric::DirectoryBytes, &self.data), (Metric::DatabaseBytes, &self.database)];
         for (metric, path) in sizes {
@@ -71,6 +84,21 @@ mod tests {
         let window = observer.read().since(&before);
         assert!(window.get(Metric::HostSwitches).unwrap() > 0);
         assert_eq!(window.get(Metric::ServerCpuUser), None);
+    }
+
+    #[test]
+    fn a_group_tells_the_cpu_of_the_server_more_exactly() {
+        let Some(group) = Group::create("observer").unwrap() else { return };
+        let mut script = crate::child::Script::new("read go; sh -c :; echo done; sleep 60");
+        group.add(script.pid()).unwrap();
+        let mut observer = Observer::new(Some(script.pid()), None, None).in_group(&group).unwrap();
+        let before = observer.read();
+        script.go();
+        script.line();
+        let window = observer.read().since(&before);
+        let cpu = window.sum(&[Metric::ServerCpuUser, Metric::ServerCpuSystem]).unwrap();
+        assert!((1..10_000).contains(&cpu), "{cpu} us, less than a tick of /proc");
+        drop(script);
     }
 
     #[test]
