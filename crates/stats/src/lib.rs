@@ -4,6 +4,7 @@
 //! in by hand and must come out as it was printed.
 
 pub mod bands;
+pub mod cause;
 pub mod columns;
 pub mod costs;
 pub mod histogram;
