@@ -151,7 +151,7 @@ mod tests {
     #[ignore = "measures this machine"]
     fn cost() {
         const READS: u32 = 20_000;
-        let group = Group::create("cost").unwrap();
+        let group = Group::create("cost");
         let mut script = Script::new("for i in 1 2 3; do sleep 60 & done; echo up; wait");
         if let Some(group) = &group {
             group.add(script.pid()).unwrap();

@@ -77,6 +77,10 @@ impl ProcessTree {
         ProcessTree { root: root as i32, used, threads, counts_block_io }
     }
 
+    pub(crate) fn root(&self) -> u32 {
+        self.root as u32
+    }
+
     pub(crate) fn read(&mut self, reading: &mut Reading) {
         let Some((processes, largest)) = self.read_processes() else { return };
         let used = self.used;

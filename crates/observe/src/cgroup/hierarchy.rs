@@ -26,6 +26,8 @@ pub(super) struct Parent {
     pub(super) controller: Controller,
     pub(super) version: Version,
     pub(super) path: PathBuf,
+    /// This process's own group, to which processes go back.
+    pub(super) home: PathBuf,
 }
 
 /// A controller, its name in version 1, and the name by which version 2 must be told to hand it
@@ -45,8 +47,9 @@ pub(super) fn parents() -> Vec<Parent> {
     let Ok(mounts) = procfs::mounts() else { return Vec::new() };
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let unified = mounts.iter().find(|mount| mount.fs_vfstype == "cgroup2").map(|mount| {
-        let path = below(Path::new(&mount.fs_file), own_path(&own, ""));
-        handing_on(path)
+        let home = below(Path::new(&mount.fs_file), own_path(&own, ""));
+        let (path, handed_on) = handing_on(home.clone());
+        (home, path, handed_on)
     });
     let parent = |&(controller, one, two): &(Controller, &str, Option<&str>)| {
         let mount = mounts
@@ -54,11 +57,11 @@ pub(super) fn parents() -> Vec<Parent> {
             .find(|mount| mount.fs_vfstype == "cgroup" && mount.fs_mntops.contains_key(one));
         if let Some(mount) = mount {
             let path = below(Path::new(&mount.fs_file), own_path(&own, one));
-            return Some(Parent { controller, version: Version::One, path });
+            return Some(Parent { controller, version: Version::One, home: path.clone(), path });
         }
-        let (path, handed_on) = unified.as_ref()?;
+        let (home, path, handed_on) = unified.clone()?;
         let has = two.is_none_or(|name| handed_on.iter().any(|known| known == name));
-        has.then(|| Parent { controller, version: Version::Two, path: path.clone() })
+        has.then_some(Parent { controller, version: Version::Two, path, home })
     };
     CONTROLLERS.iter().filter_map(parent).collect()
 }

@@ -11,15 +11,20 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use procfs::process::Process;
+use rustix::io::Errno;
 
+use crate::process_tree::descendants;
 pub use cpu::GroupCpu;
 use hierarchy::{Controller, Parent, Version, parents};
 
 /// Names of groups start with this, the number of the process that made them and its start.
 const PREFIX: &str = "rqps";
+/// The file of a group that lists its processes, and to which those to be moved are written.
+const PROCESSES: &str = "cgroup.procs";
 /// The length over which a CPU quota holds, in microseconds: the kernel's default.
 const QUOTA_PERIOD: u64 = 100_000;
 /// How long the kernel may take to freeze a group, or to let go of processes that have ended.
@@ -55,19 +60,27 @@ pub struct Group {
 }
 
 impl Group {
-    /// Makes a group; none where rqps may not make any that counts CPU time. `name` tells it from
-    /// others of this process.
-    pub fn create(name: &str) -> Result<Option<Group>, GroupError> {
-        let name = format!("{PREFIX}-{}-{name}", Owner::this());
+    /// Makes a group; none where rqps may not make any that counts CPU time. `name` is for people.
+    pub fn create(name: &str) -> Option<Group> {
+        static GROUPS: AtomicU32 = AtomicU32::new(0);
+        let number = GROUPS.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{PREFIX}-{}-{number}-{name}", Owner::this());
         let mut group = Group { parts: Vec::new() };
         for parent in parents() {
             let path = parent.path.join(&name);
             // A hierarchy may hold several controllers, and not each is ours to use.
-            if path.is_dir() || fs::create_dir(&path).is_ok() {
+            let is_made = group.parts.iter().any(|part| part.path == path);
+            if is_made || fs::create_dir(&path).is_ok() {
                 group.parts.push(Parent { path, ..parent });
             }
         }
-        Ok(group.part(Controller::CpuTime).is_some().then_some(group))
+        group.part(Controller::CpuTime).is_some().then_some(group)
+    }
+
+    /// Makes a group around a server that runs already; none where that is not allowed.
+    pub fn around(root: u32, name: &str) -> Option<Group> {
+        let group = Group::create(name)?;
+        group.add_tree(root).is_ok().then_some(group)
     }
 
     /// Moves a process with all its threads into the group; children that it makes from then on
@@ -76,10 +89,31 @@ impl Group {
         self.entrances().iter().try_for_each(|path| write(path, &pid.to_string()))
     }
 
+    /// Moves a process and all below it, also those that are born meanwhile.
+    pub fn add_tree(&self, root: u32) -> Result<(), GroupError> {
+        let mut moved = BTreeSet::new();
+        loop {
+            let tree = descendants(root as i32).into_iter().map(|process| process.pid);
+            let new: Vec<i32> = tree.filter(|pid| !moved.contains(pid)).collect();
+            if new.is_empty() {
+                return Ok(());
+            }
+            for pid in new {
+                match self.add(pid as u32) {
+                    // It has ended.
+                    Err(GroupError::Write { source, .. })
+                        if source.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => {}
+                    result => result?,
+                }
+                moved.insert(pid);
+            }
+        }
+    }
+
     /// The files to which a process writes "0" to enter the group: between fork and exec, so that
     /// nothing it does is missed.
     pub fn entrances(&self) -> Vec<PathBuf> {
-        self.paths().into_iter().map(|path| path.join("cgroup.procs")).collect()
+        self.paths().into_iter().map(|path| path.join(PROCESSES)).collect()
     }
 
     /// Limits memory, the page cache of the group's files included: what does not fit is read from
@@ -170,11 +204,11 @@ impl Group {
         GroupCpu::open(path, version).map_err(failed("open", path))
     }
 
-    /// Removes the group, which must be empty by now; its value does the same when dropped, and
-    /// leaves what is not empty to [`Group::reap`].
+    /// Removes the group; its value does the same when dropped. Processes that are in it go back
+    /// to the group of this process.
     pub fn remove(mut self) -> Result<(), GroupError> {
         for part in std::mem::take(&mut self.parts) {
-            if let Err(source) = remove(&part.path) {
+            if let Err(source) = remove(&part) {
                 return Err(GroupError::File { what: "remove", path: part.path, source });
             }
         }
@@ -226,9 +260,9 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        for path in self.paths() {
-            // What cannot be removed yet is reaped later.
-            let _ = remove(path);
+        for part in &self.parts {
+            // What cannot be removed is reaped later.
+            let _ = remove(part);
         }
     }
 }
@@ -287,18 +321,26 @@ fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> GroupErr
     move |source| GroupError::File { what, path, source }
 }
 
-/// Processes that have just ended may hold the group for a moment.
-fn remove(path: &Path) -> io::Result<()> {
+/// Removes what is left of a group in one hierarchy.
+fn remove(part: &Parent) -> io::Result<()> {
+    if part.controller == Controller::Freezer && part.path.is_dir() {
+        // The frozen would never end; those that are not frozen do not mind.
+        let _ = set_frozen(&part.path, part.version, false);
+    }
     let deadline = Instant::now() + PATIENCE;
     loop {
-        match fs::remove_dir(path) {
+        match fs::remove_dir(&part.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
-                let procs = fs::read_to_string(path.join("cgroup.procs")).unwrap_or_default();
-                if !procs.is_empty() || Instant::now() > deadline {
+                if Instant::now() > deadline {
                     return Err(error);
                 }
-                std::thread::sleep(Duration::from_millis(5));
+                let inside = fs::read_to_string(part.path.join(PROCESSES)).unwrap_or_default();
+                for pid in inside.lines() {
+                    // One that has ended needs no group; those that end may take a moment.
+                    let _ = fs::write(part.home.join(PROCESSES), pid);
+                }
+                std::thread::sleep(Duration::from_millis(1));
             }
             result => return result,
         }
