@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Context, bail, ensure};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rqps_load::{Crew, Failure, Halt, Order, Schedule, Until, Work};
+use rqps_load::{Crew, Effect, Failure, Halt, Order, Schedule, Until, Work};
 use rqps_wire::{Address, Connection, Error, Interrupter, Login, Statement, Target, Type, Value};
 
 use crate::clients::Client;
@@ -32,8 +32,8 @@ impl Work for PointQuery {
         Ok(())
     }
 
-    fn execute(&mut self) -> Result<u64, Error> {
-        self.connection.execute(self.statement, &[Value::Int(self.id)])
+    fn execute(&mut self) -> Result<Effect, Error> {
+        Ok(Effect::read(self.connection.execute(self.statement, &[Value::Int(self.id)])?))
     }
 
     fn interrupter(&self) -> Result<Interrupter, Error> {

@@ -1,20 +1,13 @@
 //! `rqps ibench`: the Insert Benchmark on one contender or several.
 
-use std::path::{Path, PathBuf};
-use std::process;
-
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::Args;
-use rqps_dbms::Home;
-use rqps_lab::{Lab, Outcome};
-use rqps_plan::{Contender, Count, InsertBenchmark, Pacing, Plan, Profile, Span, default_pause};
-use rqps_store::{Manifest, RunDirectory};
+use rqps_plan::{
+    Contender, Count, InsertBenchmark, Pacing, Plan, Profile, Span, Workload, default_pause,
+};
 
-use super::cancel::Cancel;
 use super::exit::Exit;
-use super::output;
-use super::progress::Progress;
-use super::report;
+use super::session::{self, Session};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -56,24 +49,8 @@ pub(crate) struct Arguments {
     /// Only these steps, such as l.i0,l.x; a step needs those it builds on.
     #[arg(long, value_name = "STEP,…", value_delimiter = ',')]
     only: Vec<String>,
-    /// Decides all random draws: data, order and arrival times.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// The run directory [default: out/ibench-<time>].
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Go on with the run in --out where it was interrupted.
-    #[arg(long, requires = "out")]
-    resume: bool,
-    /// Exit with 4 if a step did not sustain its write rate.
-    #[arg(long)]
-    strict: bool,
-    /// Leave the data directories on disk.
-    #[arg(long)]
-    keep_data: bool,
-    /// Print result.json instead of the tables.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    session: Session,
 }
 
 impl Arguments {
@@ -102,101 +79,16 @@ impl Arguments {
         benchmark.check = !self.no_check;
         benchmark.only.clone_from(&self.only);
         let contenders = self.contenders.clone();
-        let plan = Plan { contenders, seed: self.seed, insert_benchmark: benchmark };
+        let plan = Plan {
+            contenders,
+            seed: self.session.seed,
+            workload: Workload::InsertBenchmark(benchmark),
+        };
         plan.validate()?;
         Ok(plan)
     }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let cancel = Cancel::listen().context("signals cannot be caught")?;
-    let home = Home::from_env().map_err(rqps_dbms::DbmsError::from)?;
-    let mut progress = Progress::new();
-    let cancelled = || cancel.is_wanted();
-
-    // Everything that can be wrong with the request is found before the run directory is made.
-    let (resumed, plan) = match arguments.resume {
-        true => resume(arguments).map(|(directory, plan)| (Some(directory), plan))?,
-        false => (None, arguments.plan()?),
-    };
-    let mut tell = |event| progress.fetch(event, &cancel);
-    let ready = rqps_lab::prepare(&home, &plan, &mut tell)?;
-    let mut directory = match resumed {
-        Some(directory) => directory,
-        None => create(arguments, plan, &home)?,
-    };
-    let path = directory.path().to_path_buf();
-    progress.line(&format!("results go to {}", path.display()));
-
-    let mut watch = |event| progress.event(event);
-    let mut lab = Lab {
-        home: &home,
-        watch: &mut watch,
-        cancelled: &cancelled,
-        keep_data: arguments.keep_data,
-    };
-    let outcome = rqps_lab::run(&mut lab, &mut directory, &ready)?;
-    progress.finish();
-    let run = directory.run()?;
-    if !run.steps.is_empty() {
-        let files = report::write(&directory, &run)?;
-        output::print(&report::result(&run, arguments.json))?;
-        files.iter().for_each(|file| output::note(&format!("wrote {}", file.display())));
-    }
-    Ok(match outcome {
-        Outcome::Complete if arguments.strict && rqps_report::sla_missed(&run) => Exit::SlaMissed,
-        Outcome::Complete => Exit::Done,
-        Outcome::Failed | Outcome::Interrupted => {
-            if !run.steps.is_empty() {
-                let out = path.display();
-                output::note(&format!("to go on with the rest: rqps ibench --resume --out {out}"));
-            }
-            if outcome == Outcome::Failed { Exit::Failed } else { Exit::Interrupted }
-        }
-    })
-}
-
-/// Opens the run to go on with. Contenders may be left out; if they are given, so must be all else,
-/// and it must be the same plan. Given contenders count, for they may have passwords.
-fn resume(arguments: &Arguments) -> anyhow::Result<(RunDirectory, Plan)> {
-    let path = arguments.out.as_deref().unwrap_or(Path::new("."));
-    let directory = RunDirectory::resume(path)?;
-    if arguments.contenders.is_empty() {
-        let plan = directory.plan.clone();
-        return Ok((directory, plan));
-    }
-    let plan = arguments.plan()?;
-    if plan.to_toml() != directory.plan.to_toml() {
-        bail!(
-            "the run in '{}' was begun with another plan (see its plan.toml): to go on with it, \
-             leave everything but --resume and --out away",
-            path.display()
-        );
-    }
-    Ok((directory, plan))
-}
-
-fn create(arguments: &Arguments, plan: Plan, home: &Home) -> anyhow::Result<RunDirectory> {
-    let now = jiff::Timestamp::now();
-    let compact = now.strftime("%Y%m%dT%H%M%S");
-    let path = match &arguments.out {
-        Some(path) => path.clone(),
-        None => PathBuf::from("out").join(format!("ibench-{compact}")),
-    };
-    let data = home.data().map_err(rqps_dbms::DbmsError::from)?;
-    let manifest = Manifest {
-        id: format!("{compact}-{}", process::id()),
-        rqps_version: env!("CARGO_PKG_VERSION").to_string(),
-        created: now.to_string(),
-        command: std::env::args().map(without_secrets).collect(),
-        cpus: rqps_observe::cpus(),
-        machine: rqps_observe::machine_facts(&data),
-        order: Vec::new(),
-    };
-    Ok(RunDirectory::create(&path, plan, manifest)?)
-}
-
-/// A contender prints itself without its password; anything else is kept as it was typed.
-fn without_secrets(argument: String) -> String {
-    argument.parse::<Contender>().map_or(argument, |contender| contender.to_string())
+    session::run("ibench", &arguments.session, &arguments.contenders, || arguments.plan())
 }

@@ -9,6 +9,7 @@ mod ibench;
 mod output;
 mod progress;
 mod report;
+mod session;
 
 use std::process::ExitCode;
 

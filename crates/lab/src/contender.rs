@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use rqps_dbms::{Dbms, Place, Server};
-use rqps_plan::{Build, Contender, Plan, Step};
+use rqps_plan::{Build, Contender, Plan, Workload};
 use rqps_store::{ContenderRecord, RunDirectory};
 use rqps_workload::Dialect;
-use rqps_workload::insert_benchmark::Benchmark;
+use rqps_workload::insert_benchmark;
 
-use crate::step::{Begin, Runner};
+use crate::attempt::{Steps, attempt};
+use crate::insert_benchmark::InsertBenchmarkSteps;
 use crate::{Event, Lab, LabError};
 
 /// A file beside a run's data directories that names its run directory.
@@ -25,9 +26,12 @@ pub(crate) fn run(
 ) -> Result<(), LabError> {
     let contender = &plan.contenders[index];
     let name = contender.name();
-    let steps = plan.insert_benchmark.steps();
     let done = directory.done_steps(&name)?;
-    if done.len() == steps.len() {
+    let steps = match &plan.workload {
+        Workload::InsertBenchmark(benchmark) => benchmark.steps().len(),
+        Workload::Microbenchmark(_) | Workload::Comparison(_) => todo!(),
+    };
+    if done.len() == steps {
         return Ok(());
     }
     let place = place(lab, directory, contender, index)?;
@@ -48,9 +52,14 @@ pub(crate) fn run(
 
     let target = server.target().clone();
     let dialect = Dialect::from(contender);
-    let benchmark = Benchmark::new(&target, dialect, &plan.insert_benchmark, plan.seed);
-    let mut runner = Runner::new(lab, directory, &name, &plan.insert_benchmark, &benchmark);
-    let result = run_steps(&mut runner, &mut *server, &steps, &done);
+    let result = match &plan.workload {
+        Workload::InsertBenchmark(of) => {
+            let benchmark = insert_benchmark::Benchmark::new(&target, dialect, of, plan.seed);
+            let mut steps = InsertBenchmarkSteps::new(of, benchmark);
+            run_steps(&mut steps, lab, directory, &name, &mut *server, &done)
+        }
+        Workload::Microbenchmark(_) | Workload::Comparison(_) => todo!(),
+    };
     match result {
         Ok(()) if !lab.keep_data => server.discard()?,
         // The data stay for --resume, so they are brought to rest in an orderly way.
@@ -67,15 +76,16 @@ pub(crate) fn run(
 }
 
 fn run_steps(
-    runner: &mut Runner<'_, '_>,
+    steps: &mut dyn Steps,
+    lab: &mut Lab<'_>,
+    directory: &mut RunDirectory,
+    contender: &str,
     server: &mut dyn Server,
-    steps: &[Step],
     done: &[u32],
 ) -> Result<(), LabError> {
-    for (order, step) in steps.iter().enumerate() {
-        let place = Begin { order: order as u32, steps: steps.len() };
-        if !done.contains(&place.order) {
-            runner.run(server, step, place)?;
+    for order in 0..steps.count() as u32 {
+        if !done.contains(&order) {
+            attempt(steps, lab, directory, contender, server, order)?;
         }
     }
     Ok(())

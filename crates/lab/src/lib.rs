@@ -5,11 +5,12 @@
 //! own, does the steps that the journal does not have yet, is checked after every one, and is
 //! removed when all are done. What fails or is interrupted stays, to be resumed.
 
+mod attempt;
 mod contender;
 mod error;
 mod event;
+mod insert_benchmark;
 mod measure;
-mod step;
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;

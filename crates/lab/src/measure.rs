@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rqps_load::{Crew, Failure, Live, Order, Tally, Work};
+use rqps_load::{Crew, Failure, Live, Order, Tally, Until, Work};
 use rqps_observe::{Metric, Observer, Reading};
 use rqps_store::Sample;
 
@@ -66,9 +66,10 @@ impl Meter<'_> {
     }
 }
 
-/// Runs the work to the end of its orders.
+/// Runs the work to the end of its orders, after a warm-up of which nothing is kept.
 pub(crate) fn measure(
     work: Vec<(Box<dyn Work>, Order)>,
+    warm_up: Option<Duration>,
     observer: &mut Observer,
     embedded: bool,
     tick: &mut dyn FnMut(Tick),
@@ -76,6 +77,12 @@ pub(crate) fn measure(
 ) -> Result<Window, Failure> {
     let (work, orders): (Vec<_>, Vec<_>) = work.into_iter().unzip();
     let mut crew = Crew::start(work).map_err(|error| Failure::Worker { index: 0, error })?;
+    if let Some(warm_up) = warm_up {
+        let briefly = |order: &Order| Order { until: Until::Elapsed(warm_up), ..*order };
+        let orders: Vec<Order> = orders.iter().map(briefly).collect();
+        crew.run(&orders, &mut |_| {}, cancelled)?;
+        crew.forget();
+    }
     let live = crew.live();
     let mut meter = Meter { observer, embedded, live: live.clone() };
     let first = meter.read();

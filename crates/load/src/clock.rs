@@ -10,9 +10,20 @@ const LOOK: u64 = 50_000_000;
 /// CLOCK_MONOTONIC in nanoseconds.
 #[inline]
 pub fn now() -> u64 {
+    read(libc::CLOCK_MONOTONIC)
+}
+
+/// CPU time of the calling thread in nanoseconds (CLOCK_THREAD_CPUTIME_ID).
+#[inline]
+pub(crate) fn thread_cpu() -> u64 {
+    read(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+#[inline]
+fn read(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: a valid clock and a live timespec; the call cannot fail for them.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    unsafe { libc::clock_gettime(clock, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 

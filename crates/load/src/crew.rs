@@ -44,10 +44,16 @@ pub struct Crew {
 }
 
 struct Member {
-    orders: Sender<(Order, u64)>,
+    commands: Sender<Command>,
     live: Arc<Live>,
     interrupter: Interrupter,
     thread: JoinHandle<Tally>,
+}
+
+enum Command {
+    /// Run by an order, from an instant of the monotonic clock on.
+    Run(Order, u64),
+    Forget,
 }
 
 enum Report {
@@ -55,6 +61,12 @@ enum Report {
     Ended(Result<u64, Error>),
     /// The thread is gone without having reported: it panicked.
     Died,
+}
+
+impl Member {
+    fn tell(&self, command: Command) {
+        self.commands.send(command).expect("threads wait for commands until told to end");
+    }
 }
 
 /// Reports the death of a thread that unwinds.
@@ -79,7 +91,7 @@ impl Crew {
         let (report_sender, reports) = channel();
         let mut members = Vec::with_capacity(work.len());
         for (index, work) in work.into_iter().enumerate() {
-            let (orders, inbox) = channel::<(Order, u64)>();
+            let (commands, inbox) = channel();
             let live = Arc::new(Live::default());
             let interrupter = work.interrupter()?;
             let mut worker = Worker::new(work, live.clone());
@@ -87,7 +99,11 @@ impl Crew {
             let thread =
                 std::thread::Builder::new().name(format!("worker-{index}")).spawn(move || {
                     let obituary = Obituary { index, reports };
-                    for (order, epoch) in inbox {
+                    for command in inbox {
+                        let Command::Run(order, epoch) = command else {
+                            worker.forget();
+                            continue;
+                        };
                         let result = worker.run(order.schedule, order.until, epoch, &halt);
                         if obituary.reports.send((index, Report::Ended(result))).is_err() {
                             break;
@@ -95,7 +111,7 @@ impl Crew {
                     }
                     worker.finish()
                 })?;
-            members.push(Member { orders, live, interrupter, thread });
+            members.push(Member { commands, live, interrupter, thread });
         }
         Ok(Crew { members, reports, halt })
     }
@@ -118,7 +134,7 @@ impl Crew {
         self.halt.reset();
         let epoch = now();
         for (member, order) in self.members.iter().zip(orders) {
-            member.orders.send((*order, epoch)).expect("threads wait for orders until told to end");
+            member.tell(Command::Run(*order, epoch));
         }
         let leads = |index: usize| orders[index].until != Until::LeadersDone;
         let mut leaders = (0..orders.len()).filter(|&index| leads(index)).count();
@@ -181,10 +197,15 @@ impl Crew {
         }
     }
 
+    /// Drops what the workers have recorded so far: it was warm-up.
+    pub fn forget(&self) {
+        self.members.iter().for_each(|member| member.tell(Command::Forget));
+    }
+
     /// Ends the threads and answers what each recorded over all runs, in the order of the work.
     pub fn finish(self) -> Vec<Tally> {
         let end = |member: Member| {
-            drop(member.orders);
+            drop(member.commands);
             member.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
         self.members.into_iter().map(end).collect()

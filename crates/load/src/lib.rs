@@ -7,18 +7,22 @@
 
 mod clock;
 mod crew;
+mod effect;
 mod halt;
 mod live;
 mod pair;
 mod recorder;
+mod relay;
 mod schedule;
 mod worker;
 
 pub use clock::now;
 pub use crew::{Crew, Failure, Order};
+pub use effect::{Effect, Statements};
 pub use halt::Halt;
 pub use live::{Live, ThreadCost};
 pub use pair::{Pair, Side};
 pub use recorder::{SecondTally, Tally};
+pub use relay::{Counters, Meter, Relay, Slice, Slicing};
 pub use schedule::Schedule;
 pub use worker::{Until, Work};

@@ -2,6 +2,8 @@
 
 use hdrhistogram::Histogram;
 
+use crate::effect::{Effect, Statements};
+
 const SECOND: u64 = 1_000_000_000;
 
 /// Everything recorded of one worker. Times are in nanoseconds.
@@ -10,6 +12,7 @@ pub struct Tally {
     pub operations: u64,
     /// Rows that the DBMS says were returned or changed.
     pub rows: u64,
+    pub statements: Statements,
     /// Operations begun again because the DBMS asked for it.
     pub retries: u64,
     /// From the start of an operation to its end.
@@ -39,6 +42,7 @@ impl Tally {
         Tally {
             operations: 0,
             rows: 0,
+            statements: Statements::default(),
             retries: 0,
             service: histogram(),
             response: histogram(),
@@ -65,16 +69,23 @@ impl Recorder {
 
     /// Records one operation.
     #[inline]
-    pub(crate) fn record(&mut self, intended: Option<u64>, started: u64, ended: u64, rows: u64) {
+    pub(crate) fn record(
+        &mut self,
+        intended: Option<u64>,
+        started: u64,
+        ended: u64,
+        effect: Effect,
+    ) {
         if ended >= self.second_end {
             self.roll(ended);
         }
         let service = ended - started;
         self.second.operations += 1;
-        self.second.rows += rows;
+        self.second.rows += effect.rows;
         self.second.max_service = self.second.max_service.max(service);
         self.tally.operations += 1;
-        self.tally.rows += rows;
+        self.tally.rows += effect.rows;
+        self.tally.statements += effect.statements;
         self.tally.service.saturating_record(service);
         if let Some(intended) = intended {
             self.tally.response.saturating_record(ended - intended.min(started));
@@ -112,20 +123,21 @@ mod tests {
     #[test]
     fn operations_count_in_the_second_they_end_in() {
         let mut recorder = Recorder::new(0);
-        recorder.record(None, 0, 10 * MS, 1);
-        recorder.record(None, 990 * MS, 1_020 * MS, 2);
+        recorder.record(None, 0, 10 * MS, Effect::read(1));
+        recorder.record(None, 990 * MS, 1_020 * MS, Effect::write(2));
         let tally = recorder.finish(1_500 * MS);
         let operations: Vec<u64> = tally.seconds.iter().map(|second| second.operations).collect();
         assert_eq!(operations, [1, 1]);
         assert_eq!(tally.seconds[1].max_service, 30 * MS);
         assert_eq!((tally.operations, tally.rows), (2, 3));
+        assert_eq!(tally.statements, Statements { reads: 1, writes: 1, others: 0 });
     }
 
     #[test]
     fn a_stall_leaves_empty_seconds() {
         let mut recorder = Recorder::new(0);
-        recorder.record(None, 0, 1, 1);
-        recorder.record(None, 1, 3_200 * MS, 1);
+        recorder.record(None, 0, 1, Effect::read(1));
+        recorder.record(None, 1, 3_200 * MS, Effect::read(1));
         let tally = recorder.finish(3_200 * MS);
         let operations: Vec<u64> = tally.seconds.iter().map(|second| second.operations).collect();
         assert_eq!(operations, [1, 0, 0, 1]);
@@ -134,7 +146,7 @@ mod tests {
     #[test]
     fn response_time_counts_from_the_intended_start() {
         let mut recorder = Recorder::new(0);
-        recorder.record(Some(100 * MS), 600 * MS, 601 * MS, 1);
+        recorder.record(Some(100 * MS), 600 * MS, 601 * MS, Effect::read(1));
         let tally = recorder.finish(700 * MS);
         assert!(tally.service.max() < 2 * MS);
         assert!(tally.response.max() >= 500 * MS);
@@ -144,7 +156,7 @@ mod tests {
     #[test]
     fn closed_loops_have_no_response_times() {
         let mut recorder = Recorder::new(0);
-        recorder.record(None, 0, 5 * MS, 1);
+        recorder.record(None, 0, 5 * MS, Effect::read(1));
         assert_eq!(recorder.finish(6 * MS).response.len(), 0);
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use rqps_wire::{Class, Error, Interrupter};
 
 use crate::clock::{now, sleep_until};
+use crate::effect::Effect;
 use crate::halt::Halt;
 use crate::live::Live;
 use crate::recorder::{Recorder, Tally};
@@ -21,9 +22,9 @@ pub trait Work: Send {
     /// then returns early once `halt` says that the run is abandoned.
     fn make(&mut self, halt: &Halt) -> Result<(), Error>;
 
-    /// Performs the operation that was made ready and answers the rows returned or changed. Called
-    /// again for the same operation after an error of [`Class::Retry`].
-    fn execute(&mut self) -> Result<u64, Error>;
+    /// Performs the operation that was made ready and answers what it did. Called again for the
+    /// same operation after an error of [`Class::Retry`].
+    fn execute(&mut self) -> Result<Effect, Error>;
 
     /// Ends an execution that blocks.
     fn interrupter(&self) -> Result<Interrupter, Error>;
@@ -95,9 +96,9 @@ impl Worker {
                 break;
             }
             let started = now();
-            let rows = loop {
+            let effect = loop {
                 match self.work.execute() {
-                    Ok(rows) => break rows,
+                    Ok(effect) => break effect,
                     Err(error) if error.class() == Class::Retry && !halt.is_abandoned() => {
                         recorder.tally.retries += 1;
                     }
@@ -105,7 +106,7 @@ impl Worker {
                 }
             };
             ended = now();
-            recorder.record(intended, started, ended, rows);
+            recorder.record(intended, started, ended, effect);
             if ended >= publish_at {
                 self.live.publish_cost();
                 publish_at = ended + PUBLISH;
@@ -114,6 +115,12 @@ impl Worker {
         }
         self.live.publish_cost();
         Ok(ended)
+    }
+
+    /// Drops what was recorded so far.
+    pub(crate) fn forget(&mut self) {
+        self.recorder = None;
+        self.live.set_operations(0);
     }
 
     pub(crate) fn finish(self) -> Tally {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::ThreadId;
 use std::time::Duration;
 
-use rqps_load::{Crew, Failure, Halt, Order, Schedule, Until, Work};
+use rqps_load::{Crew, Effect, Failure, Halt, Order, Schedule, Until, Work};
 use rqps_wire::{Class, Error, Interrupter};
 
 /// Work that does what a test wants of its nth operation.
@@ -31,10 +31,10 @@ impl<F: FnMut(u64, &mut UnixStream) -> Result<u64, Error> + Send> Work for Scrip
         Ok(())
     }
 
-    fn execute(&mut self) -> Result<u64, Error> {
+    fn execute(&mut self) -> Result<Effect, Error> {
         let operation = self.operations;
         self.operations += 1;
-        (self.script)(operation, &mut self.socket)
+        Ok(Effect::read((self.script)(operation, &mut self.socket)?))
     }
 
     fn interrupter(&self) -> Result<Interrupter, Error> {
@@ -184,4 +184,14 @@ fn each_second_of_a_run_is_told() {
     let order = closed(Until::Elapsed(Duration::from_millis(1_100)));
     crew.run(&[order], &mut each_second, &|| false).unwrap();
     assert_eq!(seconds.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn what_was_recorded_while_warming_up_is_forgotten() {
+    let mut crew = Crew::start(vec![work(brief)]).unwrap();
+    run(&mut crew, &[closed(Until::Operations(50))]).unwrap();
+    crew.forget();
+    run(&mut crew, &[closed(Until::Operations(7))]).unwrap();
+    let tally = crew.finish().remove(0);
+    assert_eq!((tally.operations, tally.statements.reads, tally.service.len()), (7, 7, 7));
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::counts::Counts;
 use crate::nearest::suggestion;
 use crate::quantity::{Count, Span};
 
@@ -314,6 +315,37 @@ pub struct Step {
     /// Whether each insert is paired with a delete of as many of the lowest keys.
     pub deletes: bool,
     pub before: Maintenance,
+}
+
+impl Step {
+    /// What the step does, in a few words.
+    pub fn title(&self) -> String {
+        let writes = if self.deletes { "insert and delete" } else { "insert" };
+        match self.kind {
+            StepKind::Load => "load without secondary indexes".to_string(),
+            StepKind::Index => "create the secondary indexes".to_string(),
+            StepKind::Write => {
+                let rows = self.rows_per_commit;
+                format!("{writes} with secondary indexes, {rows} rows per transaction")
+            }
+            StepKind::Query { query, rate } => {
+                let query = match query {
+                    Query::Range => "range queries",
+                    Query::Point => "point queries",
+                };
+                let writes = if self.deletes { "inserts and deletes" } else { "inserts" };
+                format!("{query} while each client {writes} {rate} rows/s")
+            }
+        }
+    }
+
+    pub fn counts(&self) -> Counts {
+        match self.kind {
+            StepKind::Load | StepKind::Write => Counts::RowsInserted,
+            StepKind::Index => Counts::RowsIndexed,
+            StepKind::Query { .. } => Counts::Queries,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

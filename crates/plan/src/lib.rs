@@ -1,18 +1,24 @@
 //! What to measure: contenders, workloads, sizes. Knows nothing of how anything runs.
 
+mod comparison;
 mod contender;
+mod counts;
 mod insert_benchmark;
+mod microbenchmark;
 mod nearest;
 mod operation;
 mod plan_file;
 mod quantity;
 
+pub use comparison::{Compared, Comparison, ComparisonError, Method};
 pub use contender::{Build, Contender, ContenderError, Dbms, Source, check_names, is_path};
+pub use counts::Counts;
 pub use insert_benchmark::{
     InsertBenchmark, InsertBenchmarkError, Maintenance, Pacing, Profile, Query, Step, StepKind,
     default_pause,
 };
+pub use microbenchmark::{Microbenchmark, MicrobenchmarkError};
 pub use nearest::suggestion;
 pub use operation::Operation;
-pub use plan_file::{Plan, PlanError};
+pub use plan_file::{Plan, PlanError, Workload};
 pub use quantity::{Count, QuantityError, Span};

@@ -9,16 +9,20 @@ pub enum Operation {
     Insert,
     Delete,
     Query,
+    /// What sysbench calls an event: one or more statements that belong together.
+    Transaction,
 }
 
 impl Operation {
-    pub const ALL: [Operation; 3] = [Operation::Insert, Operation::Delete, Operation::Query];
+    pub const ALL: [Operation; 4] =
+        [Operation::Insert, Operation::Delete, Operation::Query, Operation::Transaction];
 
     pub fn name(self) -> &'static str {
         match self {
             Operation::Insert => "insert",
             Operation::Delete => "delete",
             Operation::Query => "query",
+            Operation::Transaction => "transaction",
         }
     }
 }

@@ -2,17 +2,28 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::comparison::{Comparison, ComparisonError};
 use crate::contender::{Contender, ContenderError, check_names};
 use crate::insert_benchmark::{InsertBenchmark, InsertBenchmarkError};
+use crate::microbenchmark::{Microbenchmark, MicrobenchmarkError};
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// The first is the one the others are relative to.
     pub contenders: Vec<Contender>,
     /// All random draws derive from it: data, order and arrival times.
     pub seed: u64,
-    pub insert_benchmark: InsertBenchmark,
+    pub workload: Workload,
+}
+
+/// What is done to every contender.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Workload {
+    InsertBenchmark(InsertBenchmark),
+    Microbenchmark(Microbenchmark),
+    Comparison(Comparison),
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +34,10 @@ pub enum PlanError {
     Contender(#[from] ContenderError),
     #[error(transparent)]
     InsertBenchmark(#[from] InsertBenchmarkError),
+    #[error(transparent)]
+    Microbenchmark(#[from] MicrobenchmarkError),
+    #[error(transparent)]
+    Comparison(#[from] ComparisonError),
     #[error("not a plan: {0}")]
     Syntax(#[from] toml::de::Error),
 }
@@ -33,7 +48,11 @@ impl Plan {
             return Err(PlanError::NoContender);
         }
         check_names(&self.contenders)?;
-        self.insert_benchmark.validate()?;
+        match &self.workload {
+            Workload::InsertBenchmark(benchmark) => benchmark.validate()?,
+            Workload::Microbenchmark(benchmark) => benchmark.validate()?,
+            Workload::Comparison(comparison) => comparison.validate(&self.contenders)?,
+        }
         Ok(())
     }
 
@@ -62,7 +81,10 @@ mod tests {
                 "again=sqlite".parse().unwrap(),
             ],
             seed: 42,
-            insert_benchmark: InsertBenchmark::new(Profile::P2025, Count(100_000)),
+            workload: Workload::InsertBenchmark(InsertBenchmark::new(
+                Profile::P2025,
+                Count(100_000),
+            )),
         };
         assert_eq!(Plan::from_toml(&plan.to_toml()).unwrap(), plan);
     }

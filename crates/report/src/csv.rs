@@ -15,7 +15,7 @@ pub fn csv(run: &Run) -> String {
     for step in &model.steps {
         for row in metrics(&model, step).rows {
             let cells = row.cells.iter().map(|cell| cell.text.as_str());
-            let place = [row.name.as_str(), step.plan.name.as_str()];
+            let place = [row.name.as_str(), step.name];
             rows.add(place.into_iter().chain(cells).chain([row.name.as_str()]));
         }
     }
@@ -49,7 +49,7 @@ fn add_seconds(rows: &mut Rows, contender: &str, step: &StepModel, measured: &Me
     let samples = &measured.record.samples;
     let sampled = samples.last().map_or(0, |sample| sample.at.ceil() as usize);
     for second in 0..measured.seconds().max(sampled) {
-        let mut row = vec![contender.to_string(), step.plan.name.clone(), (second + 1).to_string()];
+        let mut row = vec![contender.to_string(), step.name.to_string(), (second + 1).to_string()];
         for operation in Operation::ALL {
             match measured.of(operation) {
                 Some(totals) => {

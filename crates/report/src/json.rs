@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::model::{Measured, Model, StepModel, Totals, bucket_counts, percentile};
 
 /// Names the shape of the result; changed when a reader of the old shape would break.
-pub const SCHEMA: &str = "rqps-result/1";
+pub const SCHEMA: &str = "rqps-result/2";
 
 #[derive(Serialize)]
 struct Result<'a> {
@@ -29,7 +29,9 @@ struct Result<'a> {
 #[derive(Serialize)]
 struct Step<'a> {
     name: &'a str,
-    title: String,
+    title: &'a str,
+    /// The steps that are shown together with it.
+    group: Option<&'a str>,
     /// What throughput counts, per second.
     unit: &'static str,
     /// What costs are divided by.
@@ -75,6 +77,9 @@ struct Sla {
 struct Work {
     operations: u64,
     rows: u64,
+    reads: u64,
+    writes: u64,
+    others: u64,
     retries: u64,
     max_lag_ns: u64,
     service: Times,
@@ -128,10 +133,11 @@ pub fn result_json(run: &Run) -> String {
 fn step_json<'a>(model: &Model<'a>, step: &'a StepModel<'a>) -> Step<'a> {
     let base = model.base.and_then(|base| step.measured[base].as_ref()?.finished_rate());
     Step {
-        name: &step.plan.name,
-        title: step.title(),
-        unit: step.unit(),
-        operation: step.operation(),
+        name: step.name,
+        title: step.title,
+        group: step.group,
+        unit: step.counts.unit(),
+        operation: step.counts.operation(),
         results: step.measured.iter().flatten().map(|measured| of(measured, base)).collect(),
     }
 }
@@ -181,6 +187,9 @@ fn work(totals: &Totals) -> Work {
     Work {
         operations: totals.operations,
         rows: totals.rows,
+        reads: totals.reads,
+        writes: totals.writes,
+        others: totals.others,
         retries: totals.retries,
         max_lag_ns: totals.max_lag,
         service: times(&totals.service),

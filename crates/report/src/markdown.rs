@@ -1,5 +1,6 @@
 //! The result for a pull request: at most sixty lines.
 
+use rqps_plan::Workload;
 use rqps_store::Run;
 
 use crate::model::{self, Model, Prose, Table};
@@ -15,7 +16,7 @@ pub fn summary_markdown(run: &Run) -> String {
     let mut lines = vec![
         format!("## {}", escape(&prose.title)),
         String::new(),
-        format!("{} Pacing {}, seed {}.", escape(&prose.sentence), pacing(run), run.plan.seed),
+        format!("{} {}Seed {}.", escape(&prose.sentence), pacing(run), run.plan.seed),
     ];
     if !prose.warnings.is_empty() {
         lines.push(String::new());
@@ -37,8 +38,12 @@ pub fn summary_markdown(run: &Run) -> String {
     lines.join("\n")
 }
 
+/// When writes were due, where a rate is promised.
 fn pacing(run: &Run) -> String {
-    run.plan.insert_benchmark.pacing.to_string()
+    match &run.plan.workload {
+        Workload::InsertBenchmark(benchmark) => format!("Pacing {}. ", benchmark.pacing),
+        Workload::Microbenchmark(_) | Workload::Comparison(_) => String::new(),
+    }
 }
 
 fn table(table: &Table) -> Vec<String> {

@@ -10,7 +10,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::error::StoreError;
 use crate::record::Manifest;
-use crate::schema;
+use crate::{pass, schema};
 
 const RESULTS: &str = "results.sqlite";
 const PLAN: &str = "plan.toml";
@@ -50,6 +50,7 @@ impl RunDirectory {
         let fresh = path.join("results.new");
         let connection = Connection::open(&fresh)?;
         connection.execute_batch(schema::TABLES)?;
+        connection.execute_batch(pass::TABLES)?;
         connection.pragma_update(None, "user_version", schema::VERSION)?;
         drop(connection);
         fs::rename(&fresh, &results).map_err(file("make", &results))?;

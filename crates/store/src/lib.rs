@@ -5,6 +5,7 @@
 
 mod directory;
 mod error;
+mod pass;
 mod read;
 mod record;
 mod schema;
@@ -12,6 +13,7 @@ mod write;
 
 pub use directory::RunDirectory;
 pub use error::StoreError;
+pub use pass::{PassRecord, SliceRecord};
 pub use record::{ContenderRecord, Manifest, Sample, Second, Status, StepRecord, WorkerRecord};
 pub use rqps_plan::Operation;
 
@@ -26,4 +28,6 @@ pub struct Run {
     pub contenders: Vec<ContenderRecord>,
     /// The latest attempt of every step that was begun, by contender and order.
     pub steps: Vec<StepRecord>,
+    /// Of a comparison, in the order in which they were made.
+    pub passes: Vec<PassRecord>,
 }

@@ -6,13 +6,13 @@ use std::path::Path;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use rqps_observe::{Metric, Reading};
-use rqps_plan::Operation;
+use rqps_plan::{Counts, Operation};
 use rusqlite::{Connection, Row};
 
 use crate::directory::{open_results, read_plan_and_manifest};
 use crate::error::StoreError;
 use crate::record::{ContenderRecord, Sample, Second, Status, StepRecord, WorkerRecord};
-use crate::{Run, RunDirectory};
+use crate::{Run, RunDirectory, pass};
 
 impl Run {
     /// Reads a run directory, whether or not its run has ended.
@@ -28,7 +28,8 @@ impl Run {
         contenders.sort_by_key(|contender| place(&contender.name));
         let mut steps = steps(&connection).map_err(damaged)?;
         steps.sort_by_key(|step| (place(&step.contender), step.order));
-        Ok(Run { plan, manifest, contenders, steps })
+        let passes = pass::passes(&connection).map_err(damaged)?;
+        Ok(Run { plan, manifest, contenders, steps, passes })
     }
 }
 
@@ -86,9 +87,13 @@ fn steps(connection: &Connection) -> Result<Vec<StepRecord>, rusqlite::Error> {
 fn step(row: &Row<'_>) -> Result<StepRecord, rusqlite::Error> {
     let status: String = row.get("status")?;
     let status = Status::ALL.into_iter().find(|known| known.name() == status);
+    let counts: String = row.get("counts")?;
     Ok(StepRecord {
         contender: row.get("contender")?,
         step: row.get("step")?,
+        title: row.get("title")?,
+        group: row.get("grouped")?,
+        counts: Counts::from_name(&counts).ok_or(rusqlite::Error::InvalidQuery)?,
         order: row.get("place")?,
         attempt: row.get("attempt")?,
         status: status.ok_or(rusqlite::Error::InvalidQuery)?,
@@ -99,7 +104,7 @@ fn step(row: &Row<'_>) -> Result<StepRecord, rusqlite::Error> {
         check_seconds: row.get("check_seconds")?,
         clients: row.get("clients")?,
         target_rate: row.get("target_rate")?,
-        indexed_rows: row.get::<_, Option<i64>>("indexed_rows")?.map(|rows| rows as u64),
+        counted_rows: row.get::<_, Option<i64>>("counted_rows")?.map(|rows| rows as u64),
         index_seconds: row.get("index_seconds")?,
         workers: Vec::new(),
         cost: Reading::default(),
@@ -128,6 +133,9 @@ fn workers(connection: &Connection, step: i64) -> Result<Vec<WorkerRecord>, rusq
             operation: operation.ok_or(rusqlite::Error::InvalidQuery)?,
             operations: count("operations")?,
             rows: count("rows")?,
+            reads: count("reads")?,
+            writes: count("writes")?,
+            others: count("others")?,
             retries: count("retries")?,
             service: decode(&row.get::<_, Vec<u8>>("service")?)?,
             response: match row.get::<_, Option<Vec<u8>>>("response")? {

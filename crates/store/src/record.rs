@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use rqps_observe::Reading;
-use rqps_plan::Operation;
+use rqps_plan::{Counts, Operation};
 use serde::{Deserialize, Serialize};
 
 /// A contender as it turned out to be when it was started.
@@ -61,8 +61,15 @@ impl Status {
 #[derive(Clone, Debug)]
 pub struct StepRecord {
     pub contender: String,
-    /// As in the posts: `l.i0`, `qr100`.
+    /// As in the posts: `l.i0`, `qr100`, `point-query`. A step of its own for each number of clients
+    /// has that behind it: `point-query@4`.
     pub step: String,
+    /// What the step does, in a few words.
+    pub title: String,
+    /// The steps that are shown together with it, such as `point queries`.
+    pub group: Option<String>,
+    /// What the throughput counts and costs are divided by.
+    pub counts: Counts,
     /// Its place in the run, counted from 0 for each contender.
     pub order: u32,
     /// 1, or more when the step was begun again after an interruption.
@@ -81,8 +88,8 @@ pub struct StepRecord {
     pub clients: u32,
     /// Rows per second over all clients that the step promises to insert; none if unlimited.
     pub target_rate: Option<f64>,
-    /// Rows that were indexed, in a step that creates indexes; its rate counts them.
-    pub indexed_rows: Option<u64>,
+    /// Rows that were indexed or scanned, where the rate counts such rows: the DBMS does not.
+    pub counted_rows: Option<u64>,
     /// Seconds of the window that building the indexes took.
     pub index_seconds: Option<f64>,
     pub workers: Vec<WorkerRecord>,
@@ -101,6 +108,10 @@ pub struct WorkerRecord {
     pub operations: u64,
     /// Rows inserted, deleted or returned, as the DBMS counts them.
     pub rows: u64,
+    /// Statements that returned a result set, that changed rows, and that did neither.
+    pub reads: u64,
+    pub writes: u64,
+    pub others: u64,
     /// Operations begun again because the DBMS asked for it (deadlock, serialization failure).
     pub retries: u64,
     /// Nanoseconds from the start of an operation to its end.

@@ -1,7 +1,7 @@
 //! The tables of `results.sqlite`.
 
 /// Raised with every change that an older rqps could not read.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 /// Measured values only; whatever can be derived is derived. Times are in nanoseconds unless a
 /// column says seconds, metrics in the units of rqps's list of metrics.
@@ -31,7 +31,10 @@ create table setting (
 create table step (
     id integer primary key,
     contender text not null,
-    step text not null,             -- as in the posts: l.i0, qr100
+    step text not null,             -- as in the posts: l.i0, qr100, point-query
+    title text not null,            -- what it does
+    grouped text,                   -- the steps that are shown together with it
+    counts text not null,           -- what throughput counts: rows_inserted, queries, …
     place integer not null,         -- in the contender's run, from 0
     attempt integer not null,       -- from 1
     status text not null,           -- running, done, failed, interrupted
@@ -42,7 +45,7 @@ create table step (
     check_seconds real not null,    -- the check after the window
     clients integer not null,
     target_rate real,               -- rows per second over all clients
-    indexed_rows integer,
+    counted_rows integer,           -- rows indexed or scanned
     index_seconds real,
     unique (contender, place, attempt)
 );
@@ -51,9 +54,12 @@ create table worker (
     id integer primary key,
     step integer not null references step (id),
     client integer not null,        -- from 1
-    operation text not null,        -- insert, delete, query
+    operation text not null,        -- insert, delete, query, transaction
     operations integer not null,
     rows integer not null,          -- inserted, deleted or returned, as the DBMS counts them
+    reads integer not null,         -- statements that returned a result set
+    writes integer not null,        -- statements that changed rows
+    others integer not null,        -- statements that did neither
     retries integer not null,
     max_lag integer not null,       -- latest start after an intended start
     service blob not null,          -- HdrHistogram V2 of start to end

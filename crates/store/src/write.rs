@@ -87,12 +87,16 @@ impl RunDirectory {
 
 fn insert_step(transaction: &Transaction<'_>, record: &StepRecord) -> Result<i64, StoreError> {
     transaction.execute(
-        "insert into step (contender, step, place, attempt, status, error, started, seconds, \
-         pause_seconds, check_seconds, clients, target_rate, indexed_rows, index_seconds) \
-         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+        "insert into step (contender, step, title, grouped, counts, place, attempt, status, error, \
+         started, seconds, pause_seconds, check_seconds, clients, target_rate, counted_rows, \
+         index_seconds) \
+         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
         params![
             record.contender,
             record.step,
+            record.title,
+            record.group,
+            record.counts.name(),
             record.order,
             record.attempt,
             record.status.name(),
@@ -103,7 +107,7 @@ fn insert_step(transaction: &Transaction<'_>, record: &StepRecord) -> Result<i64
             record.check_seconds,
             record.clients,
             record.target_rate,
-            record.indexed_rows.map(|rows| rows as i64),
+            record.counted_rows.map(|rows| rows as i64),
             record.index_seconds,
         ],
     )?;
@@ -116,14 +120,18 @@ fn insert_worker(
     worker: &WorkerRecord,
 ) -> Result<(), StoreError> {
     transaction.execute(
-        "insert into worker (step, client, operation, operations, rows, retries, max_lag, service, \
-         response) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        "insert into worker (step, client, operation, operations, rows, reads, writes, others, \
+         retries, max_lag, service, response) \
+         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
         params![
             step,
             worker.client,
             worker.operation.name(),
             worker.operations as i64,
             worker.rows as i64,
+            worker.reads as i64,
+            worker.writes as i64,
+            worker.others as i64,
             worker.retries as i64,
             worker.max_lag as i64,
             encode(&worker.service),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use hdrhistogram::Histogram;
 use rqps_observe::{Metric, Reading};
-use rqps_plan::{Count, InsertBenchmark, Operation, Plan, Profile};
+use rqps_plan::{Count, Counts, InsertBenchmark, Operation, Plan, Profile, Workload};
 use rqps_store::{
     ContenderRecord, Manifest, Run, RunDirectory, Sample, Second, Status, StepRecord, WorkerRecord,
 };
@@ -14,7 +14,7 @@ fn plan() -> Plan {
     Plan {
         contenders: vec!["sqlite".parse().unwrap(), "again=sqlite".parse().unwrap()],
         seed: 7,
-        insert_benchmark: InsertBenchmark::new(Profile::P2025, Count(1_000)),
+        workload: Workload::InsertBenchmark(InsertBenchmark::new(Profile::P2025, Count(1_000))),
     }
 }
 
@@ -30,6 +30,9 @@ fn step(contender: &str, order: u32) -> StepRecord {
     StepRecord {
         contender: contender.to_string(),
         step: "qr100".to_string(),
+        title: "range queries".to_string(),
+        group: Some("range".to_string()),
+        counts: Counts::Queries,
         order,
         attempt: 1,
         status: Status::Done,
@@ -40,13 +43,16 @@ fn step(contender: &str, order: u32) -> StepRecord {
         check_seconds: 0.25,
         clients: 1,
         target_rate: Some(100.0),
-        indexed_rows: Some(1_100),
+        counted_rows: Some(1_100),
         index_seconds: Some(0.5),
         workers: vec![WorkerRecord {
             client: 1,
             operation: Operation::Insert,
             operations: 41,
             rows: 2_050,
+            reads: 1,
+            writes: 39,
+            others: 2,
             retries: 2,
             service,
             response: Some(response),
@@ -87,7 +93,7 @@ fn a_run_is_read_back_as_it_was_written() {
         (41, 2_050, 2, 77)
     );
     assert_eq!((&found.cost, &found.samples), (&first.cost, &first.samples));
-    assert_eq!((found.target_rate, found.indexed_rows), (Some(100.0), Some(1_100)));
+    assert_eq!((found.target_rate, found.counted_rows), (Some(100.0), Some(1_100)));
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn contents(model: &Model) -> Markup {
     html! {
         nav aria-label="Contents" {
             a href="#summary" { "Summary" }
-            @for step in &model.steps { a href={ "#" (step::anchor(step)) } { (step.plan.name) } }
+            @for step in &model.steps { a href={ "#" (step::anchor(step)) } { (step.name) } }
             a href="#sizes" { "Sizes" }
             a href="#environment" { "Environment" }
             a href="#legend" { "Legend" }

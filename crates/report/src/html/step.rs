@@ -1,14 +1,14 @@
 //! Everything about one step.
 
 use maud::{Markup, html};
-use rqps_plan::StepKind;
+use rqps_plan::Counts;
 
 use super::table::table;
 use crate::model::{self, HISTOGRAM_NOTE, METRICS_NOTE, Model, StepModel, Tone};
 
-/// The id of a step's section. Step names hold only letters, digits and dots.
+/// The id of a step's section. Names hold no blanks, and whatever else is allowed in an id.
 pub(super) fn anchor(step: &StepModel) -> String {
-    format!("step-{}", step.plan.name)
+    format!("step-{}", step.name)
 }
 
 pub(super) fn section(model: &Model, step: &StepModel) -> Markup {
@@ -20,9 +20,9 @@ pub(super) fn section(model: &Model, step: &StepModel) -> Markup {
             h2 { (step.heading()) }
             (bars(model, step))
             // Building indexes is one statement: it has no seconds to show.
-            @if step.plan.kind != StepKind::Index {
+            @if step.counts != Counts::RowsIndexed {
                 h3 { "Second by second" }
-                figure.chart data-step=(step.plan.name) {
+                figure.chart data-step=(step.name) {
                     noscript { "The charts are drawn by the script in this page." }
                 }
             }
@@ -37,7 +37,7 @@ pub(super) fn section(model: &Model, step: &StepModel) -> Markup {
                 p.note { (METRICS_NOTE) " " a href="#legend" { "Legend" } }
             }
             @if !costs.is_empty() {
-                h3 { "Cost by side, per " (step.operation()) }
+                h3 { "Cost by side, per " (step.counts.operation()) }
                 (table("contender", &costs))
             }
         }
@@ -59,7 +59,7 @@ fn bars(model: &Model, step: &StepModel) -> Markup {
     html! {
         @if !rates.is_empty() {
             figure.bars {
-                figcaption { (step.unit()) }
+                figcaption { (step.counts.unit()) }
                 @for (index, rate, tone) in &rates {
                     span.name { (model.contenders[*index]) }
                     span.track {

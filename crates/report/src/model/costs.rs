@@ -49,7 +49,8 @@ pub(crate) fn cpu_split(model: &Model) -> Table {
         }
     }
     let headings = model.steps.iter().map(|step| {
-        Heading::new(&step.plan.name, format!("microseconds of CPU per {}", step.operation()))
+        let legend = format!("microseconds of CPU per {}", step.counts.operation());
+        Heading::new(step.name, legend)
     });
     Table { headings: headings.collect(), rows }
 }

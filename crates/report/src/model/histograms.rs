@@ -39,6 +39,7 @@ impl Histogram {
             Operation::Insert => "Insert",
             Operation::Delete => "Delete",
             Operation::Query => "Query",
+            Operation::Transaction => "Transaction",
         };
         match self.clock {
             Clock::Service => format!("{operation} service time, from when it was sent"),

@@ -2,13 +2,12 @@
 
 use hdrhistogram::Histogram;
 use rqps_observe::Metric;
-use rqps_plan::StepKind;
+use rqps_plan::Counts;
 use rqps_stats::{Normaliser, Window, sla};
 use rqps_store::{Operation, Second, Status, StepRecord, WorkerRecord};
 
 pub(crate) struct Measured<'a> {
     pub(crate) record: &'a StepRecord,
-    kind: StepKind,
     /// CPUs of the host.
     cpus: u32,
     /// By kind of operation, those that the step has workers for.
@@ -22,6 +21,9 @@ pub(crate) struct Totals {
     pub(crate) operation: Operation,
     pub(crate) operations: u64,
     pub(crate) rows: u64,
+    pub(crate) reads: u64,
+    pub(crate) writes: u64,
+    pub(crate) others: u64,
     pub(crate) retries: u64,
     /// Nanoseconds.
     pub(crate) max_lag: u64,
@@ -31,12 +33,12 @@ pub(crate) struct Totals {
 }
 
 impl<'a> Measured<'a> {
-    pub(crate) fn new(record: &'a StepRecord, kind: StepKind, cpus: u32) -> Self {
+    pub(crate) fn new(record: &'a StepRecord, cpus: u32) -> Self {
         let totals = Operation::ALL
             .into_iter()
             .filter_map(|operation| Totals::new(operation, &record.workers))
             .collect();
-        Measured { record, kind, cpus, totals, rates: first_clients_rates(record, kind) }
+        Measured { record, cpus, totals, rates: first_clients_rates(record) }
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -73,18 +75,25 @@ impl<'a> Measured<'a> {
     /// The totals as the formulas take them.
     pub(crate) fn window(&self) -> Window<'_> {
         let read = |metric| self.record.cost.get(metric);
-        let counted = counted(self.kind);
+        let counted = counted(self.record.counts);
         let rows = |operation| self.of(operation).map_or(0, |totals| totals.rows);
         let longest = self.of(counted).filter(|totals| totals.operations > 0);
         Window {
-            normaliser: match counted {
-                Operation::Query => Normaliser::Query,
-                Operation::Insert | Operation::Delete => Normaliser::Insert,
+            normaliser: match self.record.counts {
+                Counts::RowsInserted | Counts::RowsIndexed => Normaliser::Insert,
+                Counts::Queries | Counts::Statements | Counts::RowsScanned => Normaliser::Query,
             },
             seconds: self.record.seconds,
             cpus: self.cpus,
-            inserts: self.record.indexed_rows.unwrap_or_else(|| rows(Operation::Insert)),
-            queries: self.of(Operation::Query).map_or(0, |totals| totals.operations),
+            inserts: match self.record.counts {
+                Counts::RowsIndexed => self.record.counted_rows.unwrap_or(0),
+                _ => rows(Operation::Insert),
+            },
+            queries: match self.record.counts {
+                Counts::Statements => self.totals.iter().map(Totals::statements).sum(),
+                Counts::RowsScanned => self.record.counted_rows.unwrap_or(0),
+                _ => self.of(Operation::Query).map_or(0, |totals| totals.operations),
+            },
             device_reads: read(Metric::DeviceReads),
             device_read_bytes: read(Metric::DeviceReadBytes),
             device_writes: read(Metric::DeviceWrites),
@@ -122,6 +131,9 @@ impl Totals {
             operation,
             operations: 0,
             rows: 0,
+            reads: 0,
+            writes: 0,
+            others: 0,
             retries: 0,
             max_lag: 0,
             service: empty_histogram(),
@@ -134,9 +146,17 @@ impl Totals {
         Some(totals)
     }
 
+    /// As sysbench counts them.
+    pub(crate) fn statements(&self) -> u64 {
+        self.reads + self.writes + self.others
+    }
+
     fn add(&mut self, worker: &WorkerRecord) {
         self.operations += worker.operations;
         self.rows += worker.rows;
+        self.reads += worker.reads;
+        self.writes += worker.writes;
+        self.others += worker.others;
         self.retries += worker.retries;
         self.max_lag = self.max_lag.max(worker.max_lag);
         add(&mut self.service, &worker.service);
@@ -163,24 +183,38 @@ fn add(sum: &mut Histogram<u64>, part: &Histogram<u64>) {
 }
 
 /// The operation that a step's throughput counts.
-fn counted(kind: StepKind) -> Operation {
-    if kind.is_query() { Operation::Query } else { Operation::Insert }
+fn counted(counts: Counts) -> Operation {
+    match counts {
+        Counts::RowsInserted | Counts::RowsIndexed => Operation::Insert,
+        Counts::Queries => Operation::Query,
+        Counts::Statements | Counts::RowsScanned => Operation::Transaction,
+    }
 }
 
 /// The posts' percentiles are of client 1 alone, and of whole seconds. Building indexes has none.
-fn first_clients_rates(record: &StepRecord, kind: StepKind) -> Vec<f64> {
-    if kind == StepKind::Index {
+fn first_clients_rates(record: &StepRecord) -> Vec<f64> {
+    if record.counts == Counts::RowsIndexed {
         return Vec::new();
     }
-    let operation = counted(kind);
+    let operation = counted(record.counts);
     let mut workers = record.workers.iter();
     let worker = workers.find(|worker| worker.client == 1 && worker.operation == operation);
     let Some(worker) = worker else { return Vec::new() };
+    let statements = (worker.reads + worker.writes + worker.others) as f64;
+    // What one operation is worth in the unit of the throughput.
+    let worth = match record.counts {
+        Counts::Statements => statements / (worker.operations as f64).max(1.0),
+        Counts::RowsScanned => {
+            let scans: u64 = record.workers.iter().map(|worker| worker.operations).sum();
+            record.counted_rows.unwrap_or(0) as f64 / (scans as f64).max(1.0)
+        }
+        _ => 1.0,
+    };
     // A worker that did nothing in the last seconds may have no entries for them.
     let idle = std::iter::repeat(Second::default());
     let seconds = worker.seconds.iter().copied().chain(idle);
     let rate = |second: Second| match operation {
-        Operation::Query => second.operations as f64,
+        Operation::Query | Operation::Transaction => second.operations as f64 * worth,
         Operation::Insert | Operation::Delete => second.rows as f64,
     };
     seconds.map(rate).take(record.seconds as usize).collect()

@@ -11,8 +11,10 @@ mod sizes;
 mod summary;
 mod table;
 
-use rqps_plan::{Query, Step, StepKind};
-use rqps_store::Run;
+use std::collections::BTreeMap;
+
+use rqps_plan::Counts;
+use rqps_store::{Run, StepRecord};
 
 pub(crate) use costs::{costs, cpu_split};
 pub(crate) use differences::differences;
@@ -33,12 +35,17 @@ pub(crate) struct Model<'a> {
     pub(crate) contenders: Vec<&'a str>,
     /// Which of them the others are relative to; none if the plan's first was never started.
     pub(crate) base: Option<usize>,
-    /// The steps that were begun by any contender, in the order of the plan.
+    /// The steps that were begun by any contender, in their order.
     pub(crate) steps: Vec<StepModel<'a>>,
 }
 
 pub(crate) struct StepModel<'a> {
-    pub(crate) plan: Step,
+    pub(crate) name: &'a str,
+    /// What the step does, in a few words.
+    pub(crate) title: &'a str,
+    /// The steps that are shown together with it.
+    pub(crate) group: Option<&'a str>,
+    pub(crate) counts: Counts,
     /// By contender, as in [`Model::contenders`]; none where the step was not begun.
     pub(crate) measured: Vec<Option<Measured<'a>>>,
 }
@@ -47,19 +54,22 @@ impl<'a> Model<'a> {
     pub(crate) fn new(run: &'a Run) -> Self {
         let contenders: Vec<&str> = run.contenders.iter().map(|c| c.name.as_str()).collect();
         let base = run.plan.contenders.first().map(|contender| contender.name());
-        let steps = run.plan.insert_benchmark.steps().into_iter();
-        let steps = steps.map(|step| StepModel::new(step, &contenders, run));
+        let mut begun: BTreeMap<u32, &StepRecord> = BTreeMap::new();
+        for record in &run.steps {
+            begun.entry(record.order).or_insert(record);
+        }
+        let steps = begun.into_values().map(|record| StepModel::new(record, &contenders, run));
         Model {
             run,
             base: contenders.iter().position(|name| Some(*name) == base.as_deref()),
-            steps: steps.filter(|step| step.measured.iter().any(Option::is_some)).collect(),
+            steps: steps.collect(),
             contenders,
         }
     }
 
     /// A heading for every step.
     fn step_headings(&self) -> Vec<Heading> {
-        self.steps.iter().map(|step| Heading::new(&step.plan.name, step.title())).collect()
+        self.steps.iter().map(|step| Heading::new(step.name, step.title)).collect()
     }
 
     /// A table with a row for every contender and a column for every step.
@@ -76,13 +86,20 @@ impl<'a> Model<'a> {
 }
 
 impl<'a> StepModel<'a> {
-    fn new(plan: Step, contenders: &[&str], run: &'a Run) -> Self {
+    /// `record` is any contender's of this step: they agree in what the step is.
+    fn new(record: &'a StepRecord, contenders: &[&str], run: &'a Run) -> Self {
         let of = |name: &&str| {
             let mut records = run.steps.iter();
-            let record = records.find(|r| r.contender == **name && r.step == plan.name)?;
-            Some(Measured::new(record, plan.kind, run.manifest.cpus))
+            let found = records.find(|r| r.contender == **name && r.order == record.order)?;
+            Some(Measured::new(found, run.manifest.cpus))
         };
-        StepModel { measured: contenders.iter().map(of).collect(), plan }
+        StepModel {
+            name: &record.step,
+            title: &record.title,
+            group: record.group.as_deref(),
+            counts: record.counts,
+            measured: contenders.iter().map(of).collect(),
+        }
     }
 
     /// Those that were measured to the end, with the index of their contender.
@@ -95,45 +112,11 @@ impl<'a> StepModel<'a> {
 
     /// `l.i0: load without secondary indexes`
     pub(crate) fn heading(&self) -> String {
-        format!("{}: {}", self.plan.name, self.title())
+        format!("{}: {}", self.name, self.title)
     }
 
-    /// What the step does, in a few words.
-    pub(crate) fn title(&self) -> String {
-        let writes = if self.plan.deletes { "insert and delete" } else { "insert" };
-        match self.plan.kind {
-            StepKind::Load => "load without secondary indexes".to_string(),
-            StepKind::Index => "create the secondary indexes".to_string(),
-            StepKind::Write => format!(
-                "{writes} with secondary indexes, {} rows per transaction",
-                self.plan.rows_per_commit
-            ),
-            StepKind::Query { query, rate } => {
-                let query = match query {
-                    Query::Range => "range queries",
-                    Query::Point => "point queries",
-                };
-                let writes = if self.plan.deletes { "inserts and deletes" } else { "inserts" };
-                format!("{query} while each client {writes} {rate} rows/s")
-            }
-        }
-    }
-
-    /// What the throughput of the step counts.
-    pub(crate) fn unit(&self) -> &'static str {
-        match self.plan.kind {
-            StepKind::Load | StepKind::Write => "rows inserted per second",
-            StepKind::Index => "rows indexed per second",
-            StepKind::Query { .. } => "queries per second",
-        }
-    }
-
-    /// The operation that the costs of the step are divided by.
-    pub(crate) fn operation(&self) -> &'static str {
-        match self.plan.kind {
-            StepKind::Load | StepKind::Write => "row inserted",
-            StepKind::Index => "row indexed",
-            StepKind::Query { .. } => "query",
-        }
+    /// Whether the step promises a write rate.
+    pub(crate) fn is_promising(&self) -> bool {
+        self.measured.iter().flatten().any(|measured| measured.record.target_rate.is_some())
     }
 }

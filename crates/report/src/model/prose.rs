@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rqps_plan::{Compared, Comparison, InsertBenchmark, Method, Microbenchmark, Workload};
 use rqps_store::Status;
 
 use super::costs::IN_PROCESS;
@@ -24,11 +25,19 @@ const LISTED: usize = 4;
 impl Prose {
     pub(crate) fn new(model: &Model) -> Self {
         Prose {
-            title: format!("Insert Benchmark: {}", list(&model.contenders)),
+            title: format!("{}: {}", benchmark(model), list(&model.contenders)),
             sentence: sentence(model),
             facts: facts(model),
             warnings: warnings(model),
         }
+    }
+}
+
+fn benchmark(model: &Model) -> &'static str {
+    match &model.run.plan.workload {
+        Workload::InsertBenchmark(_) => "Insert Benchmark",
+        Workload::Microbenchmark(_) => "Microbenchmarks",
+        Workload::Comparison(_) => "Comparison",
     }
 }
 
@@ -43,25 +52,65 @@ fn list(names: &[&str]) -> String {
 }
 
 fn sentence(model: &Model) -> String {
-    let benchmark = &model.run.plan.insert_benchmark;
+    let steps = match model.steps.len() {
+        1 => "1 step".to_string(),
+        steps => format!("{steps} steps"),
+    };
+    let what = match &model.run.plan.workload {
+        Workload::InsertBenchmark(benchmark) => insert_benchmark(benchmark),
+        Workload::Microbenchmark(benchmark) => microbenchmarks(benchmark),
+        Workload::Comparison(comparison) => match &comparison.of {
+            Compared::InsertBenchmark(benchmark) => insert_benchmark(benchmark),
+            Compared::Microbenchmark(benchmark) => microbenchmarks(benchmark),
+        },
+    };
+    format!("{steps} of {what}, on a host with {} CPUs.", model.run.manifest.cpus)
+}
+
+fn insert_benchmark(benchmark: &InsertBenchmark) -> String {
     let clients = match benchmark.clients {
         1 => "one client".to_string(),
         clients if benchmark.one_table => format!("{clients} clients that share a table"),
         clients => format!("{clients} clients with a table each"),
     };
-    let steps = match model.steps.len() {
-        1 => "1 step".to_string(),
-        steps => format!("{steps} steps"),
-    };
-    format!(
-        "{steps} of the Insert Benchmark, version {}, with {} rows per client and {clients}, on a \
-         host with {} CPUs.",
-        benchmark.profile, benchmark.rows, model.run.manifest.cpus,
-    )
+    let (profile, rows) = (benchmark.profile, benchmark.rows);
+    format!("the Insert Benchmark, version {profile}, with {rows} rows per client and {clients}")
+}
+
+fn microbenchmarks(benchmark: &Microbenchmark) -> String {
+    let (shape, clients) = (shape(benchmark), clients(benchmark));
+    format!("the sysbench microbenchmarks with {shape} and {clients}")
+}
+
+fn shape(benchmark: &Microbenchmark) -> String {
+    match benchmark.tables {
+        1 => format!("one table of {} rows", benchmark.rows),
+        tables => format!("{tables} tables of {} rows", benchmark.rows),
+    }
+}
+
+fn clients(benchmark: &Microbenchmark) -> String {
+    match benchmark.clients[..] {
+        [1] => "one client".to_string(),
+        _ => {
+            let numbers: Vec<String> = benchmark.clients.iter().map(u32::to_string).collect();
+            format!("{} clients", numbers.join(", "))
+        }
+    }
 }
 
 fn facts(model: &Model) -> Vec<(&'static str, String)> {
-    let benchmark = &model.run.plan.insert_benchmark;
+    let mut facts = match &model.run.plan.workload {
+        Workload::InsertBenchmark(benchmark) => insert_benchmark_facts(benchmark),
+        Workload::Microbenchmark(benchmark) => microbenchmark_facts(benchmark),
+        Workload::Comparison(comparison) => comparison_facts(comparison),
+    };
+    facts.push(("seed", model.run.plan.seed.to_string()));
+    facts.push(("transport", transports(model)));
+    facts
+}
+
+fn insert_benchmark_facts(benchmark: &InsertBenchmark) -> Vec<(&'static str, String)> {
     let [first, second] = benchmark.writes;
     let writes = match second.0 {
         0 => format!("{first} in l.i1"),
@@ -83,9 +132,39 @@ fn facts(model: &Model) -> Vec<(&'static str, String)> {
         ),
         ("pacing", benchmark.pacing.to_string()),
         ("checks", (if benchmark.check { "after each step" } else { "none" }).to_string()),
-        ("seed", model.run.plan.seed.to_string()),
-        ("transport", transports(model)),
     ]
+}
+
+fn microbenchmark_facts(benchmark: &Microbenchmark) -> Vec<(&'static str, String)> {
+    let fair = match benchmark.fair_writes {
+        true => "the same work for all",
+        false => "as published: a faster server has other tables in the end",
+    };
+    vec![
+        ("tables", shape(benchmark)),
+        ("clients", clients(benchmark)),
+        ("time", format!("{} per read, {} per write", benchmark.read_time, benchmark.write_time)),
+        ("deletes and inserts", fair.to_string()),
+        (
+            "checks",
+            (if benchmark.check { "after the load and each step" } else { "none" }).to_string(),
+        ),
+    ]
+}
+
+fn comparison_facts(comparison: &Comparison) -> Vec<(&'static str, String)> {
+    let mut facts = match &comparison.of {
+        Compared::InsertBenchmark(benchmark) => insert_benchmark_facts(benchmark),
+        Compared::Microbenchmark(benchmark) => microbenchmark_facts(benchmark),
+    };
+    let method = match comparison.method {
+        Method::Slices => format!("slices of {} in random order", comparison.slice),
+        Method::Runs => "whole runs in random order".to_string(),
+    };
+    facts.push(("method", method));
+    facts.push(("rounds", format!("at most {}, a restart each", comparison.rounds)));
+    facts.push(("loads", format!("{} of each contender", comparison.loads)));
+    facts
 }
 
 /// One word if all use the same transport, else who uses which.
@@ -131,7 +210,7 @@ fn troubles(model: &Model) -> Vec<String> {
             // The first line says what; the rest, such as the tail of a log, is in the JSON.
             let reason = record.error.as_deref().and_then(|error| error.lines().next());
             let reason = reason.map_or(String::new(), |reason| format!(": {}", printable(reason)));
-            let mut note = |text: String| notes.push(format!("{name} {}: {text}", step.plan.name));
+            let mut note = |text: String| notes.push(format!("{name} {}: {text}", step.name));
             match record.status {
                 Status::Done => {}
                 Status::Failed => note(format!("failed{reason}")),

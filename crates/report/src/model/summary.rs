@@ -118,7 +118,7 @@ pub(crate) fn lag(model: &Model) -> Table {
 
 fn promised(model: &Model, cell: impl Fn(&Measured) -> Cell) -> Table {
     let steps = || promising(model);
-    let headings = steps().map(|step| Heading::new(&step.plan.name, step.title())).collect();
+    let headings = steps().map(|step| Heading::new(step.name, step.title)).collect();
     let rows = model.contenders.iter().enumerate().map(|(index, name)| {
         let cells = steps().map(|step| match &step.measured[index] {
             Some(measured) if measured.is_done() => cell(measured),
@@ -131,7 +131,7 @@ fn promised(model: &Model, cell: impl Fn(&Measured) -> Cell) -> Table {
 }
 
 fn promising<'m, 'a>(model: &'m Model<'a>) -> impl Iterator<Item = &'m StepModel<'a>> {
-    model.steps.iter().filter(|step| step.plan.kind.rate().is_some())
+    model.steps.iter().filter(|step| step.is_promising())
 }
 
 /// The promises that each contender did not keep, in a sentence.
@@ -143,7 +143,7 @@ pub(super) fn missed(model: &Model) -> Vec<String> {
                 let target = measured.record.target_rate?;
                 let rate = measured.window().insert_rate()?;
                 let is_missed = measured.is_done() && measured.sla() == Some(false);
-                is_missed.then(|| format!("{} {rate:.0} of {target:.0}", step.plan.name))
+                is_missed.then(|| format!("{} {rate:.0} of {target:.0}", step.name))
             })
             .collect();
         let needed = 100.0 * promise::REQUIRED_SHARE;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use rqps_observe::{Metric, Reading};
-use rqps_plan::{Count, InsertBenchmark, Plan, Profile, Span, Step, StepKind};
+use rqps_plan::{Count, InsertBenchmark, Plan, Profile, Span, Step, StepKind, Workload};
 use rqps_store::{
     ContenderRecord, Manifest, Operation, Run, Sample, Second, Status, StepRecord, WorkerRecord,
 };
@@ -18,18 +18,24 @@ pub(crate) fn run(contenders: &[&str], seconds: u64) -> Run {
     let plan = Plan {
         contenders: contenders.iter().map(|text| text.parse().expect(text)).collect(),
         seed: 42,
-        insert_benchmark: benchmark,
+        workload: Workload::InsertBenchmark(benchmark.clone()),
     };
     let records: Vec<ContenderRecord> = plan.contenders.iter().map(contender).collect();
     let mut steps = Vec::new();
     for (index, record) in records.iter().enumerate() {
-        for (order, step) in plan.insert_benchmark.steps().iter().enumerate() {
+        for (order, step) in benchmark.steps().iter().enumerate() {
             let draws = Draws((index * 1000 + order) as u64);
             steps.push(step_record(record, step, order as u32, index, seconds, draws));
         }
     }
     let order = records.iter().rev().map(|record| record.name.clone()).collect();
-    Run { plan, manifest: manifest(contenders, order), contenders: records, steps }
+    Run {
+        plan,
+        manifest: manifest(contenders, order),
+        contenders: records,
+        steps,
+        passes: Vec::new(),
+    }
 }
 
 /// The step of a contender, to be changed.
@@ -41,13 +47,14 @@ pub(crate) fn step<'a>(run: &'a mut Run, contender: &str, step: &str) -> &'a mut
 /// Everything that was counted becomes zero, as if nothing had been done.
 pub(crate) fn silence(run: &mut Run) {
     for step in &mut run.steps {
-        step.indexed_rows = step.indexed_rows.map(|_| 0);
+        step.counted_rows = step.counted_rows.map(|_| 0);
         step.cost = zero(&step.cost);
         for sample in &mut step.samples {
             sample.cost = zero(&sample.cost);
         }
         for worker in &mut step.workers {
             (worker.operations, worker.rows, worker.max_lag) = (0, 0, 0);
+            (worker.reads, worker.writes) = (0, 0);
             worker.service.reset();
             worker.response.iter_mut().for_each(|response| response.reset());
             worker.seconds.fill(Second::default());
@@ -164,12 +171,15 @@ fn step_record(
     }
     let operations: u64 = workers.iter().map(|worker| worker.operations).sum();
     let embedded = contender.transport == "in process";
-    let indexed_rows = (step.kind == StepKind::Index).then_some((speed * 9e5) as u64 * seconds);
+    let counted_rows = (step.kind == StepKind::Index).then_some((speed * 9e5) as u64 * seconds);
     // An indexed row costs as much as a fiftieth of an operation.
-    let per_second = indexed_rows.map_or(operations, |rows| rows / 50) / seconds;
+    let per_second = counted_rows.map_or(operations, |rows| rows / 50) / seconds;
     StepRecord {
         contender: contender.name.clone(),
         step: step.name.clone(),
+        title: step.title(),
+        group: None,
+        counts: step.counts(),
         order,
         attempt: 1,
         status: Status::Done,
@@ -180,7 +190,7 @@ fn step_record(
         check_seconds: 0.1,
         clients: 1,
         target_rate: paced.then_some(rate),
-        indexed_rows,
+        counted_rows,
         index_seconds: (step.kind == StepKind::Index).then_some(seconds as f64 * 0.9),
         workers,
         cost: cost(per_second, seconds, embedded),
@@ -204,6 +214,9 @@ fn worker(
         operation,
         operations: 0,
         rows: 0,
+        reads: 0,
+        writes: 0,
+        others: 0,
         retries: 0,
         service: Histogram::new(3).unwrap(),
         response: (paced && operation != Operation::Query).then(|| Histogram::new(3).unwrap()),
@@ -222,6 +235,10 @@ fn worker(
         }
         record_times(&mut record, longest, operations % 20 + 1);
         let rows = (done * rows_each).round() as u64;
+        match operation {
+            Operation::Insert | Operation::Delete => record.writes += operations,
+            Operation::Query | Operation::Transaction => record.reads += operations,
+        }
         record.operations += operations;
         record.rows += rows;
         record.seconds.push(Second { operations, rows, max_service: longest });

@@ -1,3 +1,4 @@
+use rqps_plan::{Count, InsertBenchmark, Profile, Step};
 use rqps_report::{Colour, text};
 
 use crate::sample::{self, run};
@@ -28,12 +29,13 @@ fn ten_steps_fit_a_terminal_even_with_long_names() {
 #[test]
 fn the_older_profile_with_fifteen_steps_is_cut_into_tables_that_fit() {
     let mut run = run(&["sqlite"], 12);
-    let benchmark = &mut run.plan.insert_benchmark;
-    benchmark.profile = rqps_plan::Profile::P2020;
-    benchmark.rates = benchmark.profile.default_rates();
+    let benchmark = InsertBenchmark::new(Profile::P2020, Count(200_000));
     let template = run.steps[0].clone();
-    let names = run.plan.insert_benchmark.steps().into_iter().map(|step| step.name);
-    run.steps = names.map(|step| rqps_store::StepRecord { step, ..template.clone() }).collect();
+    let named = |(order, step): (usize, Step)| {
+        let order = order as u32;
+        rqps_store::StepRecord { step: step.name, order, ..template.clone() }
+    };
+    run.steps = benchmark.steps().into_iter().enumerate().map(named).collect();
     let text = text(&run, Colour::Never);
     assert!(text.contains("q1000.2"));
     for line in summaries(&text) {

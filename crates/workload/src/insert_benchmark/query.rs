@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use rand::RngExt;
-use rqps_load::{Halt, Work};
+use rqps_load::{Effect, Halt, Work};
 use rqps_wire::{Connection, Error, Interrupter, Statement, Type, Value, scalar};
 
 use super::rows::{CUSTOMERS, legacy_price_cents};
@@ -94,11 +94,12 @@ impl Work for RangeQuery {
         Ok(())
     }
 
-    fn execute(&mut self) -> Result<u64, Error> {
-        match self.statements.get(self.shape) {
+    fn execute(&mut self) -> Result<Effect, Error> {
+        let rows = match self.statements.get(self.shape) {
             Some(statement) => self.connection.execute(*statement, &[Value::Int(self.start)]),
             None => self.connection.run(&self.sql),
-        }
+        };
+        Ok(Effect::read(rows?))
     }
 
     fn interrupter(&self) -> Result<Interrupter, Error> {
@@ -180,11 +181,12 @@ impl Work for PointQuery {
         Ok(())
     }
 
-    fn execute(&mut self) -> Result<u64, Error> {
-        match self.statement {
+    fn execute(&mut self) -> Result<Effect, Error> {
+        let rows = match self.statement {
             Some(statement) => self.connection.execute(statement, &self.keys.map(Value::Int)),
             None => self.connection.run(&self.sql),
-        }
+        };
+        Ok(Effect::read(rows?))
     }
 
     fn interrupter(&self) -> Result<Interrupter, Error> {

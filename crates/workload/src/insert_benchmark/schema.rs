@@ -1,6 +1,6 @@
 //! Tables and indexes of the Insert Benchmark, by profile and dialect.
 
-use rqps_load::{Halt, Work};
+use rqps_load::{Effect, Halt, Work};
 use rqps_plan::Profile;
 use rqps_wire::{Connection, Error, Interrupter};
 
@@ -154,11 +154,11 @@ impl Work for IndexBuilder {
         Ok(())
     }
 
-    fn execute(&mut self) -> Result<u64, Error> {
-        let Some(statement) = self.statements.last() else { return Ok(0) };
-        let rows = self.connection.run(statement)?;
+    fn execute(&mut self) -> Result<Effect, Error> {
+        let Some(statement) = self.statements.last() else { return Ok(Effect::other()) };
+        self.connection.run(statement)?;
         self.statements.pop();
-        Ok(rows)
+        Ok(Effect::other())
     }
 
     fn interrupter(&self) -> Result<Interrupter, Error> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use crossbeam_utils::CachePadded;
-use rqps_load::{Halt, Pair, Side, Work};
+use rqps_load::{Effect, Halt, Pair, Side, Work};
 use rqps_wire::{Connection, Error, Interrupter, scalar};
 
 use super::rows::{Rows, Sums};
@@ -60,7 +60,7 @@ impl Work for Inserter {
         Ok(())
     }
 
-    fn execute(&mut self) -> Result<u64, Error> {
+    fn execute(&mut self) -> Result<Effect, Error> {
         let rows = self.connection.run(&self.sql)?;
         if rows != self.sums.rows {
             let message = format!("inserted {} rows and the DBMS says {rows}", self.sums.rows);
@@ -70,7 +70,7 @@ impl Work for Inserter {
         if let Some(pair) = &self.pair {
             pair.advance(Side::Insert);
         }
-        Ok(rows)
+        Ok(Effect::write(rows))
     }
 
     fn interrupter(&self) -> Result<Interrupter, Error> {
@@ -153,11 +153,11 @@ impl Work for Deleter {
         Ok(())
     }
 
-    fn execute(&mut self) -> Result<u64, Error> {
+    fn execute(&mut self) -> Result<Effect, Error> {
         let rows = self.connection.run(&self.sql)?;
         self.ledger.deleted.fetch_add(rows, Ordering::Relaxed);
         self.pair.advance(Side::Delete);
-        Ok(rows)
+        Ok(Effect::write(rows))
     }
 
     fn interrupter(&self) -> Result<Interrupter, Error> {

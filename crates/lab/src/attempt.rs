@@ -1,0 +1,203 @@
+//! One attempt at a step: noted when it begins, and when it ends whatever comes of it.
+
+use std::time::{Duration, Instant};
+
+use rqps_dbms::Server;
+use rqps_load::Tally;
+use rqps_observe::{Metric, Observer, Reading};
+use rqps_plan::{Counts, Operation};
+use rqps_store::{RunDirectory, Second, Status, StepRecord, WorkerRecord};
+
+use crate::measure::Window;
+use crate::{Event, Lab, LabError};
+
+/// A workload on one contender's server.
+pub(crate) trait Steps {
+    fn count(&self) -> usize;
+
+    /// The record of a step before anything is measured.
+    fn blank(&self, order: u32) -> Blank;
+
+    /// Does the step that the record is of and fills it in.
+    fn run(&mut self, stage: &mut Stage<'_, '_>, record: &mut StepRecord) -> Result<(), LabError>;
+}
+
+/// What is known of a step beforehand.
+pub(crate) struct Blank {
+    pub(crate) step: String,
+    pub(crate) title: String,
+    pub(crate) group: Option<String>,
+    pub(crate) counts: Counts,
+    pub(crate) clients: u32,
+    pub(crate) target_rate: Option<f64>,
+}
+
+/// Where a step takes place.
+pub(crate) struct Stage<'a, 'l> {
+    pub(crate) lab: &'a mut Lab<'l>,
+    pub(crate) server: &'a dyn Server,
+    pub(crate) contender: &'a str,
+    /// How many steps the contender has in all.
+    pub(crate) steps: usize,
+}
+
+/// Runs a step and notes it in the journal, whatever comes of it.
+pub(crate) fn attempt(
+    steps: &mut dyn Steps,
+    lab: &mut Lab<'_>,
+    directory: &mut RunDirectory,
+    contender: &str,
+    server: &mut dyn Server,
+    order: u32,
+) -> Result<(), LabError> {
+    let mut record = record(steps.blank(order), contender, order);
+    directory.begin_step(&mut record)?;
+    let mut stage = Stage { lab, server: &*server, contender, steps: steps.count() };
+    let result = steps.run(&mut stage, &mut record);
+    let (status, error) = match &result {
+        Ok(()) => (Status::Done, None),
+        Err(LabError::Interrupted) => (Status::Interrupted, None),
+        Err(error) => {
+            let log = if error.is_disconnect() { server.last_words() } else { None };
+            let log = log.map(|log| format!("; {log}")).unwrap_or_default();
+            (Status::Failed, Some(format!("{error}{log}")))
+        }
+    };
+    record.status = status;
+    record.error = error.clone();
+    directory.finish_step(&record)?;
+    match (result, error) {
+        (Err(_), Some(reason)) => Err(LabError::Step { step: record.step, reason }),
+        (result, _) => result,
+    }
+}
+
+fn record(blank: Blank, contender: &str, order: u32) -> StepRecord {
+    StepRecord {
+        contender: contender.to_string(),
+        step: blank.step,
+        title: blank.title,
+        group: blank.group,
+        counts: blank.counts,
+        order,
+        attempt: 0,
+        status: Status::Running,
+        error: None,
+        started: jiff::Timestamp::now().to_string(),
+        seconds: 0.0,
+        pause_seconds: 0.0,
+        check_seconds: 0.0,
+        clients: blank.clients,
+        target_rate: blank.target_rate,
+        counted_rows: None,
+        index_seconds: None,
+        workers: Vec::new(),
+        cost: Reading::default(),
+        samples: Vec::new(),
+    }
+}
+
+impl Stage<'_, '_> {
+    pub(crate) fn tell(&mut self, step: &str, event: impl FnOnce(String, String) -> Event) {
+        (self.lab.watch)(event(self.contender.to_string(), step.to_string()));
+    }
+
+    pub(crate) fn tell_begun(&mut self, record: &StepRecord) {
+        let (number, steps) = (record.order as usize + 1, self.steps);
+        self.tell(&record.step, |contender, step| Event::StepBegun {
+            contender,
+            step,
+            number,
+            steps,
+        });
+    }
+
+    pub(crate) fn tell_done(&mut self, record: &StepRecord, work: f64) {
+        let (seconds, unit) = (record.seconds, record.counts.unit());
+        let rate = work / seconds;
+        self.tell(&record.step, |contender, step| Event::StepDone {
+            contender,
+            step,
+            seconds,
+            rate,
+            unit,
+        });
+    }
+
+    pub(crate) fn observer(&self) -> Result<Observer, LabError> {
+        let server = self.server;
+        Ok(Observer::new(server.process(), server.data(), server.database_path()?))
+    }
+
+    pub(crate) fn sleep_until(&self, deadline: Instant) -> Result<(), LabError> {
+        loop {
+            if (self.lab.cancelled)() {
+                return Err(LabError::Interrupted);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(Duration::from_millis(50)));
+        }
+    }
+
+    /// What is the same at the end of every step: sizes, the check, and a commit that lasts.
+    pub(crate) fn conclude(
+        &mut self,
+        record: &mut StepRecord,
+        check: Option<impl FnOnce() -> Result<(), LabError>>,
+    ) -> Result<(), LabError> {
+        record.cost.set(Metric::DatabaseBytes, self.server.database_bytes()?);
+        if let Some(check) = check {
+            self.tell(&record.step, |contender, step| Event::Checking { contender, step });
+            let checked = Instant::now();
+            check()?;
+            record.check_seconds = checked.elapsed().as_secs_f64();
+        }
+        // Commits do not wait for the disk, but a step that the journal calls done must.
+        Ok(self.server.settle()?)
+    }
+}
+
+/// Adds a measured window to a record: a step can have several, one after the other.
+pub(crate) fn add_window(
+    record: &mut StepRecord,
+    window: Window,
+    parts: &[(u32, Operation)],
+    paced: bool,
+) {
+    let begin = record.seconds;
+    record.samples.extend(window.samples.into_iter().map(|mut sample| {
+        sample.at += begin;
+        sample
+    }));
+    record.cost = if begin > 0.0 { record.cost.plus(&window.cost) } else { window.cost };
+    record.seconds += window.seconds;
+    let workers = parts.iter().zip(window.tallies);
+    record.workers.extend(
+        workers.map(|(&(client, operation), tally)| worker(client, operation, paced, tally)),
+    );
+}
+
+fn worker(client: u32, operation: Operation, paced: bool, tally: Tally) -> WorkerRecord {
+    let second = |second: &rqps_load::SecondTally| Second {
+        operations: second.operations,
+        rows: second.rows,
+        max_service: second.max_service,
+    };
+    WorkerRecord {
+        client,
+        operation,
+        operations: tally.operations,
+        rows: tally.rows,
+        reads: tally.statements.reads,
+        writes: tally.statements.writes,
+        others: tally.statements.others,
+        retries: tally.retries,
+        service: tally.service,
+        response: (paced && operation != Operation::Query).then_some(tally.response),
+        max_lag: tally.max_lag,
+        seconds: tally.seconds.iter().map(second).collect(),
+    }
+}

@@ -1,0 +1,290 @@
+//! Contenders driven in turn by the same threads, a slice of some milliseconds each, so that
+//! whatever the machine does meanwhile is done to all of them (shared specs, SLICES.md).
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Barrier};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rqps_wire::{Class, Error, Interrupter};
+
+use crate::clock::{now, thread_cpu};
+use crate::crew::Failure;
+use crate::effect::Statements;
+use crate::halt::Halt;
+use crate::worker::Work;
+
+/// How often the user's wish to stop is asked for.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long a client may take over the operation in hand after the run was abandoned.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Counters of a contender's server, in whatever units their reader has.
+pub type Counters = [u64; 4];
+
+/// Reads the counters of a contender's server at the edges of its slices.
+pub type Meter = Box<dyn FnMut(usize) -> Counters + Send>;
+
+/// How long slices are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slicing {
+    /// The measured part of a slice. It ends with the first operation that ends after it.
+    pub slice: Duration,
+    /// What comes before, unmeasured: caches fill with what this contender uses.
+    pub head: Duration,
+}
+
+/// What one client did in one slice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Slice {
+    /// Which contender, by its place in the work.
+    pub contender: usize,
+    /// When the measured part began, on the monotonic clock in nanoseconds.
+    pub began: u64,
+    /// Nanoseconds that the operations took, one after the other.
+    pub nanos: u64,
+    pub operations: u64,
+    /// Operations of the unmeasured head.
+    pub head_operations: u64,
+    pub rows: u64,
+    pub statements: Statements,
+    pub retries: u64,
+    /// Nanoseconds of CPU of the client's thread in the measured part.
+    pub client_cpu: u64,
+    /// What the server's counters grew by; read by the first client only.
+    pub server: Counters,
+}
+
+/// Threads, a client each, that hold a connection to every contender.
+pub struct Relay {
+    clients: Vec<Client>,
+    reports: Receiver<(usize, Driven)>,
+    halt: Arc<Halt>,
+    /// Slices that the first client has ended.
+    done: Arc<AtomicU64>,
+    failed: Arc<AtomicBool>,
+}
+
+/// A client's slices, or an error with the contender that it is of.
+type Driven = Result<Vec<Slice>, (usize, Error)>;
+
+struct Client {
+    orders: Sender<(Arc<[usize]>, Slicing)>,
+    interrupters: Vec<Interrupter>,
+    thread: JoinHandle<()>,
+    id: u32,
+}
+
+/// What a client's thread needs to drive its part.
+struct Driver {
+    /// By contender.
+    work: Vec<Box<dyn Work>>,
+    meter: Option<Meter>,
+    halt: Arc<Halt>,
+    done: Option<Arc<AtomicU64>>,
+    /// All clients begin a slice together.
+    edge: Arc<Barrier>,
+    /// A client met an error in this slice.
+    failed: Arc<AtomicBool>,
+    /// No slice follows.
+    over: Arc<AtomicBool>,
+}
+
+impl Relay {
+    /// `work` is by client and contender; `meter` is read by the first client.
+    pub fn start(work: Vec<Vec<Box<dyn Work>>>, meter: Meter) -> Result<Self, Error> {
+        let (halt, done) = (Arc::new(Halt::default()), Arc::new(AtomicU64::new(0)));
+        let edge = Arc::new(Barrier::new(work.len()));
+        let (failed, over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (sender, reports) = channel();
+        let mut meter = Some(meter);
+        let mut clients = Vec::with_capacity(work.len());
+        for (index, work) in work.into_iter().enumerate() {
+            let interrupters = work.iter().map(|work| work.interrupter());
+            let interrupters = interrupters.collect::<Result<_, _>>()?;
+            let mut driver = Driver {
+                work,
+                meter: meter.take(),
+                halt: halt.clone(),
+                done: (index == 0).then(|| done.clone()),
+                edge: edge.clone(),
+                failed: failed.clone(),
+                over: over.clone(),
+            };
+            let (orders, inbox) = channel::<(Arc<[usize]>, Slicing)>();
+            let (identity, id) = channel();
+            let sender = sender.clone();
+            let name = format!("client-{index}");
+            let thread = std::thread::Builder::new().name(name).spawn(move || {
+                // Asked for by the spawner right below.
+                let _ = identity.send(rustix::thread::gettid().as_raw_nonzero().get() as u32);
+                for (order, slicing) in inbox {
+                    if sender.send((index, driver.drive(&order, slicing))).is_err() {
+                        break;
+                    }
+                }
+            })?;
+            let id = id.recv().map_err(|_| Error::Protocol("a client's thread died".into()))?;
+            clients.push(Client { orders, interrupters, thread, id });
+        }
+        Ok(Relay { clients, reports, halt, done, failed })
+    }
+
+    /// The clients' threads, for the kernel; to place them on CPUs.
+    pub fn threads(&self) -> Vec<u32> {
+        self.clients.iter().map(|client| client.id).collect()
+    }
+
+    /// Drives the contenders in the given order and answers each client's slices. `progress` is told
+    /// some times a second how many slices have ended; `cancelled` is asked as often.
+    pub fn run(
+        &mut self,
+        order: &[usize],
+        slicing: Slicing,
+        progress: &mut dyn FnMut(usize),
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Vec<Vec<Slice>>, Failure> {
+        self.halt.reset();
+        self.done.store(0, Ordering::Relaxed);
+        self.failed.store(false, Ordering::Relaxed);
+        let order: Arc<[usize]> = order.into();
+        for client in &self.clients {
+            client.orders.send((order.clone(), slicing)).expect("clients wait for orders");
+        }
+        let mut slices = vec![Vec::new(); self.clients.len()];
+        let mut failure = None;
+        let mut abandoned_at = None;
+        let mut running = self.clients.len();
+        while running > 0 {
+            if failure.is_none() && cancelled() {
+                failure = Some(Failure::Cancelled);
+            }
+            if failure.is_some() {
+                self.halt.abandon();
+                let since = *abandoned_at.get_or_insert_with(now);
+                if now() - since > GRACE.as_nanos() as u64 {
+                    self.cut();
+                    abandoned_at = Some(now());
+                }
+            }
+            match self.reports.recv_timeout(LOOK) {
+                Ok((client, Ok(report))) => {
+                    slices[client] = report;
+                    running -= 1;
+                }
+                Ok((_, Err((index, error)))) => {
+                    failure.get_or_insert(Failure::Worker { index, error });
+                    running -= 1;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    let error = Error::Protocol("a client's thread panicked".to_string());
+                    return Err(failure.unwrap_or(Failure::Worker { index: 0, error }));
+                }
+            }
+            progress(self.done.load(Ordering::Relaxed) as usize);
+        }
+        match failure {
+            Some(failure) => Err(failure),
+            None => Ok(slices),
+        }
+    }
+
+    fn cut(&self) {
+        let all = self.clients.iter().flat_map(|client| &client.interrupters);
+        all.for_each(Interrupter::interrupt);
+    }
+
+    /// Ends the threads and closes their connections.
+    pub fn finish(self) {
+        for client in self.clients {
+            drop(client.orders);
+            client.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        }
+    }
+}
+
+impl Driver {
+    fn drive(&mut self, order: &[usize], slicing: Slicing) -> Driven {
+        let mut slices = Vec::with_capacity(order.len());
+        let mut error = None;
+        for &contender in order {
+            if self.is_over() {
+                break;
+            }
+            match self.slice(contender, slicing) {
+                Ok(slice) => slices.push(slice),
+                Err(of) => {
+                    error = Some((contender, of));
+                    self.failed.store(true, Ordering::Relaxed);
+                }
+            }
+            if let Some(done) = &self.done {
+                done.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        error.map_or(Ok(slices), Err)
+    }
+
+    /// Meets the other clients before a slice. One of them decides between two meetings, so that
+    /// all hear the same and none is left waiting.
+    fn is_over(&self) -> bool {
+        if self.edge.wait().is_leader() {
+            let over = self.failed.load(Ordering::Relaxed) || self.halt.is_abandoned();
+            self.over.store(over, Ordering::Relaxed);
+        }
+        self.edge.wait();
+        self.over.load(Ordering::Relaxed)
+    }
+
+    fn slice(&mut self, contender: usize, slicing: Slicing) -> Result<Slice, Error> {
+        let mut slice = Slice { contender, ..Slice::default() };
+        if !slicing.head.is_zero() {
+            let mut head = Slice::default();
+            self.operate(contender, slicing.head, &mut head)?;
+            slice.head_operations = head.operations;
+        }
+        let server = self.meter.as_mut().map(|meter| meter(contender));
+        let cpu = thread_cpu();
+        self.operate(contender, slicing.slice, &mut slice)?;
+        slice.client_cpu = thread_cpu() - cpu;
+        if let (Some(meter), Some(before)) = (&mut self.meter, server) {
+            let after = meter(contender);
+            slice.server = std::array::from_fn(|at| after[at].saturating_sub(before[at]));
+        }
+        Ok(slice)
+    }
+
+    /// Operates until the first operation that ends after so long.
+    fn operate(
+        &mut self,
+        contender: usize,
+        time: Duration,
+        slice: &mut Slice,
+    ) -> Result<(), Error> {
+        let work = &mut self.work[contender];
+        slice.began = now();
+        let deadline = slice.began + time.as_nanos() as u64;
+        loop {
+            work.make(&self.halt)?;
+            let effect = loop {
+                match work.execute() {
+                    Ok(effect) => break effect,
+                    Err(error) if error.class() == Class::Retry && !self.halt.is_abandoned() => {
+                        slice.retries += 1;
+                    }
+                    Err(error) => return Err(error),
+                }
+            };
+            slice.operations += 1;
+            slice.rows += effect.rows;
+            slice.statements += effect.statements;
+            let ended = now();
+            if ended >= deadline || self.halt.is_abandoned() {
+                slice.nanos = ended - slice.began;
+                return Ok(());
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Contenders are driven in turn, in the order asked for, and what each did is told slice by slice.
+
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rqps_load::{Effect, Failure, Halt, Meter, Relay, Slicing, Work};
+use rqps_wire::{Class, Error, Interrupter};
+
+/// Notes the order in which contenders are driven.
+struct Noted {
+    contender: usize,
+    log: Arc<Mutex<Vec<usize>>>,
+    operations: u64,
+    /// Fails after so many operations.
+    fails_after: u64,
+    socket: UnixStream,
+    _peer: UnixStream,
+}
+
+impl Work for Noted {
+    fn make(&mut self, _halt: &Halt) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn execute(&mut self) -> Result<Effect, Error> {
+        std::thread::sleep(Duration::from_micros(300));
+        let mut log = self.log.lock().unwrap();
+        if log.last() != Some(&self.contender) {
+            log.push(self.contender);
+        }
+        self.operations += 1;
+        if self.operations > self.fails_after {
+            let (code, message) = ("57P01".to_string(), "gone".to_string());
+            return Err(Error::Server { code, message, class: Class::Gone });
+        }
+        Ok(Effect::read(2))
+    }
+
+    fn interrupter(&self) -> Result<Interrupter, Error> {
+        Ok(Interrupter::Socket(self.socket.try_clone()?.into()))
+    }
+}
+
+type Log = Arc<Mutex<Vec<usize>>>;
+
+fn work(contender: usize, log: &Log, fails_after: u64) -> Box<dyn Work> {
+    let (socket, peer) = UnixStream::pair().unwrap();
+    let log = log.clone();
+    Box::new(Noted { contender, log, operations: 0, fails_after, socket, _peer: peer })
+}
+
+fn relay(clients: usize, contenders: usize, fails_after: u64) -> (Relay, Log) {
+    let log = Log::default();
+    let of_client = |_| (0..contenders).map(|at| work(at, &log, fails_after)).collect();
+    let reads = AtomicU64::new(0);
+    let meter: Meter = Box::new(move |_| [reads.fetch_add(1, Ordering::Relaxed), 0, 0, 0]);
+    (Relay::start((0..clients).map(of_client).collect(), meter).unwrap(), log)
+}
+
+const SLICING: Slicing =
+    Slicing { slice: Duration::from_millis(3), head: Duration::from_millis(1) };
+
+#[test]
+fn slices_come_in_the_order_asked_for() {
+    let (mut relay, log) = relay(1, 3, u64::MAX);
+    let order = [0, 2, 1, 0, 1, 2];
+    let slices = relay.run(&order, SLICING, &mut |_| {}, &|| false).unwrap().remove(0);
+    assert_eq!(slices.iter().map(|slice| slice.contender).collect::<Vec<_>>(), order);
+    assert_eq!(*log.lock().unwrap(), order);
+    for slice in &slices {
+        assert!(slice.nanos >= 3_000_000, "a slice ends with an operation after its time");
+        assert!(slice.operations > 0);
+        assert_eq!(slice.rows, 2 * slice.operations);
+        assert_eq!(slice.statements.reads, slice.operations);
+        assert_eq!(slice.server, [1, 0, 0, 0], "the meter is read at both edges");
+    }
+    relay.finish();
+}
+
+#[test]
+fn several_clients_drive_the_same_contender_at_a_time() {
+    let (mut relay, log) = relay(3, 2, u64::MAX);
+    let order = [1, 0, 1, 0, 0, 1];
+    let slices = relay.run(&order, SLICING, &mut |_| {}, &|| false).unwrap();
+    assert_eq!(slices.len(), 3);
+    for (index, contender) in order.into_iter().enumerate() {
+        let began = slices.iter().map(|client| client[index].began);
+        let ended = slices.iter().map(|client| client[index].began + client[index].nanos);
+        assert!(slices.iter().all(|client| client[index].contender == contender));
+        assert!(began.max() < ended.min(), "slice {index} of all clients overlaps");
+    }
+    assert_eq!(*log.lock().unwrap(), [1, 0, 1, 0, 1], "never two contenders at once");
+    relay.finish();
+}
+
+#[test]
+fn the_same_threads_go_on_with_another_order() {
+    let (mut relay, _) = relay(2, 2, u64::MAX);
+    for order in [vec![0, 1], vec![1, 0, 0]] {
+        let slices = relay.run(&order, SLICING, &mut |_| {}, &|| false).unwrap();
+        assert!(slices.iter().all(|client| client.len() == order.len()));
+    }
+    relay.finish();
+}
+
+#[test]
+fn a_contender_that_dies_is_named_and_nobody_waits_for_it() {
+    for clients in [1, 3] {
+        let (mut relay, _) = relay(clients, 2, 20);
+        let order: Vec<usize> = (0..400).map(|at| at % 2).collect();
+        match relay.run(&order, SLICING, &mut |_| {}, &|| false) {
+            Err(Failure::Worker { index, error }) => {
+                assert!(index < 2);
+                assert!(error.to_string().contains("gone"));
+            }
+            other => panic!("{:?}", other.map(|_| "slices")),
+        }
+        relay.finish();
+    }
+}
+
+#[test]
+fn a_wish_to_stop_ends_the_run_soon() {
+    let (mut relay, _) = relay(2, 2, u64::MAX);
+    let order = vec![0; 1_000_000];
+    let failure = relay.run(&order, SLICING, &mut |_| {}, &|| true).unwrap_err();
+    assert!(matches!(failure, Failure::Cancelled));
+    relay.finish();
+}

@@ -1,0 +1,165 @@
+//! A comparison as data: what is done to each contender, how often, and when it is enough.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::insert_benchmark::{InsertBenchmark, InsertBenchmarkError};
+use crate::microbenchmark::{Microbenchmark, MicrobenchmarkError};
+use crate::nearest::suggestion;
+use crate::quantity::Span;
+
+/// How contenders take turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Method {
+    /// All servers are up and driven in turn, some milliseconds each.
+    Slices,
+    /// One server at a time does the whole workload, alone on the machine.
+    Runs,
+}
+
+impl Method {
+    pub const ALL: [Method; 2] = [Method::Slices, Method::Runs];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Slices => "slices",
+            Method::Runs => "runs",
+        }
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Method {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Method::ALL.into_iter().find(|method| method.name() == name);
+        found.ok_or_else(|| {
+            format!("unknown method '{name}': {}", suggestion(name, Method::ALL.map(Method::name)))
+        })
+    }
+}
+
+/// What every contender does in every round.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Compared {
+    Microbenchmark(Microbenchmark),
+    InsertBenchmark(InsertBenchmark),
+}
+
+/// What is run; everything needed to repeat it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Comparison {
+    pub method: Method,
+    /// Servers are started so often; a start is what counts as one observation.
+    pub rounds: u32,
+    /// No test is judged on fewer rounds.
+    pub fewest_rounds: u32,
+    /// No round begins that would not end within so long.
+    pub budget: Option<Span>,
+    /// A test needs no more rounds when its interval reaches so far to either side of the estimate,
+    /// as a share of it.
+    pub precision: f64,
+    /// Changes below this share do not matter in practice; none for that of the test's class.
+    pub margin: Option<f64>,
+    /// The base takes part a second time under another name, from data of its own.
+    pub twin: bool,
+    /// How many times each contender loads its data; rounds take turns with them.
+    pub loads: u32,
+    /// The measured part of a slice.
+    pub slice: Span,
+    /// The unmeasured part before it.
+    pub head: Span,
+    pub of: Compared,
+}
+
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ComparisonError {
+    #[error(
+        "a comparison needs two contenders: to see how much a build differs from itself, write it again under a label, as in again={0}"
+    )]
+    OneContender(String),
+    #[error("{0} must be at least {1}")]
+    TooSmall(&'static str, String),
+    #[error("{0} must be at most {1}")]
+    TooLarge(&'static str, String),
+    #[error(
+        "slices are for the microbenchmarks: the Insert Benchmark is compared by --method runs"
+    )]
+    SlicedInsertBenchmark,
+    #[error(transparent)]
+    Microbenchmark(#[from] MicrobenchmarkError),
+    #[error(transparent)]
+    InsertBenchmark(#[from] InsertBenchmarkError),
+}
+
+impl Comparison {
+    /// With everything but the workload as SLICES.md found it to work.
+    pub fn new(of: Compared) -> Self {
+        let method = match of {
+            Compared::Microbenchmark(_) => Method::Slices,
+            Compared::InsertBenchmark(_) => Method::Runs,
+        };
+        Comparison {
+            method,
+            rounds: 12,
+            fewest_rounds: 6,
+            budget: None,
+            precision: 0.005,
+            margin: None,
+            twin: true,
+            loads: 2,
+            slice: Span(Duration::from_millis(10)),
+            head: Span(Duration::from_millis(1)),
+            of,
+        }
+    }
+
+    pub fn validate(&self, contenders: &[crate::Contender]) -> Result<(), ComparisonError> {
+        use ComparisonError::{OneContender, SlicedInsertBenchmark, TooLarge, TooSmall};
+        if let [only] = contenders {
+            return Err(OneContender(only.spec()));
+        }
+        // Three is the least that an interval can be made of.
+        if self.fewest_rounds < 3 {
+            return Err(TooSmall("rounds", "3".to_string()));
+        }
+        if self.rounds < self.fewest_rounds {
+            return Err(TooSmall("rounds", self.fewest_rounds.to_string()));
+        }
+        if self.loads < 1 {
+            return Err(TooSmall("loads", "1".to_string()));
+        }
+        if self.loads > self.rounds {
+            return Err(TooLarge("loads", format!("the number of rounds, {}", self.rounds)));
+        }
+        if self.slice.0 < Duration::from_millis(1) {
+            return Err(TooSmall("slice", "1ms".to_string()));
+        }
+        for (name, share) in [("precision", Some(self.precision)), ("margin", self.margin)] {
+            let Some(share) = share else { continue };
+            if share.is_nan() || share < 1e-4 {
+                return Err(TooSmall(name, "0.01%".to_string()));
+            }
+            if share > 0.5 {
+                return Err(TooLarge(name, "50%".to_string()));
+            }
+        }
+        match (&self.of, self.method) {
+            (Compared::InsertBenchmark(_), Method::Slices) => Err(SlicedInsertBenchmark),
+            (Compared::InsertBenchmark(benchmark), _) => Ok(benchmark.validate()?),
+            (Compared::Microbenchmark(benchmark), _) => Ok(benchmark.validate()?),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The sysbench microbenchmarks as data: how large the tables are, which tests run, how long and
+//! with how many clients. Which tests there are is known where they are made, in `workload`.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::quantity::{Count, Span};
+
+/// What is run; everything needed to repeat it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Microbenchmark {
+    /// Tables `sbtest1`, `sbtest2`, …
+    pub tables: u32,
+    /// Rows of each table.
+    pub rows: Count,
+    /// Every test runs with each of these numbers of clients, on one load of the tables.
+    pub clients: Vec<u32>,
+    /// The measured time of a test that reads.
+    pub read_time: Span,
+    /// The measured time of a test that writes.
+    pub write_time: Span,
+    /// The tests in the order in which they run, each by the name in the published tables or by its
+    /// short form.
+    pub tests: Vec<String>,
+    /// Writes do the same work whoever is faster: deletes draw from rows that are put back, inserts
+    /// begin at the loaded size. Otherwise as published, where a faster server ends up with other
+    /// tables.
+    pub fair_writes: bool,
+    /// The shortest pause after the first warm-up test and after the first block of writes, in which
+    /// the debt of the writes is paid.
+    pub pause: Span,
+    /// The debt of the writes is paid after every test that writes, as in the IO-bound posts.
+    #[serde(default)]
+    pub pay_after_each_write: bool,
+    /// The tables are compared with what was done to them.
+    pub check: bool,
+}
+
+/// Beyond what 32-bit keys can count, which the published schema has.
+const MOST_ROWS: Count = Count(2_000_000_000);
+const MOST_TABLES: u32 = 1_000;
+const MOST_CLIENTS: u32 = 10_000;
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MicrobenchmarkError {
+    #[error("{0} must be at least {1}")]
+    TooSmall(&'static str, u64),
+    #[error("{0} must be at most {1}")]
+    TooLarge(&'static str, u64),
+    #[error("no tests are left to run")]
+    NoTests,
+    #[error("the number of clients {0} is given twice")]
+    ClientsTwice(u32),
+}
+
+impl Microbenchmark {
+    /// sysbench discards the first 5 seconds of tests that take minutes; of shorter ones it is a
+    /// fifth.
+    pub fn warm_up(measured: Duration) -> Duration {
+        (measured / 5).min(Duration::from_secs(5))
+    }
+
+    pub fn validate(&self) -> Result<(), MicrobenchmarkError> {
+        use MicrobenchmarkError::{ClientsTwice, NoTests, TooLarge, TooSmall};
+        let fewest_clients = self.clients.iter().copied().min().unwrap_or(0);
+        let most_clients = self.clients.iter().copied().max().unwrap_or(0);
+        let at_least = [
+            ("tables", u64::from(self.tables), 1),
+            ("rows", self.rows.0, 1_000),
+            ("clients", u64::from(fewest_clients), 1),
+        ];
+        for (name, value, minimum) in at_least {
+            if value < minimum {
+                return Err(TooSmall(name, minimum));
+            }
+        }
+        for (name, time) in [("secs", self.read_time), ("write-secs", self.write_time)] {
+            if time.0 < Duration::from_millis(100) {
+                return Err(TooSmall(name, 1));
+            }
+        }
+        let at_most = [
+            ("tables", u64::from(self.tables), u64::from(MOST_TABLES)),
+            ("rows", self.rows.0, MOST_ROWS.0),
+            ("clients", u64::from(most_clients), u64::from(MOST_CLIENTS)),
+        ];
+        for (name, value, maximum) in at_most {
+            if value > maximum {
+                return Err(TooLarge(name, maximum));
+            }
+        }
+        if self.tests.is_empty() {
+            return Err(NoTests);
+        }
+        let twice = |&(index, count): &(usize, &u32)| self.clients[..index].contains(count);
+        match self.clients.iter().enumerate().find(twice) {
+            Some((_, &count)) => Err(ClientsTwice(count)),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn small() -> Microbenchmark {
+        Microbenchmark {
+            tables: 1,
+            rows: Count(1_000),
+            clients: vec![1, 2],
+            read_time: Span(Duration::from_secs(1)),
+            write_time: Span(Duration::from_secs(1)),
+            tests: vec!["point-query".to_string()],
+            fair_writes: true,
+            pause: Span(Duration::from_secs(1)),
+            pay_after_each_write: false,
+            check: true,
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_run_is_refused_by_name() {
+        assert_eq!(small().validate(), Ok(()));
+        let with = |change: fn(&mut Microbenchmark)| {
+            let mut plan = small();
+            change(&mut plan);
+            plan.validate().unwrap_err().to_string()
+        };
+        assert_eq!(with(|plan| plan.clients = vec![0]), "clients must be at least 1");
+        assert_eq!(with(|plan| plan.clients.clear()), "clients must be at least 1");
+        assert_eq!(
+            with(|plan| plan.clients = vec![4, 4]),
+            "the number of clients 4 is given twice"
+        );
+        assert_eq!(with(|plan| plan.tables = 0), "tables must be at least 1");
+        assert_eq!(with(|plan| plan.rows = Count(10)), "rows must be at least 1000");
+        assert_eq!(with(|plan| plan.tests.clear()), "no tests are left to run");
+    }
+
+    #[test]
+    fn warm_up_is_that_of_sysbench_for_long_tests_and_in_proportion_for_short_ones() {
+        let seconds = |measured| Microbenchmark::warm_up(Duration::from_secs(measured));
+        assert_eq!(seconds(600), Duration::from_secs(5));
+        assert_eq!(seconds(5), Duration::from_secs(1));
+    }
+}
