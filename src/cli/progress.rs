@@ -113,6 +113,29 @@ impl Progress {
             Event::DataKept { contender, path } => {
                 self.line(&format!("{contender}: its data stay in {}", path.display()));
             }
+            Event::Loading { contender } => self.now(format!("{contender}: loading")),
+            Event::Loaded { contender, version, seconds } => {
+                self.line(&format!("{contender}: version {version}, loaded in {seconds:.1} s"));
+            }
+            Event::RoundBegun { round, rounds, tests } => {
+                self.now(format!("round {round} of at most {rounds}, {tests} tests"));
+                if self.live {
+                    self.bar.reset();
+                    self.bar.set_style(style("{spinner} {prefix} [{bar:24}] {msg} {eta}"));
+                    self.bar.set_prefix(format!("round {round} of at most {rounds}"));
+                }
+            }
+            Event::Measuring { test, done, .. } if self.live => {
+                self.bar.set_position((done.clamp(0.0, 1.0) * 1_000.0) as u64);
+                self.bar.set_message(test);
+            }
+            Event::Measuring { .. } => {}
+            Event::Refused { test, why, attempt } => {
+                self.line(&format!("{test}: attempt {attempt} does not count: {why}"));
+            }
+            Event::RoundDone { round, seconds } => {
+                self.line(&format!("round {round}: {seconds:.1} s"));
+            }
             Event::Failed { contender, error } => {
                 self.line(&format!("error: {contender}: {error}"));
             }

@@ -67,12 +67,15 @@ pub(crate) fn run(
     progress.line(&format!("results go to {}", path.display()));
 
     let mut watch = |event| progress.event(event);
+    let keep_data = session.keep_data;
+    let settled = rqps_report::settled_tests;
     let mut lab =
-        Lab { home: &home, watch: &mut watch, cancelled: &cancelled, keep_data: session.keep_data };
+        Lab { home: &home, watch: &mut watch, cancelled: &cancelled, keep_data, settled: &settled };
     let outcome = rqps_lab::run(&mut lab, &mut directory, &ready)?;
     progress.finish();
     let run = directory.run()?;
-    if !run.steps.is_empty() {
+    let is_begun = !run.steps.is_empty() || !run.passes.is_empty();
+    if is_begun {
         let files = report::write(&directory, &run)?;
         output::print(&report::result(&run, session.json))?;
         files.iter().for_each(|file| output::note(&format!("wrote {}", file.display())));
@@ -81,7 +84,7 @@ pub(crate) fn run(
         Outcome::Complete if session.strict && rqps_report::sla_missed(&run) => Exit::SlaMissed,
         Outcome::Complete => Exit::Done,
         Outcome::Failed | Outcome::Interrupted => {
-            if !run.steps.is_empty() {
+            if is_begun {
                 let out = path.display();
                 output::note(&format!("to go on with the rest: rqps {verb} --resume --out {out}"));
             }

@@ -33,6 +33,17 @@ pub enum LabError {
         "its data directory '{0}' is gone, so the run cannot go on: start it again in another --out"
     )]
     DataGone(String),
+    #[error(
+        "rounds start their servers anew, so a comparison needs builds that rqps starts itself, not a \
+         server that is running already"
+    )]
+    ForeignServer,
+    #[error("CPUs cannot be chosen: {0}")]
+    Placement(std::io::Error),
+    #[error(transparent)]
+    Group(#[from] rqps_observe::GroupError),
+    #[error(transparent)]
+    Lock(#[from] rqps_observe::LockError),
     /// A step's error with what the server's log says to it.
     #[error("{step}: {reason}")]
     Step { step: String, reason: String },

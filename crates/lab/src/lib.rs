@@ -6,6 +6,7 @@
 //! removed when all are done. What fails or is interrupted stays, to be resumed.
 
 mod attempt;
+mod compare;
 mod contender;
 mod engine;
 mod error;
@@ -18,8 +19,8 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rqps_dbms::{Dbms, Home, source};
-use rqps_plan::{Plan, Workload};
-use rqps_store::RunDirectory;
+use rqps_plan::{Comparison, Plan, Workload};
+use rqps_store::{PassRecord, RunDirectory};
 
 pub use error::LabError;
 pub use event::{Event, Watch};
@@ -33,6 +34,8 @@ pub struct Lab<'a> {
     pub cancelled: &'a dyn Fn() -> bool,
     /// Data directories stay when a contender is done.
     pub keep_data: bool,
+    /// Is shown the passes of a comparison so far, and answers the tests that need no more rounds.
+    pub settled: &'a dyn Fn(&Comparison, &[PassRecord]) -> Vec<String>,
 }
 
 /// How a run ended.
@@ -60,7 +63,10 @@ pub fn prepare(
     plan: &Plan,
     tell: &mut source::Tell,
 ) -> Result<Vec<Box<dyn Dbms>>, LabError> {
-    steps(&plan.workload)?;
+    match &plan.workload {
+        Workload::Comparison(comparison) => compare::validate(plan, comparison)?,
+        workload => drop(steps(workload)?),
+    }
     rqps_dbms::reap(home)?;
     let prepare = |contender| Ok(rqps_dbms::prepare(home, contender, tell)?);
     plan.contenders.iter().map(prepare).collect()
@@ -73,6 +79,9 @@ pub fn run(
     ready: &[Box<dyn Dbms>],
 ) -> Result<Outcome, LabError> {
     let plan = directory.plan.clone();
+    if let Workload::Comparison(comparison) = &plan.workload {
+        return compare::run(lab, directory, &plan, comparison, ready);
+    }
     let mut order: Vec<usize> = (0..plan.contenders.len()).collect();
     order.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(plan.seed));
     let names = order.iter().map(|&index| plan.contenders[index].name()).collect();

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use procfs::{CurrentSI, KernelStats};
+use procfs::{
+    CpuPressure, Current, CurrentSI, IoPressure, KernelStats, MemoryPressure, PressureRecord,
+};
 
 use crate::metric::{Metric, Reading};
 
@@ -11,7 +13,7 @@ pub(crate) fn ticks_to_micros(ticks: u64) -> u64 {
     ticks * 1_000_000 / procfs::ticks_per_second()
 }
 
-/// CPU and context switches of the host.
+/// CPU, context switches and pressure of the host.
 pub(crate) fn read_host(reading: &mut Reading) {
     let Ok(stat) = KernelStats::current() else { return };
     let cpu = &stat.total;
@@ -21,6 +23,16 @@ pub(crate) fn read_host(reading: &mut Reading) {
         reading.set(Metric::HostCpuSteal, ticks_to_micros(steal));
     }
     reading.set(Metric::HostSwitches, stat.ctxt);
+    let pressures: [(Metric, Option<PressureRecord>); 3] = [
+        (Metric::PressureCpu, CpuPressure::current().ok().map(|pressure| pressure.some)),
+        (Metric::PressureIo, IoPressure::current().ok().map(|pressure| pressure.some)),
+        (Metric::PressureMemory, MemoryPressure::current().ok().map(|pressure| pressure.some)),
+    ];
+    for (metric, pressure) in pressures {
+        if let Some(pressure) = pressure {
+            reading.set(metric, pressure.total);
+        }
+    }
 }
 
 /// A block device, by its number.
@@ -55,6 +67,9 @@ impl Device {
         reading.set(Metric::DeviceWriteBytes, disk.sectors_written * SECTOR);
         if let Some(flushes) = disk.flushes {
             reading.set(Metric::DeviceFlushes, flushes);
+        }
+        if let Some(millis) = disk.time_flushing {
+            reading.set(Metric::DeviceFlushTime, millis * 1_000);
         }
     }
 }

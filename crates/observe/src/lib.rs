@@ -1,16 +1,30 @@
 //! What work costs: counters of the operating system, read at the edges of a window and once a
-//! second. Knows nothing of workloads.
+//! second, and what of the machine can be held still meanwhile. Knows nothing of workloads.
 
+mod canary;
+mod cgroup;
+#[cfg(test)]
+mod child;
+mod edge;
 mod engine;
 mod fitness;
+mod guards;
 mod host;
+mod lock;
 mod machine;
 mod metric;
 mod observer;
+mod placement;
 mod process_tree;
 
+pub use canary::Canary;
+pub use cgroup::{Group, GroupCpu, GroupError, Throttle};
+pub use edge::{Edge, EdgeReader};
 pub use engine::{EngineReading, EngineValue};
 pub use fitness::{Finding, examine};
+pub use guards::{Canaries, Conduct, GuardFailure, foreign_cpu, guards};
+pub use lock::{LockError, SessionLock};
 pub use machine::{cpus, machine_facts};
 pub use metric::{Kind, Metric, Reading};
 pub use observer::Observer;
+pub use placement::{Placement, allowed_cpus, pin_thread, pin_tree};

@@ -61,13 +61,16 @@ metrics! {
     ClientInvoluntarySwitches "client_involuntary_switches" Counter "switches" "getrusage(RUSAGE_THREAD) of each worker";
     /// CPU of the server's processes, those that have ended included. For a DBMS inside the
     /// client: of the worker threads, client work included.
-    ServerCpuUser "server_cpu_user" Counter "us" "/proc/PID/stat of the server's process tree, with reaped children";
-    ServerCpuSystem "server_cpu_system" Counter "us" "/proc/PID/stat of the server's process tree, with reaped children";
+    ServerCpuUser "server_cpu_user" Counter "us" "the server's control group, or /proc/PID/stat of its process tree with reaped children";
+    ServerCpuSystem "server_cpu_system" Counter "us" "the server's control group, or /proc/PID/stat of its process tree with reaped children";
     ServerVoluntarySwitches "server_voluntary_switches" Counter "switches" "/proc/PID/task/*/status";
     ServerInvoluntarySwitches "server_involuntary_switches" Counter "switches" "/proc/PID/task/*/status";
     /// Time the server's threads were runnable but had no CPU.
     ServerRunQueueWait "server_run_queue_wait" Counter "us" "/proc/PID/task/*/schedstat";
-    ServerMajorFaults "server_major_faults" Counter "faults" "/proc/PID/stat";
+    /// Time the server's threads waited for reads from block devices.
+    ServerBlockIoWait "server_block_io_wait" Counter "us" "/proc/PID/task/*/stat: delayacct_blkio_ticks, where kernel.task_delayacct is on";
+    ServerMinorFaults "server_minor_faults" Counter "faults" "/proc/PID/stat of the server's process tree, with reaped children";
+    ServerMajorFaults "server_major_faults" Counter "faults" "/proc/PID/stat of the server's process tree, with reaped children";
     /// What the server's processes caused to be read from and written to storage.
     ServerReadBytes "server_read_bytes" Counter "bytes" "/proc/PID/io";
     ServerWriteBytes "server_write_bytes" Counter "bytes" "/proc/PID/io";
@@ -76,12 +79,18 @@ metrics! {
     HostCpuBusy "host_cpu_busy" Counter "us" "/proc/stat: user, nice, system, irq and softirq of all CPUs";
     HostCpuSteal "host_cpu_steal" Counter "us" "/proc/stat";
     HostSwitches "host_switches" Counter "switches" "/proc/stat: ctxt";
+    /// Time in which at least one task of the host waited for a CPU, for IO, for memory.
+    PressureCpu "pressure_cpu" Counter "us" "/proc/pressure/cpu: some";
+    PressureIo "pressure_io" Counter "us" "/proc/pressure/io: some";
+    PressureMemory "pressure_memory" Counter "us" "/proc/pressure/memory: some";
     /// The block device under the data directory, whoever used it.
     DeviceReads "device_reads" Counter "requests" "/proc/diskstats";
     DeviceReadBytes "device_read_bytes" Counter "bytes" "/proc/diskstats";
     DeviceWrites "device_writes" Counter "requests" "/proc/diskstats";
     DeviceWriteBytes "device_write_bytes" Counter "bytes" "/proc/diskstats";
     DeviceFlushes "device_flushes" Counter "requests" "/proc/diskstats";
+    /// Time that flushes took, summed; counted in milliseconds.
+    DeviceFlushTime "device_flush_time" Counter "us" "/proc/diskstats";
     /// The benchmark's tables with their indexes: of a step as the DBMS tells it, of a second as the
     /// files of the database have it.
     DatabaseBytes "database_bytes" Gauge "bytes" "the DBMS; each second: sizes of its files";

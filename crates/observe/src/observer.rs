@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::cgroup::{Group, GroupCpu, GroupError};
 use crate::host::{Device, read_host};
 use crate::metric::{Metric, Reading};
 use crate::process_tree::ProcessTree;
@@ -11,6 +12,10 @@ use crate::process_tree::ProcessTree;
 #[derive(Debug)]
 pub struct Observer {
     server: Option<ProcessTree>,
+    /// Of the server, exact; without one the process tree has to do.
+    cpu: Option<GroupCpu>,
+    /// The group, where the observer has made it.
+    group: Option<Group>,
     data: Option<PathBuf>,
     /// The files of the database alone.
     database: Option<PathBuf>,
@@ -23,7 +28,23 @@ impl Observer {
     pub fn new(server: Option<u32>, data: Option<&Path>, database: Option<PathBuf>) -> Self {
         let device = data.and_then(Device::of);
         let (server, data) = (server.map(ProcessTree::new), data.map(Path::to_path_buf));
-        Observer { server, data, database, device }
+        Observer { server, cpu: None, group: None, data, database, device }
+    }
+
+    /// Makes a control group around the server, where that is allowed, and takes its CPU time from
+    /// that: exact, and whole even if one of its processes ends during a reading. The server leaves
+    /// the group when the observer is dropped. For a server that is in no other group of ours.
+    pub fn in_own_group(mut self) -> Self {
+        let root = self.server.as_ref().map(ProcessTree::root);
+        self.group = root.and_then(|root| Group::around(root, "server"));
+        self.cpu = self.group.as_ref().and_then(|group| group.cpu().ok());
+        self
+    }
+
+    /// Takes the server's CPU time from the control group that it is in.
+    pub fn in_group(mut self, group: &Group) -> Result<Self, GroupError> {
+        self.cpu = Some(group.cpu()?);
+        Ok(self)
     }
 
     /// Counters as they stand now.
@@ -35,6 +56,10 @@ impl Observer {
         }
         if let Some(server) = &mut self.server {
             server.read(&mut reading);
+        }
+        if let Some(Ok((user, system))) = self.cpu.as_mut().map(GroupCpu::read) {
+            reading.set(Metric::ServerCpuUser, user / 1_000);
+            reading.set(Metric::ServerCpuSystem, system / 1_000);
         }
         let sizes = [(Metric::DirectoryBytes, &self.data), (Metric::DatabaseBytes, &self.database)];
         for (metric, path) in sizes {
@@ -71,6 +96,21 @@ mod tests {
         let window = observer.read().since(&before);
         assert!(window.get(Metric::HostSwitches).unwrap() > 0);
         assert_eq!(window.get(Metric::ServerCpuUser), None);
+    }
+
+    #[test]
+    fn a_group_tells_the_cpu_of_the_server_more_exactly() {
+        if Group::create("test").is_none() {
+            return;
+        }
+        let mut script = crate::child::Script::new("read go; sh -c :; echo done; sleep 60");
+        let mut observer = Observer::new(Some(script.pid()), None, None).in_own_group();
+        let before = observer.read();
+        script.go();
+        script.line();
+        let window = observer.read().since(&before);
+        let cpu = window.sum(&[Metric::ServerCpuUser, Metric::ServerCpuSystem]).unwrap();
+        assert!(!cpu.is_multiple_of(10_000), "{cpu} us are ticks of /proc");
     }
 
     #[test]

@@ -1,27 +1,36 @@
 //! The server's processes: everything below its root, those that have ended included.
 
 use std::collections::HashMap;
+use std::fs;
 
-use procfs::process::Process;
+use procfs::process::{Process, Stat};
 
 use crate::host::ticks_to_micros;
 use crate::metric::{Metric, Reading};
 
-/// How often a reading of CPU time is begun again because a process ended in the middle of it.
+/// How often a reading is begun again because a process ended in the middle of it.
 const ATTEMPTS: u32 = 5;
 
 /// Follows a process and its descendants.
 #[derive(Debug)]
 pub(crate) struct ProcessTree {
     root: i32,
-    /// Counters that end with their process or thread, as last seen of each, so that the sums do
-    /// not shrink when one ends. What it did after the last look is lost.
-    processes: HashMap<(i32, u64), ProcessSeen>,
+    /// What the processes have used so far, as far as it was seen: never counts down.
+    used: Used,
+    /// Counters that end with their thread, as last seen of each, so that the sums do not shrink
+    /// when one ends. What it did after the last look is lost.
     threads: HashMap<(i32, u64), ThreadSeen>,
+    /// The kernel counts waits for block devices.
+    counts_block_io: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct ProcessSeen {
+/// What a process hands to its parent when it is reaped: sums over the tree are whole, but for
+/// processes that end during the reading.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Used {
+    user_ticks: u64,
+    system_ticks: u64,
+    minor_faults: u64,
     major_faults: u64,
     read_bytes: u64,
     write_bytes: u64,
@@ -32,44 +41,94 @@ struct ThreadSeen {
     voluntary: u64,
     involuntary: u64,
     run_queue_wait: u64,
+    block_io_ticks: u64,
+}
+
+impl Used {
+    fn add(&mut self, process: &Process, stat: &Stat) {
+        self.user_ticks += stat.utime + stat.cutime.max(0) as u64;
+        self.system_ticks += stat.stime + stat.cstime.max(0) as u64;
+        self.minor_faults += stat.minflt + stat.cminflt;
+        self.major_faults += stat.majflt + stat.cmajflt;
+        // The kernel adds the IO of a reaped child to its parent's own.
+        if let Ok(io) = process.io() {
+            self.read_bytes += io.read_bytes;
+            self.write_bytes += io.write_bytes;
+        }
+    }
+
+    fn max(self, other: Used) -> Used {
+        Used {
+            user_ticks: self.user_ticks.max(other.user_ticks),
+            system_ticks: self.system_ticks.max(other.system_ticks),
+            minor_faults: self.minor_faults.max(other.minor_faults),
+            major_faults: self.major_faults.max(other.major_faults),
+            read_bytes: self.read_bytes.max(other.read_bytes),
+            write_bytes: self.write_bytes.max(other.write_bytes),
+        }
+    }
 }
 
 impl ProcessTree {
     pub(crate) fn new(root: u32) -> Self {
-        let (processes, threads) = (HashMap::new(), HashMap::new());
-        ProcessTree { root: root as i32, processes, threads }
+        let setting = fs::read_to_string("/proc/sys/kernel/task_delayacct");
+        let counts_block_io = setting.is_ok_and(|value| value.trim() == "1");
+        let (used, threads) = (Used::default(), HashMap::new());
+        ProcessTree { root: root as i32, used, threads, counts_block_io }
+    }
+
+    pub(crate) fn root(&self) -> u32 {
+        self.root as u32
     }
 
     pub(crate) fn read(&mut self, reading: &mut Reading) {
-        let processes = descendants(self.root);
-        if processes.is_empty() {
-            return;
-        }
-        if let Some((user, system)) = self.cpu_ticks() {
-            reading.set(Metric::ServerCpuUser, ticks_to_micros(user));
-            reading.set(Metric::ServerCpuSystem, ticks_to_micros(system));
-        }
-        let mut largest = 0;
+        let Some((processes, largest)) = self.read_processes() else { return };
+        let used = self.used;
+        reading.set(Metric::ServerCpuUser, ticks_to_micros(used.user_ticks));
+        reading.set(Metric::ServerCpuSystem, ticks_to_micros(used.system_ticks));
+        reading.set(Metric::ServerMinorFaults, used.minor_faults);
+        reading.set(Metric::ServerMajorFaults, used.major_faults);
+        reading.set(Metric::ServerReadBytes, used.read_bytes);
+        reading.set(Metric::ServerWriteBytes, used.write_bytes);
+        reading.set(Metric::ServerRss, largest * procfs::page_size());
         for process in &processes {
-            let Ok(stat) = process.stat() else { continue };
-            largest = largest.max(stat.rss * procfs::page_size());
-            let seen = self.processes.entry((process.pid, stat.starttime)).or_default();
-            seen.major_faults = stat.majflt;
-            if let Ok(io) = process.io() {
-                seen.read_bytes = io.read_bytes;
-                seen.write_bytes = io.write_bytes;
-            }
             self.look_at_threads(process);
         }
-        reading.set(Metric::ServerRss, largest);
-        let process_sum = |of: fn(&ProcessSeen) -> u64| self.processes.values().map(of).sum();
-        reading.set(Metric::ServerMajorFaults, process_sum(|seen| seen.major_faults));
-        reading.set(Metric::ServerReadBytes, process_sum(|seen| seen.read_bytes));
-        reading.set(Metric::ServerWriteBytes, process_sum(|seen| seen.write_bytes));
-        let thread_sum = |of: fn(&ThreadSeen) -> u64| self.threads.values().map(of).sum::<u64>();
-        reading.set(Metric::ServerVoluntarySwitches, thread_sum(|seen| seen.voluntary));
-        reading.set(Metric::ServerInvoluntarySwitches, thread_sum(|seen| seen.involuntary));
-        reading.set(Metric::ServerRunQueueWait, thread_sum(|seen| seen.run_queue_wait) / 1_000);
+        let sum = |of: fn(&ThreadSeen) -> u64| self.threads.values().map(of).sum::<u64>();
+        reading.set(Metric::ServerVoluntarySwitches, sum(|seen| seen.voluntary));
+        reading.set(Metric::ServerInvoluntarySwitches, sum(|seen| seen.involuntary));
+        reading.set(Metric::ServerRunQueueWait, sum(|seen| seen.run_queue_wait) / 1_000);
+        if self.counts_block_io {
+            let ticks = sum(|seen| seen.block_io_ticks);
+            reading.set(Metric::ServerBlockIoWait, ticks_to_micros(ticks));
+        }
+    }
+
+    /// Takes up what the processes have used; gives those that live and the pages of the largest.
+    /// Parents are read before their children, so that what a process that ends meanwhile has used
+    /// may be missed, until the next reading, but is never counted twice. That one has ended shows
+    /// as a change of what the root has reaped, and the reading is begun again.
+    fn read_processes(&mut self) -> Option<(Vec<Process>, u64)> {
+        let root = Process::new(self.root).ok()?;
+        let reaped = || root.stat().ok().map(|stat| (stat.cutime, stat.cstime, stat.cminflt));
+        let mut result = (Vec::new(), 0);
+        for _ in 0..ATTEMPTS {
+            let before = reaped()?;
+            let mut used = Used::default();
+            let processes = descendants(self.root);
+            let mut largest = 0;
+            for process in &processes {
+                let Ok(stat) = process.stat() else { continue };
+                largest = largest.max(stat.rss);
+                used.add(process, &stat);
+            }
+            self.used = self.used.max(used);
+            result = (processes, largest);
+            if reaped()? == before {
+                break;
+            }
+        }
+        Some(result)
     }
 
     fn look_at_threads(&mut self, process: &Process) {
@@ -79,36 +138,16 @@ impl ProcessTree {
             let seen = self.threads.entry((task.tid, stat.starttime)).or_default();
             seen.voluntary = status.voluntary_ctxt_switches.unwrap_or(0);
             seen.involuntary = status.nonvoluntary_ctxt_switches.unwrap_or(0);
+            seen.block_io_ticks = stat.delayacct_blkio_ticks.unwrap_or(0);
             if let Ok(schedstat) = task.schedstat() {
                 seen.run_queue_wait = schedstat.run_delay;
             }
         }
     }
-
-    /// User and system ticks of the processes and of the children they have reaped. A process that
-    /// ends during the reading would be counted twice or not at all, which shows as a change of
-    /// what the root has reaped.
-    fn cpu_ticks(&self) -> Option<(u64, u64)> {
-        let root = Process::new(self.root).ok()?;
-        let reaped = || root.stat().ok().map(|stat| stat.cutime + stat.cstime);
-        let mut sums = (0, 0);
-        for _ in 0..ATTEMPTS {
-            let before = reaped()?;
-            sums = (0, 0);
-            for stat in descendants(self.root).iter().filter_map(|process| process.stat().ok()) {
-                sums.0 += stat.utime + stat.cutime.max(0) as u64;
-                sums.1 += stat.stime + stat.cstime.max(0) as u64;
-            }
-            if reaped()? == before {
-                break;
-            }
-        }
-        Some(sums)
-    }
 }
 
-/// A process and all below it that are alive.
-fn descendants(root: i32) -> Vec<Process> {
+/// A process and all below it that are alive, parents before their children.
+pub(crate) fn descendants(root: i32) -> Vec<Process> {
     let mut found = Vec::new();
     let mut waiting = vec![root];
     while let Some(pid) = waiting.pop() {
@@ -124,44 +163,86 @@ fn descendants(root: i32) -> Vec<Process> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
-
     use super::*;
+    use crate::child::{Script, burn};
+
+    fn read(tree: &mut ProcessTree) -> Reading {
+        let mut reading = Reading::default();
+        tree.read(&mut reading);
+        reading
+    }
+
+    const CPU: [Metric; 2] = [Metric::ServerCpuUser, Metric::ServerCpuSystem];
 
     #[test]
     fn work_of_children_that_have_ended_is_counted() {
-        // The shell reaps a child that has burnt CPU, then waits.
-        let burn = "sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'; echo done; sleep 60";
-        let mut shell = Command::new("sh")
-            .args(["-c", burn])
-            .stdout(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        let output = shell.stdout.take().unwrap();
-        std::io::BufRead::read_line(&mut std::io::BufReader::new(output), &mut line).unwrap();
-        let mut reading = Reading::default();
-        ProcessTree::new(shell.id()).read(&mut reading);
-        let cpu = reading.sum(&[Metric::ServerCpuUser, Metric::ServerCpuSystem]).unwrap();
-        assert!(cpu >= 10_000, "{cpu} us");
+        let mut script = Script::new(&format!("{}; echo done; sleep 60", burn(50)));
+        script.line();
+        let reading = read(&mut ProcessTree::new(script.pid()));
+        // The child waits for 50 ticks of user time, which it reads about itself.
+        let user = reading.get(Metric::ServerCpuUser).unwrap();
+        assert!(user >= 50 * 10_000, "{user} us");
         assert!(reading.get(Metric::ServerVoluntarySwitches).unwrap() > 0);
+        assert!(reading.get(Metric::ServerMinorFaults).unwrap() > 0);
         assert!(reading.get(Metric::ServerRss).unwrap() > 0);
-        let children: Vec<i32> = descendants(shell.id() as i32).iter().map(|p| p.pid).collect();
-        shell.kill().unwrap();
-        shell.wait().unwrap();
-        // The sleep below the shell was ours, too.
-        for child in children.into_iter().skip(1) {
-            let pid = rustix::process::Pid::from_raw(child).unwrap();
-            rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    }
+
+    #[test]
+    fn counters_never_count_down_while_children_come_and_go() {
+        let script =
+            Script::new("while :; do sh -c 'i=0; while [ $i -lt 900 ]; do i=$((i+1)); done'; done");
+        let mut tree = ProcessTree::new(script.pid());
+        let mut last = read(&mut tree);
+        for _ in 0..300 {
+            let now = read(&mut tree);
+            for (metric, value) in now.iter().filter(|(metric, _)| *metric != Metric::ServerRss) {
+                let before = last.get(metric).unwrap();
+                assert!(value >= before, "{}: {before} then {value}", metric.name());
+            }
+            last = now;
         }
+        assert!(last.sum(&CPU).unwrap() > 0);
+    }
+
+    #[test]
+    fn io_of_a_child_that_has_ended_is_counted_once() {
+        let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+        let file = directory.path().join("file");
+        let write = format!("dd if=/dev/zero of={} bs=1M count=8 2>&1 | tail -1", file.display());
+        let mut script = Script::new(&format!("read go; {write}; read go; sleep 60"));
+        let mut tree = ProcessTree::new(script.pid());
+        script.go();
+        // The tree looks at the writer while it lives and after it has ended.
+        let mut written = 0;
+        while written < 8 << 20 {
+            written = read(&mut tree).get(Metric::ServerWriteBytes).unwrap();
+        }
+        script.line();
+        let written = read(&mut tree).get(Metric::ServerWriteBytes).unwrap();
+        assert!((8 << 20..9 << 20).contains(&written), "{written} bytes");
+    }
+
+    #[test]
+    fn a_stopped_process_uses_nothing_and_is_still_read() {
+        let script = Script::new("while :; do :; done");
+        let pid = rustix::process::Pid::from_raw(script.pid() as i32).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+        let stopped = || procfs::process::Process::new(pid.as_raw_pid()).unwrap().stat().unwrap();
+        while stopped().state != 'T' {
+            std::thread::yield_now();
+        }
+        let mut tree = ProcessTree::new(script.pid());
+        let before = read(&mut tree);
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let window = read(&mut tree).since(&before);
+        assert_eq!(window.sum(&CPU), Some(0));
+        assert_eq!(window.get(Metric::ServerRunQueueWait), Some(0));
     }
 
     #[test]
     fn a_process_that_is_gone_reads_as_nothing() {
-        let mut child = Command::new("true").spawn().unwrap();
+        let mut child = std::process::Command::new("true").spawn().unwrap();
         child.wait().unwrap();
-        let mut reading = Reading::default();
-        ProcessTree::new(child.id()).read(&mut reading);
-        assert_eq!(reading, Reading::default());
+        assert_eq!(read(&mut ProcessTree::new(child.id())), Reading::default());
     }
 }

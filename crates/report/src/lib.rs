@@ -3,6 +3,7 @@
 //! Every format is printed from the same tables (`model`), so a number reads alike everywhere.
 //! Nothing here measures, reads a file or can fail.
 
+mod comparison;
 mod csv;
 mod html;
 mod json;
@@ -11,6 +12,7 @@ mod model;
 mod text;
 
 pub use crate::csv::{csv, seconds_csv};
+pub use comparison::settled_tests;
 pub use html::html;
 pub use json::{SCHEMA, result_json};
 pub use markdown::summary_markdown;

@@ -6,6 +6,7 @@
 mod analysis;
 pub mod autocorrelation;
 pub mod bands;
+pub mod cause;
 pub mod change_points;
 pub mod columns;
 pub mod costs;

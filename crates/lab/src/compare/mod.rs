@@ -14,7 +14,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rqps_dbms::Dbms;
-use rqps_observe::{Canary, SessionLock};
+use rqps_observe::SessionLock;
 use rqps_plan::{Build, Compared, Comparison, Plan};
 use rqps_store::RunDirectory;
 use rqps_workload::microbenchmark::{Sequence, Test, select};
@@ -23,7 +23,7 @@ use crate::contender::folder;
 use crate::{Event, Lab, LabError, Outcome};
 use contestant::contestants;
 use loads::{Folders, load};
-use round::{Round, Setting};
+use round::{Canaries, Round, Setting};
 
 /// What is wrong with a comparison before anything is started.
 pub(crate) fn validate(plan: &Plan, comparison: &Comparison) -> Result<(), LabError> {
@@ -31,9 +31,7 @@ pub(crate) fn validate(plan: &Plan, comparison: &Comparison) -> Result<(), LabEr
         return Err(LabError::ForeignServer);
     }
     match &comparison.of {
-        Compared::Microbenchmark(benchmark) => {
-            crate::microbenchmark::count(benchmark).map(|_| ())
-        }
+        Compared::Microbenchmark(benchmark) => crate::microbenchmark::count(benchmark).map(|_| ()),
         Compared::InsertBenchmark(_) => Ok(()),
     }
 }
@@ -60,7 +58,7 @@ pub(crate) fn run(
             load(lab, directory, plan, microbenchmark, &*ready[one.index], one, &to)?;
         }
     }
-    let canary = Canary::tuned(CANARY);
+    let mut canaries = Canaries::new();
     let setting = Setting {
         comparison,
         microbenchmark,
@@ -68,7 +66,6 @@ pub(crate) fn run(
         ready,
         folders: &folders,
         seed: plan.seed,
-        canary: &canary,
     };
     let tests = select(&microbenchmark.tests, Sequence::Given)?;
     let mut longest_round = 0.0_f64;
@@ -77,7 +74,7 @@ pub(crate) fn run(
         let is_done = |test: &&'static Test| {
             passes.iter().any(|pass| pass.round == number && pass.test == test.short_name())
         };
-        let settled = (lab.settled)(&passes);
+        let settled = (lab.settled)(comparison, &passes);
         let mut left: Vec<&'static Test> = tests
             .iter()
             .copied()
@@ -97,7 +94,7 @@ pub(crate) fn run(
         let round_began = Instant::now();
         let (rounds, tests) = (comparison.rounds, left.len());
         (lab.watch)(Event::RoundBegun { round: number, rounds, tests });
-        make(lab, directory, &setting, number, &left)?;
+        make(lab, directory, &setting, number, &left, &mut canaries)?;
         let seconds = round_began.elapsed().as_secs_f64();
         longest_round = longest_round.max(seconds);
         (lab.watch)(Event::RoundDone { round: number, seconds });
@@ -108,21 +105,18 @@ pub(crate) fn run(
     Ok(Outcome::Complete)
 }
 
-/// How long the fixed piece of work takes that tells whether the machine is as fast as before.
-const CANARY: std::time::Duration = std::time::Duration::from_millis(100);
-
 fn make(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
     setting: &Setting<'_>,
     number: u32,
     tests: &[&'static Test],
+    canaries: &mut Canaries,
 ) -> Result<(), LabError> {
     let round = Round::start(lab, directory, setting, number)?;
     let share = 1.0 / tests.len() as f64;
     for (index, test) in tests.iter().enumerate() {
-        let class = if test.writes() { "write" } else { "read" };
-        round.pass(lab, directory, test, class, (index as f64 * share, share))?;
+        round.pass(lab, directory, test, canaries, (index as f64 * share, share))?;
     }
     round.stop()
 }

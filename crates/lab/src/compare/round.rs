@@ -10,8 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rqps_dbms::{Dbms, Place, Server};
 use rqps_load::{Meter, Relay, Slicing, Work};
 use rqps_observe::{
-    Canaries, Canary, Conduct, EdgeReader, Group, Observer, Placement, Reading, guards,
-    pin_thread, pin_tree,
+    Canary, Conduct, EdgeReader, Group, Observer, Placement, Reading, guards, pin_thread, pin_tree,
 };
 use rqps_plan::{Comparison, Microbenchmark};
 use rqps_store::{PassRecord, RunDirectory, SliceRecord};
@@ -26,6 +25,8 @@ use crate::{Event, Lab, LabError};
 const REPEATS: u32 = 2;
 /// The share of a test's time that is driven before anything counts: the servers are just started.
 const WARM_UP: f64 = 0.2;
+/// How long the fixed piece of work takes that tells whether the machine is as fast as before.
+const CANARY: Duration = Duration::from_millis(50);
 /// Random draws of a round: who starts first and has which slot, and the order of slices.
 const ARRANGEMENT: u64 = 1;
 const SLICES: u64 = 2;
@@ -38,7 +39,30 @@ pub(crate) struct Setting<'a> {
     pub(crate) ready: &'a [Box<dyn Dbms>],
     pub(crate) folders: &'a Folders,
     pub(crate) seed: u64,
-    pub(crate) canary: &'a Canary,
+}
+
+/// A fixed piece of work, and how long it took so far.
+pub(crate) struct Canaries {
+    canary: Canary,
+    seen: Vec<Duration>,
+}
+
+impl Canaries {
+    pub(crate) fn new() -> Self {
+        Canaries { canary: Canary::tuned(CANARY), seen: Vec::new() }
+    }
+
+    fn run(&mut self) -> Duration {
+        let time = self.canary.run();
+        self.seen.push(time);
+        time
+    }
+
+    fn median(&self) -> Duration {
+        let mut sorted = self.seen.clone();
+        sorted.sort_unstable();
+        sorted[sorted.len() / 2]
+    }
 }
 
 /// A contestant's server in this round.
@@ -106,9 +130,9 @@ impl<'a> Round<'a> {
         let Some(root) = running.server.process().filter(|_| !running.server.is_embedded()) else {
             return Ok(running);
         };
-        running.group = Group::create(&format!("rqps-{root}"))?;
+        running.group = Group::create(&contestant.name);
         if let Some(group) = &running.group {
-            rqps_observe::processes_below(root).into_iter().try_for_each(|pid| group.add(pid))?;
+            group.add_tree(root)?;
         }
         if !self.cpus.is_empty() {
             running._placement = Some(pin_tree(root, &self.cpus).map_err(LabError::Placement)?);
@@ -131,9 +155,10 @@ impl<'a> Round<'a> {
         lab: &mut Lab<'_>,
         directory: &mut RunDirectory,
         test: &'static Test,
-        class: &str,
+        canaries: &mut Canaries,
         share: (f64, f64),
     ) -> Result<(), LabError> {
+        let class = if test.writes() { "write" } else { "read" };
         for attempt in 1..=REPEATS + 1 {
             let mut pass = PassRecord {
                 round: self.number,
@@ -146,7 +171,7 @@ impl<'a> Round<'a> {
                 cpus: self.cpus.iter().map(|cpu| *cpu as u32).collect(),
                 ..PassRecord::default()
             };
-            self.measure(lab, test, attempt, &mut pass, share)?;
+            self.measure(lab, test, canaries, &mut pass, share)?;
             directory.save_pass(&pass)?;
             match pass.invalid {
                 None => break,
@@ -162,7 +187,7 @@ impl<'a> Round<'a> {
         &self,
         lab: &mut Lab<'_>,
         test: &'static Test,
-        attempt: u32,
+        canaries: &mut Canaries,
         pass: &mut PassRecord,
         (from, share): (f64, f64),
     ) -> Result<(), LabError> {
@@ -185,7 +210,7 @@ impl<'a> Round<'a> {
         };
         let mut work: Vec<Vec<Box<dyn Work>>> = (0..clients).map(|_| Vec::new()).collect();
         let mut books: Vec<Books> = Vec::new();
-        let place = u64::from(self.number) * 1_000 + u64::from(attempt);
+        let place = u64::from(self.number) * 1_000 + u64::from(pass.attempt);
         for benchmark in &benchmarks {
             benchmark.before(test)?;
             let Cast { work: clients, books: of } = benchmark.cast(test, clients, place)?;
@@ -212,20 +237,19 @@ impl<'a> Round<'a> {
             watch(Event::Measuring { round, test: name.clone(), done });
         };
         relay.run(&warm_up, slicing, &mut tell, lab.cancelled)?;
-        let before_canary = self.setting.canary.run();
+        let before_canary = canaries.run();
         let mut observers: Vec<Observer> = self.observers()?;
         let first: Vec<Reading> = observers.iter_mut().map(Observer::read).collect();
         let (began, wall) = (Instant::now(), SystemTime::now());
         let mut tell_measured = |done: usize| tell(warm_up.len() + done);
         let slices = relay.run(&measured, slicing, &mut tell_measured, lab.cancelled)?;
         pass.seconds = began.elapsed().as_secs_f64();
-        let wall_seconds = wall.elapsed().map_or_else(
-            |before| -before.duration().as_secs_f64(),
-            |after| after.as_secs_f64(),
-        );
+        let wall_seconds = wall
+            .elapsed()
+            .map_or_else(|before| -before.duration().as_secs_f64(), |after| after.as_secs_f64());
         let last = observers.iter_mut().zip(&first).map(|(one, first)| one.read().since(first));
         let costs: Vec<Reading> = last.collect();
-        let after_canary = self.setting.canary.run();
+        let after_canary = canaries.run();
         relay.finish();
         for (benchmark, books) in benchmarks.iter().zip(&books) {
             benchmark.after(test, books)?;
@@ -241,10 +265,10 @@ impl<'a> Round<'a> {
             wall_seconds: Some(wall_seconds),
             planned_seconds: Some(measured.len() as f64 * comparison.slice.0.as_secs_f64()),
             cpus: rqps_observe::cpus(),
-            canaries: Some(Canaries {
+            canaries: Some(rqps_observe::Canaries {
                 before: before_canary,
                 after: after_canary,
-                median: self.setting.canary.time(),
+                median: canaries.median(),
             }),
             errors: 0,
             missed_rate: None,

@@ -1,0 +1,363 @@
+//! A control group for a server: its CPU time to the nanosecond, and limits of memory, CPU and IO.
+//!
+//! Both versions of control groups are used, each controller from where the machine has it. A
+//! group is named after the rqps that made it, is removed with its value, and what a killed rqps
+//! left is removed by [`Group::reap`].
+
+mod cpu;
+mod hierarchy;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use procfs::process::Process;
+use rustix::io::Errno;
+
+use crate::process_tree::descendants;
+pub use cpu::GroupCpu;
+use hierarchy::{Controller, Parent, Version, parents};
+
+/// Names of groups start with this, the number of the process that made them and its start.
+const PREFIX: &str = "rqps";
+/// The file of a group that lists its processes, and to which those to be moved are written.
+const PROCESSES: &str = "cgroup.procs";
+/// The length over which a CPU quota holds, in microseconds: the kernel's default.
+const QUOTA_PERIOD: u64 = 100_000;
+/// How long the kernel may take to freeze a group, or to let go of processes that have ended.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+#[derive(Debug, thiserror::Error)]
+pub enum GroupError {
+    #[error("this machine does not let rqps limit {0} by a control group")]
+    NotAllowed(&'static str),
+    #[error("control group: cannot write '{value}' to '{}': {source}", path.display())]
+    Write { path: PathBuf, value: String, source: io::Error },
+    #[error("control group: cannot {what} '{}': {source}", path.display())]
+    File { what: &'static str, path: PathBuf, source: io::Error },
+    #[error("'{0}' lies on no block device whose IO could be limited")]
+    NoDevice(PathBuf),
+    #[error("the control group did not freeze in {PATIENCE:?}")]
+    NotFrozen,
+}
+
+/// The most that a group may read from or write to a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Throttle {
+    pub read_bytes_per_second: Option<u64>,
+    pub write_bytes_per_second: Option<u64>,
+    pub reads_per_second: Option<u64>,
+    pub writes_per_second: Option<u64>,
+}
+
+/// A control group in all hierarchies that it could be made in; removed when dropped.
+#[derive(Debug)]
+pub struct Group {
+    parts: Vec<Parent>,
+}
+
+impl Group {
+    /// Makes a group; none where rqps may not make any that counts CPU time. `name` is for people.
+    pub fn create(name: &str) -> Option<Group> {
+        static GROUPS: AtomicU32 = AtomicU32::new(0);
+        let number = GROUPS.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{PREFIX}-{}-{number}-{name}", Owner::this());
+        let mut group = Group { parts: Vec::new() };
+        for parent in parents() {
+            let path = parent.path.join(&name);
+            // A hierarchy may hold several controllers, and not each is ours to use.
+            let is_made = group.parts.iter().any(|part| part.path == path);
+            if is_made || fs::create_dir(&path).is_ok() {
+                group.parts.push(Parent { path, ..parent });
+            }
+        }
+        group.part(Controller::CpuTime).is_some().then_some(group)
+    }
+
+    /// Makes a group around a server that runs already; none where that is not allowed.
+    pub fn around(root: u32, name: &str) -> Option<Group> {
+        let group = Group::create(name)?;
+        group.add_tree(root).is_ok().then_some(group)
+    }
+
+    /// Moves a process with all its threads into the group; children that it makes from then on
+    /// are in it, too.
+    pub fn add(&self, pid: u32) -> Result<(), GroupError> {
+        self.entrances().iter().try_for_each(|path| write(path, &pid.to_string()))
+    }
+
+    /// Moves a process and all below it, also those that are born meanwhile.
+    pub fn add_tree(&self, root: u32) -> Result<(), GroupError> {
+        let mut moved = BTreeSet::new();
+        loop {
+            let tree = descendants(root as i32).into_iter().map(|process| process.pid);
+            let new: Vec<i32> = tree.filter(|pid| !moved.contains(pid)).collect();
+            if new.is_empty() {
+                return Ok(());
+            }
+            for pid in new {
+                match self.add(pid as u32) {
+                    // It has ended.
+                    Err(GroupError::Write { source, .. })
+                        if source.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => {}
+                    result => result?,
+                }
+                moved.insert(pid);
+            }
+        }
+    }
+
+    /// The files to which a process writes "0" to enter the group: between fork and exec, so that
+    /// nothing it does is missed.
+    pub fn entrances(&self) -> Vec<PathBuf> {
+        self.paths().into_iter().map(|path| path.join(PROCESSES)).collect()
+    }
+
+    /// Limits memory, the page cache of the group's files included: what does not fit is read from
+    /// the device again. The group is not swapped out.
+    pub fn limit_memory(&self, bytes: u64) -> Result<(), GroupError> {
+        let (path, version) = self.need(Controller::Memory, "memory")?;
+        let (limit, swap, swap_value) = match version {
+            Version::One => ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes", bytes),
+            Version::Two => ("memory.max", "memory.swap.max", 0),
+        };
+        write(&path.join(limit), &bytes.to_string())?;
+        // A kernel without swap accounting has no such file.
+        let swap = path.join(swap);
+        if swap.is_file() { write(&swap, &swap_value.to_string()) } else { Ok(()) }
+    }
+
+    /// Limits CPU time to so many CPUs, such as 0.9 or 1.5.
+    pub fn limit_cpu(&self, cpus: f64) -> Result<(), GroupError> {
+        let (path, version) = self.need(Controller::CpuQuota, "CPU")?;
+        let quota = (cpus * QUOTA_PERIOD as f64).round() as u64;
+        match version {
+            Version::One => {
+                write(&path.join("cpu.cfs_period_us"), &QUOTA_PERIOD.to_string())?;
+                write(&path.join("cpu.cfs_quota_us"), &quota.to_string())
+            }
+            Version::Two => write(&path.join("cpu.max"), &format!("{quota} {QUOTA_PERIOD}")),
+        }
+    }
+
+    /// Limits IO on the device that `path` lies on. Version 1 holds only reads and direct writes
+    /// back; writes through the page cache are done by the kernel, outside the group.
+    pub fn throttle_io(&self, path: &Path, throttle: Throttle) -> Result<(), GroupError> {
+        let (group, version) = self.need(Controller::Io, "IO")?;
+        let device = whole_device(path).ok_or_else(|| GroupError::NoDevice(path.to_path_buf()))?;
+        let limits = [
+            ("read_bps_device", "rbps", throttle.read_bytes_per_second),
+            ("write_bps_device", "wbps", throttle.write_bytes_per_second),
+            ("read_iops_device", "riops", throttle.reads_per_second),
+            ("write_iops_device", "wiops", throttle.writes_per_second),
+        ];
+        for (one, two, limit) in limits {
+            let Some(limit) = limit else { continue };
+            match version {
+                Version::One => {
+                    let file = group.join(format!("blkio.throttle.{one}"));
+                    write(&file, &format!("{device} {limit}"))?;
+                }
+                Version::Two => write(&group.join("io.max"), &format!("{device} {two}={limit}"))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Stops all processes of the group until [`Group::thaw`]; returns when they have stopped.
+    pub fn freeze(&self) -> Result<(), GroupError> {
+        let (path, version) = self.need(Controller::Freezer, "freezing")?;
+        set_frozen(path, version, true)?;
+        let (file, frozen) = match version {
+            Version::One => ("freezer.state", "FROZEN"),
+            Version::Two => ("cgroup.events", "frozen 1"),
+        };
+        let file = path.join(file);
+        let deadline = Instant::now() + PATIENCE;
+        while !fs::read_to_string(&file).map_err(failed("read", &file))?.contains(frozen) {
+            if Instant::now() > deadline {
+                set_frozen(path, version, false)?;
+                return Err(GroupError::NotFrozen);
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        Ok(())
+    }
+
+    pub fn thaw(&self) -> Result<(), GroupError> {
+        let (path, version) = self.need(Controller::Freezer, "freezing")?;
+        set_frozen(path, version, false)
+    }
+
+    /// User and system CPU in nanoseconds since the group was made.
+    pub fn read_cpu(&self) -> Result<(u64, u64), GroupError> {
+        let (path, _) = self.need(Controller::CpuTime, "CPU time")?;
+        self.cpu()?.read().map_err(failed("read", path))
+    }
+
+    /// A reader of the group's CPU time whose files stay open.
+    pub fn cpu(&self) -> Result<GroupCpu, GroupError> {
+        let (path, version) = self.need(Controller::CpuTime, "CPU time")?;
+        GroupCpu::open(path, version).map_err(failed("open", path))
+    }
+
+    /// Removes the group; its value does the same when dropped. Processes that are in it go back
+    /// to the group of this process.
+    pub fn remove(mut self) -> Result<(), GroupError> {
+        for part in std::mem::take(&mut self.parts) {
+            if let Err(source) = remove(&part) {
+                return Err(GroupError::File { what: "remove", path: part.path, source });
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves the group to a server that goes on without rqps.
+    pub fn leave(mut self) {
+        self.parts.clear();
+    }
+
+    /// Removes groups whose rqps is gone. Servers that are in them are set going again, if they
+    /// were frozen, and keep their group until they have ended.
+    pub fn reap() {
+        for parent in parents() {
+            let Ok(entries) = fs::read_dir(&parent.path) else { continue };
+            for path in entries.flatten().map(|entry| entry.path()) {
+                let owner = path.file_name().and_then(|name| Owner::of(name.to_str()?));
+                if owner.is_some_and(|owner| !owner.is_alive()) {
+                    if parent.controller == Controller::Freezer {
+                        // It may not be frozen, or gone by now.
+                        let _ = set_frozen(&path, parent.version, false);
+                    }
+                    // Not empty: its processes are for those to end that know them.
+                    let _ = fs::remove_dir(&path);
+                }
+            }
+        }
+    }
+
+    fn part(&self, controller: Controller) -> Option<&Parent> {
+        self.parts.iter().find(|part| part.controller == controller)
+    }
+
+    fn need(
+        &self,
+        controller: Controller,
+        what: &'static str,
+    ) -> Result<(&Path, Version), GroupError> {
+        let part = self.part(controller).ok_or(GroupError::NotAllowed(what))?;
+        Ok((&part.path, part.version))
+    }
+
+    /// Several controllers may share a directory.
+    fn paths(&self) -> BTreeSet<&Path> {
+        self.parts.iter().map(|part| part.path.as_path()).collect()
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        for part in &self.parts {
+            // What cannot be removed is reaped later.
+            let _ = remove(part);
+        }
+    }
+}
+
+/// The process that made a group, told from later ones with its number.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Owner {
+    pid: i32,
+    started: u64,
+}
+
+impl Owner {
+    fn this() -> Owner {
+        Owner::living(std::process::id() as i32).expect("this process is alive")
+    }
+
+    fn living(pid: i32) -> Option<Owner> {
+        let stat = Process::new(pid).ok()?.stat().ok()?;
+        Some(Owner { pid, started: stat.starttime })
+    }
+
+    /// The owner in the name of a group of ours.
+    fn of(name: &str) -> Option<Owner> {
+        let mut words = name.strip_prefix(PREFIX)?.strip_prefix('-')?.splitn(3, '-');
+        Some(Owner { pid: words.next()?.parse().ok()?, started: words.next()?.parse().ok()? })
+    }
+
+    fn is_alive(self) -> bool {
+        Owner::living(self.pid).is_some_and(|living| living == self)
+    }
+}
+
+impl std::fmt::Display for Owner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}-{}", self.pid, self.started)
+    }
+}
+
+fn set_frozen(group: &Path, version: Version, frozen: bool) -> Result<(), GroupError> {
+    match version {
+        Version::One => {
+            write(&group.join("freezer.state"), if frozen { "FROZEN" } else { "THAWED" })
+        }
+        Version::Two => write(&group.join("cgroup.freeze"), if frozen { "1" } else { "0" }),
+    }
+}
+
+fn write(path: &Path, value: &str) -> Result<(), GroupError> {
+    let failed =
+        |source| GroupError::Write { path: path.to_path_buf(), value: value.to_string(), source };
+    fs::write(path, value).map_err(failed)
+}
+
+fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> GroupError {
+    let path = path.to_path_buf();
+    move |source| GroupError::File { what, path, source }
+}
+
+/// Removes what is left of a group in one hierarchy.
+fn remove(part: &Parent) -> io::Result<()> {
+    if part.controller == Controller::Freezer && part.path.is_dir() {
+        // The frozen would never end; those that are not frozen do not mind.
+        let _ = set_frozen(&part.path, part.version, false);
+    }
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match fs::remove_dir(&part.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                if Instant::now() > deadline {
+                    return Err(error);
+                }
+                let inside = fs::read_to_string(part.path.join(PROCESSES)).unwrap_or_default();
+                for pid in inside.lines() {
+                    // One that has ended needs no group; those that end may take a moment.
+                    let _ = fs::write(part.home.join(PROCESSES), pid);
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            result => return result,
+        }
+    }
+}
+
+/// `major:minor` of the disk that a path lies on: IO is limited for whole disks, not partitions.
+fn whole_device(path: &Path) -> Option<String> {
+    let number = rustix::fs::stat(path).ok()?.st_dev;
+    let name = format!("{}:{}", rustix::fs::major(number), rustix::fs::minor(number));
+    let entry = fs::canonicalize(format!("/sys/dev/block/{name}")).ok()?;
+    if !entry.join("partition").is_file() {
+        return Some(name);
+    }
+    let disk = fs::read_to_string(entry.parent()?.join("dev")).ok()?;
+    Some(disk.trim().to_string())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,248 @@
+//! Against the groups of this machine; where it allows none, there is nothing to test but that.
+
+use std::fs::File;
+use std::process::Command;
+
+use super::*;
+use crate::child::{Script, burn};
+
+/// A group with that controller, where the machine allows one.
+fn group(name: &str, controller: Controller) -> Option<Group> {
+    let group = Group::create(name).filter(|group| group.part(controller).is_some());
+    if group.is_none() {
+        eprintln!("no control group with {controller:?} here: not tested");
+    }
+    group
+}
+
+#[test]
+fn a_group_counts_the_cpu_of_children_that_have_ended() {
+    let Some(group) = group("cpu", Controller::CpuTime) else { return };
+    let burn = burn(30);
+    let mut script = Script::new(&format!("read go; {burn}; {burn}; echo done; sleep 60"));
+    group.add(script.pid()).unwrap();
+    let (mut cpu, before) = (group.cpu().unwrap(), group.read_cpu().unwrap());
+    script.go();
+    script.line();
+    let (user, system) = cpu.read().unwrap();
+    let used = user + system - before.0 - before.1;
+    let waited_for = script.reaped_cpu();
+    // The ticks of /proc are rounded; the group also has the shell's own few milliseconds.
+    let difference = used as f64 / 1e3 - waited_for as f64;
+    assert!(used >= 600_000_000, "{used} ns");
+    assert!((-40e3..100e3).contains(&difference), "{used} ns, /proc has {waited_for} us");
+    assert!(user > system / 10, "{user} user, {system} system");
+}
+
+#[test]
+fn a_process_that_enters_before_exec_has_its_children_counted() {
+    use std::os::unix::process::CommandExt;
+    let Some(group) = group("enter", Controller::CpuTime) else { return };
+    let open = |path: &PathBuf| fs::OpenOptions::new().write(true).open(path).unwrap();
+    let entrances: Vec<File> = group.entrances().iter().map(open).collect();
+    let mut command = Command::new("sh");
+    command.args(["-c", "sh -c 'cat /proc/self/cgroup'"]);
+    // SAFETY: writing to a file is safe between fork and exec.
+    unsafe {
+        command.pre_exec(move || {
+            entrances.iter().try_for_each(|file| Ok(rustix::io::write(file, b"0").map(drop)?))
+        });
+    }
+    let output = command.output().unwrap();
+    let own = String::from_utf8(output.stdout).unwrap();
+    let name = group.parts[0].path.file_name().unwrap().to_str().unwrap();
+    assert!(own.contains(name), "{own}");
+}
+
+#[test]
+fn a_memory_limit_has_files_read_from_the_device() {
+    const FILE: u64 = 96 << 20;
+    let Some(group) = group("memory", Controller::Memory) else { return };
+    group.limit_memory(24 << 20).unwrap();
+    let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+    let path = directory.path().join("file");
+    // Written and read by other processes, so that the cache belongs to the group that reads.
+    let path = path.to_str().unwrap();
+    let status = Command::new("dd")
+        .args(["if=/dev/urandom", &format!("of={path}"), "bs=1M", "count=96", "conv=fsync"])
+        .stderr(std::process::Stdio::null())
+        .status();
+    assert!(status.unwrap().success());
+    let file = File::open(path).unwrap();
+    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+    let read = format!("cat {path} > /dev/null; echo read");
+    let mut script = Script::new(&format!("read go; {read}; read go; {read}; sleep 60"));
+    group.add(script.pid()).unwrap();
+    let mut seen = 0;
+    for reading in ["first", "second"] {
+        script.go();
+        script.line();
+        let io = Process::new(script.pid() as i32).unwrap().io().unwrap();
+        let from_device = io.read_bytes - seen;
+        seen = io.read_bytes;
+        assert!(from_device > FILE * 9 / 10, "{reading}: {from_device} of {FILE} bytes");
+    }
+}
+
+#[test]
+fn a_cpu_limit_holds() {
+    let Some(group) = group("quota", Controller::CpuQuota) else { return };
+    group.limit_cpu(0.2).unwrap();
+    let script = Script::new("while :; do :; done");
+    group.add(script.pid()).unwrap();
+    let before = group.read_cpu().unwrap();
+    let start = Instant::now();
+    std::thread::sleep(Duration::from_millis(1_000));
+    let after = group.read_cpu().unwrap();
+    let share =
+        (after.0 + after.1 - before.0 - before.1) as f64 / start.elapsed().as_nanos() as f64;
+    // A busy machine may give less than is allowed.
+    assert!((0.01..0.35).contains(&share), "{share}");
+}
+
+#[test]
+fn a_throttled_device_is_read_slowly() {
+    const FILE: u64 = 8 << 20;
+    let Some(group) = group("io", Controller::Io) else { return };
+    let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+    let path = directory.path().join("file");
+    fs::write(&path, vec![7; FILE as usize]).unwrap();
+    let file = File::open(&path).unwrap();
+    rustix::fs::fsync(&file).unwrap();
+    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+    let limit = Throttle { read_bytes_per_second: Some(FILE), ..Throttle::default() };
+    group.throttle_io(directory.path(), limit).unwrap();
+    let mut script = Script::new(&format!("read go; cat {} > /dev/null; echo", path.display()));
+    group.add(script.pid()).unwrap();
+    let start = Instant::now();
+    script.go();
+    script.line();
+    let took = start.elapsed();
+    assert!(took > Duration::from_millis(700), "{took:?} for what may take a second");
+}
+
+#[test]
+fn a_frozen_group_does_nothing() {
+    let Some(group) = group("freeze", Controller::Freezer) else { return };
+    let script = Script::new("while :; do :; done");
+    group.add(script.pid()).unwrap();
+    group.freeze().unwrap();
+    let before = group.read_cpu().unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(group.read_cpu().unwrap(), before);
+    group.thaw().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while group.read_cpu().unwrap() == before {
+        assert!(Instant::now() < deadline, "it does not go on");
+    }
+    drop(script);
+}
+
+#[test]
+fn a_group_around_a_server_holds_all_of_it_and_leaves_it_running() {
+    if group("around", Controller::CpuTime).is_none() {
+        return;
+    }
+    let mut script = Script::new("sleep 60 & echo up; read go; echo still here; sleep 60");
+    script.line();
+    let mut family: Vec<i32> =
+        descendants(script.pid() as i32).into_iter().map(|process| process.pid).collect();
+    family.sort();
+    assert_eq!(family.len(), 2);
+    let group = Group::around(script.pid(), "around").unwrap();
+    let paths: Vec<PathBuf> = group.parts.iter().map(|part| part.path.clone()).collect();
+    for path in &paths {
+        let inside = fs::read_to_string(path.join(PROCESSES)).unwrap();
+        let mut inside: Vec<i32> = inside.lines().map(|line| line.parse().unwrap()).collect();
+        inside.sort();
+        assert_eq!(inside, family, "{}", path.display());
+    }
+    if group.part(Controller::Freezer).is_some() {
+        group.freeze().unwrap();
+    }
+    group.remove().unwrap();
+    assert!(paths.iter().all(|path| !path.exists()), "{paths:?}");
+    script.go();
+    assert_eq!(script.line(), "still here\n");
+}
+
+#[test]
+fn groups_of_the_dead_are_reaped_and_those_of_the_living_are_not() {
+    let Some(group) = group("living", Controller::CpuTime) else { return };
+    let own = &group.part(Controller::CpuTime).unwrap().path;
+    let mut gone = Command::new("true").spawn().unwrap();
+    let left = own.with_file_name(format!("{PREFIX}-{}-1-left", gone.id()));
+    gone.wait().unwrap();
+    fs::create_dir(&left).unwrap();
+    Group::reap();
+    assert!(!left.exists());
+    assert!(own.exists());
+}
+
+#[test]
+fn what_the_machine_does_not_allow_is_said() {
+    let nothing = Group { parts: Vec::new() };
+    let error = nothing.limit_memory(1 << 20).unwrap_err();
+    assert_eq!(error.to_string(), "this machine does not let rqps limit memory by a control group");
+}
+
+#[test]
+fn version_2_has_its_own_files() {
+    let directory = tempfile::tempdir().unwrap();
+    for file in ["memory.swap.max", "io.max"] {
+        fs::write(directory.path().join(file), "").unwrap();
+    }
+    let (path, home) = (directory.path().to_path_buf(), PathBuf::new());
+    let part = |controller| Parent {
+        controller,
+        version: Version::Two,
+        path: path.clone(),
+        home: home.clone(),
+    };
+    let all = [Controller::CpuQuota, Controller::Memory, Controller::Freezer, Controller::Io];
+    let group = Group { parts: all.map(part).to_vec() };
+    group.limit_memory(1 << 30).unwrap();
+    group.limit_cpu(1.5).unwrap();
+    set_frozen(&path, Version::Two, true).unwrap();
+    let read = |name: &str| fs::read_to_string(path.join(name)).unwrap();
+    assert_eq!(read("memory.max"), "1073741824");
+    assert_eq!(read("memory.swap.max"), "0");
+    assert_eq!(read("cpu.max"), "150000 100000");
+    assert_eq!(read("cgroup.freeze"), "1");
+    group.leave();
+}
+
+/// A machine with version 1 may have version 2 mounted beside it, without controllers.
+#[test]
+fn version_2_counts_cpu_and_freezes_without_controllers() {
+    let mounts = procfs::mounts().unwrap();
+    let Some(mount) = mounts.iter().find(|mount| mount.fs_vfstype == "cgroup2") else { return };
+    let path = Path::new(&mount.fs_file).join(format!("{PREFIX}-{}-two", Owner::this()));
+    let home = PathBuf::from(&mount.fs_file);
+    if fs::create_dir(&path).is_err() {
+        return;
+    }
+    let part = |controller| Parent {
+        controller,
+        version: Version::Two,
+        path: path.clone(),
+        home: home.clone(),
+    };
+    let group = Group { parts: [Controller::CpuTime, Controller::Freezer].map(part).to_vec() };
+    let script = Script::new("while :; do :; done");
+    group.add(script.pid()).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while group.read_cpu().unwrap().0 < 20_000_000 {
+        assert!(Instant::now() < deadline, "its CPU time is not counted");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    group.freeze().unwrap();
+    let cpu = group.cpu().unwrap();
+    let before = cpu.read_total().unwrap();
+    std::thread::sleep(Duration::from_millis(60));
+    assert_eq!(cpu.read_total().unwrap(), before);
+    group.thaw().unwrap();
+    drop(script);
+    group.remove().unwrap();
+    assert!(!path.exists());
+}

@@ -1,0 +1,200 @@
+//! Whether a run was measured on a machine that did nothing else: pure functions of its readings.
+
+use std::time::Duration;
+
+use crate::metric::{Metric, Reading};
+
+/// Share of all CPUs, in percent, that programs other than server and client may use.
+const FOREIGN_CPU_PERCENT: f64 = 5.0;
+/// Share of all CPUs, in percent, that the hypervisor may give to others.
+const STEAL_PERCENT: f64 = 1.0;
+/// How far, in percent, the canary may be from its median.
+const CANARY_PERCENT: f64 = 3.0;
+/// The least share, in percent, of the planned seconds that must have been measured.
+const PLANNED_PERCENT: f64 = 90.0;
+/// How far the wall clock may go apart from the monotonic one: more than slewing it does.
+const CLOCK_JUMP: Duration = Duration::from_millis(50);
+/// Slewing moves the wall clock by at most 500 parts per million.
+const CLOCK_SLEW: f64 = 500e-6;
+
+/// What is known of how a run went.
+#[derive(Clone, Debug)]
+pub struct Conduct<'a> {
+    /// The window that was measured.
+    pub window: &'a Reading,
+    /// Its length by the monotonic clock, and by the wall clock where it was looked at; it runs
+    /// backwards where that was set back.
+    pub seconds: f64,
+    pub wall_seconds: Option<f64>,
+    /// What the plan has as its length; none where work is fixed instead.
+    pub planned_seconds: Option<f64>,
+    /// CPUs of the host.
+    pub cpus: u32,
+    pub canaries: Option<Canaries>,
+    /// Operations that failed.
+    pub errors: u64,
+    /// The rate that was reached and the one that was to be reached, where there was one.
+    pub missed_rate: Option<(f64, f64)>,
+}
+
+/// The canary before and after a run, and its median over the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Canaries {
+    pub before: Duration,
+    pub after: Duration,
+    pub median: Duration,
+}
+
+/// Why a run must not be counted.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum GuardFailure {
+    #[error("other programs used {0:.1} % of the CPUs (at most {FOREIGN_CPU_PERCENT} %)")]
+    ForeignCpu(f64),
+    #[error("the hypervisor gave {0:.1} % of the CPUs to others (at most {STEAL_PERCENT} %)")]
+    Steal(f64),
+    #[error(
+        "a fixed piece of work took {0:+.1} % against its usual time (at most {CANARY_PERCENT} %)"
+    )]
+    Canary(f64),
+    #[error("{0} operations failed")]
+    Errors(u64),
+    #[error("{reached:.0} of {wanted:.0} operations per second were reached")]
+    Rate { reached: f64, wanted: f64 },
+    #[error("the wall clock jumped by {0:+.3} s")]
+    ClockJump(f64),
+    #[error(
+        "{measured:.1} of {planned:.1} planned seconds were measured (at least {PLANNED_PERCENT} %)"
+    )]
+    Short { measured: f64, planned: f64 },
+}
+
+/// CPU microseconds of the host in a window that were neither the server's nor the client's. None
+/// without the server's, as when it runs elsewhere. Ticks of the host and exact times of the
+/// server may differ by a little, which is not below none.
+pub fn foreign_cpu(window: &Reading) -> Option<u64> {
+    let busy = window.get(Metric::HostCpuBusy)?;
+    let server = window.sum(&[Metric::ServerCpuUser, Metric::ServerCpuSystem])?;
+    let client = window.sum(&[Metric::ClientCpuUser, Metric::ClientCpuSystem]).unwrap_or(0);
+    Some(busy.saturating_sub(server + client))
+}
+
+/// All that speaks against a run; nothing if it counts.
+pub fn guards(run: &Conduct) -> Vec<GuardFailure> {
+    let share = |micros: u64| 100.0 * micros as f64 / (run.seconds * 1e6 * f64::from(run.cpus));
+    let foreign = foreign_cpu(run.window).map(share);
+    let steal = run.window.get(Metric::HostCpuSteal).map(share);
+    let jump = run.wall_seconds.map(|wall| wall - run.seconds);
+    let may_jump = CLOCK_JUMP.as_secs_f64() + run.seconds * CLOCK_SLEW;
+    let checks = [
+        foreign.filter(|share| *share > FOREIGN_CPU_PERCENT).map(GuardFailure::ForeignCpu),
+        steal.filter(|share| *share > STEAL_PERCENT).map(GuardFailure::Steal),
+        run.canaries.and_then(canary_off).map(GuardFailure::Canary),
+        (run.errors > 0).then_some(GuardFailure::Errors(run.errors)),
+        run.missed_rate.map(|(reached, wanted)| GuardFailure::Rate { reached, wanted }),
+        jump.filter(|jump| jump.abs() > may_jump).map(GuardFailure::ClockJump),
+        run.planned_seconds
+            .filter(|planned| run.seconds < planned * PLANNED_PERCENT / 100.0)
+            .map(|planned| GuardFailure::Short { measured: run.seconds, planned }),
+    ];
+    checks.into_iter().flatten().collect()
+}
+
+/// The canary that is farthest from the median, in percent, if that is too far.
+fn canary_off(canaries: Canaries) -> Option<f64> {
+    let off = |time: Duration| 100.0 * (time.as_secs_f64() / canaries.median.as_secs_f64() - 1.0);
+    let worst = [off(canaries.before), off(canaries.after)]
+        .into_iter()
+        .max_by(|left, right| left.abs().total_cmp(&right.abs()))?;
+    (worst.abs() > CANARY_PERCENT).then_some(worst)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten seconds on two CPUs: 12 s for the server, 4 s for the client, half a second elsewhere.
+    fn window() -> Reading {
+        Reading::from_iter([
+            (Metric::HostCpuBusy, 16_500_000),
+            (Metric::HostCpuSteal, 100_000),
+            (Metric::ServerCpuUser, 10_000_000),
+            (Metric::ServerCpuSystem, 2_000_000),
+            (Metric::ClientCpuUser, 1_000_000),
+            (Metric::ClientCpuSystem, 3_000_000),
+        ])
+    }
+
+    fn good(window: &Reading) -> Conduct<'_> {
+        let time = Duration::from_millis(300);
+        Conduct {
+            window,
+            seconds: 10.0,
+            wall_seconds: Some(10.001),
+            planned_seconds: Some(10.0),
+            cpus: 2,
+            canaries: Some(Canaries { before: time, after: time, median: time }),
+            errors: 0,
+            missed_rate: None,
+        }
+    }
+
+    #[test]
+    fn a_run_on_a_quiet_machine_counts() {
+        assert_eq!(guards(&good(&window())), []);
+        assert_eq!(foreign_cpu(&window()), Some(500_000));
+    }
+
+    #[test]
+    fn work_of_others_spoils_a_run() {
+        let mut busy = window();
+        busy.set(Metric::HostCpuBusy, 20_600_000);
+        assert_eq!(guards(&good(&busy)), [GuardFailure::ForeignCpu(23.0)]);
+        assert_eq!(
+            GuardFailure::ForeignCpu(23.0).to_string(),
+            "other programs used 23.0 % of the CPUs (at most 5 %)"
+        );
+        let mut stolen = window();
+        stolen.set(Metric::HostCpuSteal, 400_000);
+        assert_eq!(guards(&good(&stolen)), [GuardFailure::Steal(2.0)]);
+    }
+
+    #[test]
+    fn a_canary_off_its_median_spoils_a_run_whichever_way() {
+        let window = window();
+        for (after, spoils) in [(308, false), (310, true), (290, true)] {
+            let mut run = good(&window);
+            run.canaries.as_mut().unwrap().after = Duration::from_millis(after);
+            let failures = guards(&run);
+            assert_eq!(matches!(failures[..], [GuardFailure::Canary(_)]), spoils, "{after} ms");
+        }
+    }
+
+    #[test]
+    fn a_run_that_did_not_go_as_planned_is_spoilt() {
+        let window = window();
+        let run = Conduct {
+            errors: 2,
+            missed_rate: Some((927.0, 1000.0)),
+            planned_seconds: Some(11.5),
+            wall_seconds: Some(9.0),
+            ..good(&window)
+        };
+        let said: Vec<String> = guards(&run).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            said,
+            [
+                "2 operations failed",
+                "927 of 1000 operations per second were reached",
+                "the wall clock jumped by -1.000 s",
+                "10.0 of 11.5 planned seconds were measured (at least 90 %)",
+            ]
+        );
+    }
+
+    #[test]
+    fn without_a_server_here_others_cannot_be_told_apart() {
+        let host = Reading::from_iter([(Metric::HostCpuBusy, 20_000_000)]);
+        assert_eq!(foreign_cpu(&host), None);
+        assert_eq!(guards(&good(&host)), []);
+    }
+}

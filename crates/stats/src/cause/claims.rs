@@ -1,0 +1,357 @@
+//! What rules look for and what they say of it.
+
+use super::evidence::{Change, Class, Evidence, Part};
+use super::rule::Claim;
+use super::view::{View, all, any, at_least, engine, metric};
+use super::words::{change, interval, micros, micros_interval, share};
+
+/// The part of the added time that user CPU must be for a longer code path to be its cause.
+const MAIN_SHARE: f64 = 0.7;
+/// Foreign CPU above this, in percent of all CPUs, spoils a test.
+const FOREIGN_CPU_PERCENT: f64 = 5.0;
+/// Switches per operation that grow by this with more clients grow with contention.
+const GROWS: f64 = 2.0;
+/// Dips follow checkpoints if their periods differ by no more than this.
+const SAME_PERIOD: f64 = 0.25;
+/// Dips go with garbage collection if they follow it by no more than so many seconds.
+const LAG: f64 = 5.0;
+/// The part of the added time that a wait must be to be its cause.
+pub(super) const HALF: f64 = 0.5;
+/// CPU of a statement that has grown by this has exploded.
+pub(super) const EXPLODES: f64 = 2.0;
+/// What functions and settings of compression and checksums have in their names.
+pub(super) const COMPRESSION: [&str; 7] =
+    ["compress", "zstd", "lz4", "pglz", "deflate", "crc", "checksum"];
+
+pub(super) fn environment(view: &View) -> Option<Claim> {
+    let Evidence { environment: seen, .. } = view.evidence;
+    let pressed = all(&[view.up(metric::INVOLUNTARY), view.up(metric::RUN_QUEUE)]) == Some(true);
+    let reason = if foreign(view) == Some(true) {
+        format!("other programs used {:.0} % of the CPUs", seen.foreign_cpu_percent?)
+    } else if seen.canary_moved == Some(true) {
+        "a fixed piece of work took another time than usual".to_string()
+    } else if seen.twin_moved == Some(true) {
+        "the base differs from its own twin".to_string()
+    } else if pressed {
+        let [off, wait] = [metric::INVOLUNTARY, metric::RUN_QUEUE].map(|name| view.change(name));
+        format!(
+            "the server was put off its CPUs ({}) and waited for them ({})",
+            change(off?.log.value),
+            change(wait?.log.value)
+        )
+    } else {
+        return None;
+    };
+    let what = if view.is_slower() { "regression" } else { "improvement" };
+    Some(Claim { share: None, text: format!("Not shown to be a {what}: {reason}; repeat the run") })
+}
+
+pub(super) fn foreign(view: &View) -> Option<bool> {
+    let percent = view.evidence.environment.foreign_cpu_percent;
+    percent.map(|percent| percent > FOREIGN_CPU_PERCENT)
+}
+
+pub(super) fn moved(view: &View) -> Option<bool> {
+    let seen = view.evidence.environment;
+    any(&[seen.canary_moved, seen.twin_moved])
+}
+
+pub(super) fn nothing_moved(view: &View) -> Option<bool> {
+    moved(view).map(|moved| !moved)
+}
+
+pub(super) fn code_path(view: &View) -> Option<Claim> {
+    let user = view.part(Part::ServerUser)?;
+    let part = view.share(Part::ServerUser)?;
+    let noisy = view.up(metric::USER_CPU) == Some(false);
+    if !user.is_above(0.0) || part < MAIN_SHARE || noisy {
+        return None;
+    }
+    let measured = view.evidence.parts.get(&Part::ServerUser)?.change;
+    let growth = view
+        .top_growth()
+        .map(|(frame, growth)| format!(", most of it in `{frame}` ({})", micros(growth.value)));
+    Some(Claim {
+        share: Some(part),
+        text: format!(
+            "{}: {} of user CPU per operation explain {} of it{}",
+            view.rate(),
+            micros_interval(&measured),
+            share(part),
+            growth.unwrap_or_default()
+        ),
+    })
+}
+
+/// More voluntary switches, and waiting that is most of the added time.
+pub(super) fn contention(view: &View) -> Option<Claim> {
+    let waits = view.change(metric::VOLUNTARY).filter(|waits| view.is_up(*waits))?;
+    let part = view.share(Part::Rest).filter(|part| *part >= HALF)?;
+    let growth = view.evidence.switch_growth.map(|growth| {
+        let clients = view.evidence.clients;
+        format!(" and grow {growth:.2} times from one client to {clients}")
+    });
+    Some(Claim {
+        share: Some(part),
+        text: format!(
+            "{}: waiting for locks or latches explains {} of it; voluntary switches per operation \
+             change by {}{}",
+            view.rate(),
+            share(part),
+            interval(&waits),
+            growth.unwrap_or_default()
+        ),
+    })
+}
+
+pub(super) fn row_contention(view: &View) -> Option<Claim> {
+    let Claim { share: part, .. } = contention(view).filter(|_| view.class().is_hot())?;
+    let locks = view
+        .engine(engine::ROW_LOCKS)
+        .map(|(name, locks)| format!("; {name} per operation change by {}", interval(&locks)));
+    Some(Claim {
+        share: part,
+        text: format!(
+            "{}: all clients want the same rows, and waiting explains {} of it{}",
+            view.rate(),
+            share(part?),
+            locks.unwrap_or_default()
+        ),
+    })
+}
+
+pub(super) fn grows_with_clients(view: &View) -> Option<bool> {
+    at_least(view.evidence.switch_growth, GROWS)
+}
+
+pub(super) fn reads(view: &View) -> Option<Claim> {
+    let (what, more) =
+        more_of(view, &[(metric::READ_BYTES, "KiB read"), (metric::READS, "reads")])?;
+    let reason = if let Some((name, _)) =
+        view.engine(engine::BLOOM).filter(|_| view.engine_down(engine::BLOOM) == Some(true))
+    {
+        format!(": filters spare fewer reads ({name})")
+    } else {
+        match (view.up(metric::DATABASE), view.flat(metric::DATABASE)) {
+            (Some(true), _) => {
+                let size = view.change(metric::DATABASE)?.log.value;
+                format!(": the database has another size, {}", change(size))
+            }
+            (_, Some(true)) => {
+                ": the database is as large as before, so look at the cache and the plan".into()
+            }
+            _ => String::new(),
+        }
+    };
+    let part = view.share(Part::BlockIo);
+    let wait = part.map(|part| format!("; waiting for them explains {}", share(part)));
+    Some(Claim {
+        share: part,
+        text: format!(
+            "{}: {what} per operation change by {}{reason}{}",
+            view.rate(),
+            interval(&more),
+            wait.unwrap_or_default()
+        ),
+    })
+}
+
+/// The first of the metrics of which there is more.
+fn more_of(view: &View, metrics: &[(&str, &'static str)]) -> Option<(&'static str, Change)> {
+    let up = |name: &str| view.change(name).filter(|change| view.is_up(*change));
+    metrics.iter().find_map(|(name, what)| Some((*what, up(name)?)))
+}
+
+pub(super) fn writes(view: &View) -> Option<Claim> {
+    let (what, more) = more_of(view, &[(metric::WRITE_BYTES, "KiB written")])?;
+    let kinds = [
+        (engine::LOG_BYTES, "the log: look at full page images, compression, size of records"),
+        (engine::PAGES, "pages: look at checkpoints and at random changes of secondary indexes"),
+        (engine::COMPACTION, "compaction"),
+    ];
+    let kind = kinds.iter().find(|(ends, _)| view.engine_up(ends) == Some(true));
+    let other = all(&kinds.map(|(ends, _)| view.engine_up(ends).map(|up| !up))) == Some(true);
+    let kind = match kind {
+        Some((_, kind)) => format!("; it is {kind}"),
+        None if other => "; it is neither log nor pages: look at double writes".to_string(),
+        None => String::new(),
+    };
+    Some(Claim {
+        share: None,
+        text: format!("{}: {what} per operation change by {}{kind}", view.rate(), interval(&more)),
+    })
+}
+
+pub(super) fn checkpoints(view: &View) -> Option<Claim> {
+    let (what, more) = more_of(view, &[(metric::WRITE_BYTES, "KiB written")])?;
+    let timed = dips_with_checkpoints(view) == Some(true);
+    let requested = view.engine_up(engine::CHECKPOINTS) == Some(true);
+    let dips = view.evidence.dips.and_then(|dips| dips.period);
+    let dips = dips.filter(|_| timed).map(|period| format!("dips every {period:.0} s"));
+    let more_often = requested.then(|| view.engine(engine::CHECKPOINTS)).flatten();
+    let more_often = more_often.map(|(name, often)| format!("{name} {}", change(often.log.value)));
+    let signs: Vec<String> = [dips, more_often].into_iter().flatten().collect();
+    (!signs.is_empty()).then(|| Claim {
+        share: None,
+        text: format!(
+            "{}: checkpoints ({}); {what} per operation change by {}: the log may be too small",
+            view.rate(),
+            signs.join(", "),
+            interval(&more)
+        ),
+    })
+}
+
+pub(super) fn dips_with_checkpoints(view: &View) -> Option<bool> {
+    let dips = view.evidence.dips?;
+    let interval = dips.checkpoint_interval?;
+    Some(dips.period.is_some_and(|period| (period / interval - 1.0).abs() <= SAME_PERIOD))
+}
+
+/// More user CPU in writes, where a setting or a function says that it is about compression.
+pub(super) fn compression(view: &View) -> Option<Claim> {
+    let user = view.change(metric::USER_CPU).filter(|user| view.is_up(*user))?;
+    let written = view.change(metric::WRITE_BYTES)?;
+    let setting = setting_of(view, &COMPRESSION).map(|name| format!("{name} differs"));
+    let growth = growth_of(view, &COMPRESSION);
+    let sign = setting.or_else(|| growth.map(|frame| format!("`{frame}` has changed")))?;
+    view.class().writes().then(|| Claim {
+        share: view.share(Part::ServerUser),
+        text: format!(
+            "{}: user CPU per operation changes by {} and KiB written by {}; {sign}",
+            view.rate(),
+            interval(&user),
+            interval(&written)
+        ),
+    })
+}
+
+/// Written amounts fall by at least half of what CPU rises.
+pub(super) fn pays_off(view: &View) -> Option<bool> {
+    let user = view.change(metric::USER_CPU)?.log.times(view.sign);
+    let less = view.change(metric::WRITE_BYTES)?.log.times(-view.sign);
+    Some(less.is_above(0.0) && less.value >= user.value / 2.0)
+}
+
+pub(super) fn setting_of<'a>(view: &View<'a>, words: &[&str]) -> Option<&'a str> {
+    view.evidence.settings.iter().find(|name| has_word(name, words)).map(String::as_str)
+}
+
+pub(super) fn growth_of<'a>(view: &View<'a>, words: &[&str]) -> Option<&'a str> {
+    let grown = view.evidence.profile.iter();
+    let mut grown = grown.filter(|growth| growth.change.times(view.sign).is_above(0.0));
+    grown.find(|growth| has_word(&growth.frame, words)).map(|growth| growth.frame.as_str())
+}
+
+fn has_word(name: &str, words: &[&str]) -> bool {
+    let name = name.to_lowercase();
+    words.iter().any(|word| name.contains(word))
+}
+
+pub(super) fn garbage(view: &View) -> Option<Claim> {
+    let dips = view.evidence.dips?;
+    let stalls = dips.stalls.filter(|stalls| stalls.times(view.sign).is_above(0.0))?;
+    let lag =
+        dips.collector_lag.map(|lag| format!(", {lag:.0} s after vacuum, purge or compaction"));
+    Some(Claim {
+        share: None,
+        text: format!(
+            "{}: stalls change by {}{}: the state of old row versions rather than code; decide \
+             only on restored snapshots",
+            view.rate(),
+            change(stalls.value),
+            lag.unwrap_or_default()
+        ),
+    })
+}
+
+pub(super) fn dips_with_collector(view: &View) -> Option<bool> {
+    let dips = view.evidence.dips?;
+    match dips.collector_lag {
+        Some(lag) => Some(lag.abs() <= LAG),
+        None => dips.collector_watched.then_some(false),
+    }
+}
+
+pub(super) fn dead_entries(view: &View) -> Option<Claim> {
+    let user = view.change(metric::USER_CPU).filter(|user| view.is_up(*user))?;
+    let exploded = user.log.times(view.sign).value >= EXPLODES.ln();
+    let growth = view
+        .top_growth()
+        .map(|(frame, growth)| format!("; `{frame}` takes {}", micros(growth.value)));
+    (view.class() == Class::DeleteOldest && exploded).then(|| Claim {
+        share: view.share(Part::ServerUser),
+        text: format!(
+            "{}: user CPU per delete changes by {}: statements walk over dead index entries{}",
+            view.rate(),
+            interval(&user),
+            growth.unwrap_or_default()
+        ),
+    })
+}
+
+pub(super) fn plan_changed(view: &View) -> Option<bool> {
+    view.evidence.plans.as_ref().map(|plans| plans.base != plans.contender)
+}
+
+pub(super) fn plan(view: &View) -> Option<Claim> {
+    let plans = view.evidence.plans.as_ref().filter(|_| plan_changed(view) == Some(true))?;
+    let buffers = view
+        .engine(engine::BUFFERS)
+        .map(|(name, buffers)| format!("; {name} per operation change by {}", interval(&buffers)));
+    Some(Claim {
+        share: None,
+        text: format!(
+            "{}: the plan has changed: {} -> {}{}",
+            view.rate(),
+            plans.base,
+            plans.contender,
+            buffers.unwrap_or_default()
+        ),
+    })
+}
+
+/// Waiting that is most of the added time, and syncs that explain it.
+pub(super) fn commit(view: &View) -> Option<Claim> {
+    view.share(Part::Rest).filter(|part| *part >= HALF)?;
+    let sync = view.evidence.sync?;
+    let part = view.share_of(sync.change.value * view.sign).filter(|part| *part >= HALF)?;
+    view.class().writes().then(|| Claim {
+        share: Some(part),
+        text: format!(
+            "{}: {} of waiting for syncs per operation explain {} of it",
+            view.rate(),
+            micros_interval(&sync.change),
+            share(part)
+        ),
+    })
+}
+
+/// What a unit of work may cost.
+const COSTS: [(&str, &str); 3] = [
+    (metric::USER_CPU, "user CPU"),
+    (metric::SYSTEM_CPU, "system CPU"),
+    (metric::WRITE_BYTES, "KiB written"),
+];
+
+/// The costs that have grown.
+fn dearer<'a>(view: &'a View) -> impl Iterator<Item = (&'static str, Change)> + 'a {
+    COSTS.iter().filter_map(|(name, what)| {
+        Some((*what, view.change(name).filter(|change| view.is_up(*change))?))
+    })
+}
+
+pub(super) fn efficiency(view: &View) -> Option<Claim> {
+    let costs: Vec<String> = dearer(view)
+        .map(|(what, more)| format!("{what} per operation changes by {}", interval(&more)))
+        .collect();
+    (!costs.is_empty()).then(|| Claim {
+        share: None,
+        text: format!("As fast as before ({}), but dearer: {}", view.rate(), costs.join("; ")),
+    })
+}
+
+/// The largest growth of a cost, as a logarithm.
+pub(super) fn lost_efficiency(view: &View) -> f64 {
+    dearer(view).map(|(_, more)| more.log.value).fold(0.0, f64::max)
+}

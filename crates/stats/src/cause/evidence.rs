@@ -1,0 +1,223 @@
+//! What is known of one test of one pair of contenders when its causes are asked for.
+
+use std::collections::BTreeMap;
+
+/// A value with its 95 % interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Estimate {
+    pub value: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+impl Estimate {
+    pub fn new(value: f64, low: f64, high: f64) -> Estimate {
+        Estimate { value, low, high }
+    }
+
+    /// The whole interval is above `limit`.
+    pub fn is_above(&self, limit: f64) -> bool {
+        self.low > limit
+    }
+
+    /// The same seen from the other side.
+    pub fn negated(&self) -> Estimate {
+        Estimate { value: -self.value, low: -self.high, high: -self.low }
+    }
+
+    /// `self`, or the same seen from the other side where `sign` is negative.
+    pub(super) fn times(&self, sign: f64) -> Estimate {
+        if sign < 0.0 { self.negated() } else { *self }
+    }
+}
+
+/// What was decided about a test before its causes are asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Verdict {
+    Regression,
+    Improvement,
+    /// The same rate, at a higher cost.
+    EfficiencyRegression,
+    #[default]
+    NoChange,
+    Inconclusive,
+    Invalid,
+}
+
+/// What the statements of a test do; tests of a class share their causes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    #[default]
+    Point,
+    /// Point queries of a few rows by all clients.
+    HotPoint,
+    Range,
+    Scan,
+    Load,
+    Insert,
+    Update,
+    /// All clients update the same row.
+    HotUpdate,
+    Delete,
+    /// Deletes from the end of an index at which the dead entries lie.
+    DeleteOldest,
+    ReadWrite,
+}
+
+impl Class {
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Point => "point queries",
+            Class::HotPoint => "point queries of hot rows",
+            Class::Range => "range queries",
+            Class::Scan => "scans",
+            Class::Load => "loads",
+            Class::Insert => "inserts",
+            Class::Update => "updates",
+            Class::HotUpdate => "updates of a hot row",
+            Class::Delete => "deletes",
+            Class::DeleteOldest => "deletes of the oldest rows",
+            Class::ReadWrite => "reads with writes",
+        }
+    }
+
+    pub(super) fn writes(self) -> bool {
+        !matches!(self, Class::Point | Class::HotPoint | Class::Range | Class::Scan)
+    }
+
+    pub(super) fn is_hot(self) -> bool {
+        matches!(self, Class::HotPoint | Class::HotUpdate)
+    }
+}
+
+/// Where the time of an operation goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    ServerUser,
+    ServerSystem,
+    Client,
+    RunQueue,
+    BlockIo,
+    /// Everything else: locks, latches, waits for commits, the network.
+    Rest,
+}
+
+impl Part {
+    pub const ALL: [Part; 6] = [
+        Part::ServerUser,
+        Part::ServerSystem,
+        Part::Client,
+        Part::RunQueue,
+        Part::BlockIo,
+        Part::Rest,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Part::ServerUser => "user CPU",
+            Part::ServerSystem => "system CPU",
+            Part::Client => "client CPU",
+            Part::RunQueue => "run queue",
+            Part::BlockIo => "IO wait",
+            Part::Rest => "other waiting",
+        }
+    }
+}
+
+/// Microseconds per operation of base and contender, and contender minus base.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    pub base: f64,
+    pub contender: f64,
+    pub change: Estimate,
+}
+
+/// The change of a metric per operation: ln(contender / base), and how far that of the twins, base
+/// against base, goes from 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Change {
+    pub log: Estimate,
+    pub noise: f64,
+}
+
+/// What the machine did meanwhile. None: not looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Environment {
+    /// Of all CPUs.
+    pub foreign_cpu_percent: Option<f64>,
+    pub canary_moved: Option<bool>,
+    pub twin_moved: Option<bool>,
+}
+
+/// Short losses of rate within a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Dips {
+    /// Seconds from dip to dip; none without a period.
+    pub period: Option<f64>,
+    /// Seconds from checkpoint to checkpoint.
+    pub checkpoint_interval: Option<f64>,
+    /// The change of the share of time in stalls, or of the spread between runs.
+    pub stalls: Option<Estimate>,
+    /// Seconds by which dips follow vacuum, purge or compaction; none where those did not run.
+    pub collector_lag: Option<f64>,
+    /// Vacuum, purge or compaction were watched.
+    pub collector_watched: bool,
+}
+
+/// The plans of a statement, by their shape.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plans {
+    pub base: String,
+    pub contender: String,
+}
+
+/// A function whose time per operation has changed, in microseconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Growth {
+    pub frame: String,
+    pub change: Estimate,
+}
+
+/// All that rules may look at. What was not looked at is `None`, absent or empty.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Evidence {
+    pub test: String,
+    pub class: Class,
+    pub base: String,
+    pub contender: String,
+    pub verdict: Verdict,
+    /// ln(operations per second of the contender / of the base).
+    pub theta: Estimate,
+    /// Connections.
+    pub clients: u32,
+    /// Connection time per operation: connections / operations per second.
+    pub time: Cost,
+    pub parts: BTreeMap<Part, Cost>,
+    /// By the name in the store, or the DBMS's own.
+    pub metrics: BTreeMap<String, Change>,
+    pub environment: Environment,
+    /// `theta` of the same test with one client.
+    pub one_client: Option<Estimate>,
+    /// Context switches per operation with these clients / with one, of the contender.
+    pub switch_growth: Option<f64>,
+    /// Tests with the same statement of different sizes share a family.
+    pub family: Option<String>,
+    /// Rows per statement.
+    pub rows: Option<f64>,
+    pub dips: Option<Dips>,
+    /// Reads after a vacuum fall into two groups.
+    pub bimodal: Option<bool>,
+    /// CPU per operation at the end of the step / at its begin.
+    pub growth_within: Option<f64>,
+    pub resets_after_vacuum: Option<bool>,
+    pub plans: Option<Plans>,
+    /// Time in syncs per operation.
+    pub sync: Option<Cost>,
+    /// The pair's reads are the same.
+    pub reads_unaffected: Option<bool>,
+    /// Settings with different values.
+    pub settings: Vec<String>,
+    pub profile: Vec<Growth>,
+    /// Clients and operations per second of the contender.
+    pub scaling: Vec<(f64, f64)>,
+}

@@ -1,0 +1,29 @@
+//! Why one contender is slower, faster or dearer than another: rules over what was counted beside
+//! the rates (spec CAUSES, §4).
+//!
+//! A rule has main evidence, evidence that supports it and what would contradict it. It states
+//! numbers, how sure it is, and which command would tell more. Tests without a verdict have no
+//! causes. An improvement is looked at from the other side: what makes its base the dearer one.
+
+mod budget;
+mod claims;
+mod evidence;
+mod fit;
+mod next;
+mod rule;
+mod rules;
+mod suite;
+mod view;
+mod words;
+
+pub use budget::{Bar, budget, budget_text};
+pub use evidence::{
+    Change, Class, Cost, Dips, Environment, Estimate, Evidence, Growth, Part, Plans, Verdict,
+};
+pub use fit::{Line, Scaling, fit_line, fit_scaling};
+pub use rule::{Cause, Check, Confidence, Finding};
+pub use rules::explain;
+pub use suite::{MOST_FINDINGS, explain_suite};
+
+#[cfg(test)]
+mod tests;

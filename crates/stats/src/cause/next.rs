@@ -1,0 +1,33 @@
+//! The commands that would tell more, in one place.
+
+use super::evidence::Evidence;
+
+/// Where the CPU goes.
+pub(super) fn profile(of: &Evidence) -> String {
+    format!("rqps profile --pair {},{} --test {}", of.base, of.contender, of.test)
+}
+
+/// What is waited for.
+pub(super) fn off_cpu(of: &Evidence) -> String {
+    format!("{} --off-cpu", profile(of))
+}
+
+/// The test once more, from restored data.
+pub(super) fn compare(of: &Evidence) -> String {
+    format!("rqps compare {} {} --tests {}", of.base, of.contender, of.test)
+}
+
+/// What the machine is doing.
+pub(super) fn doctor(_: &Evidence) -> String {
+    "rqps doctor".to_string()
+}
+
+/// What the plans touch.
+pub(super) fn plans(of: &Evidence) -> String {
+    format!("EXPLAIN (ANALYZE, BUFFERS) of {} on {} and on {}", of.test, of.base, of.contender)
+}
+
+/// Which system calls there are more of.
+pub(super) fn system_calls(of: &Evidence) -> String {
+    format!("strace -c -f -p PID of the servers of {} and {}", of.base, of.contender)
+}

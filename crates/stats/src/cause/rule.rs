@@ -1,0 +1,190 @@
+//! What a rule is, and how sure its finding is.
+
+use std::fmt;
+
+use super::evidence::Evidence;
+use super::view::View;
+
+/// Why rates or costs differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Cause {
+    Environment,
+    SuiteShift,
+    CodePath,
+    Contention,
+    RowContention,
+    Reads,
+    Writes,
+    Checkpoints,
+    Compression,
+    Garbage,
+    DeadEntries,
+    Plan,
+    Commit,
+    Protocol,
+    StatementOrRow,
+    ScaleUpLimit,
+    Efficiency,
+    Unexplained,
+}
+
+impl Cause {
+    /// The number of its rule in the specification.
+    pub fn rule(self) -> &'static str {
+        match self {
+            Cause::Environment => "R0",
+            Cause::CodePath => "R1",
+            Cause::Contention => "R2",
+            Cause::RowContention => "R3",
+            Cause::Reads => "R4",
+            Cause::Writes => "R5",
+            Cause::Checkpoints => "R6",
+            Cause::Compression => "R7",
+            Cause::Garbage => "R8",
+            Cause::DeadEntries => "R9",
+            Cause::Plan => "R10",
+            Cause::Commit => "R11",
+            Cause::Protocol => "R12",
+            Cause::StatementOrRow => "R13",
+            Cause::ScaleUpLimit => "R14",
+            Cause::Efficiency => "R15",
+            Cause::SuiteShift => "R16",
+            Cause::Unexplained => "R17",
+        }
+    }
+
+    /// In words, for a contender that is slower (or dearer), or faster.
+    pub fn name(self, slower: bool) -> &'static str {
+        let (slow, fast) = match self {
+            Cause::Environment => ("the environment", "the environment"),
+            Cause::SuiteShift => ("a common factor", "a common factor"),
+            Cause::CodePath => ("a longer code path", "a shorter code path"),
+            Cause::Contention => ("contention", "less contention"),
+            Cause::RowContention => ("contention for rows", "less contention for rows"),
+            Cause::Reads => ("more reads", "fewer reads"),
+            Cause::Writes => ("more writes", "fewer writes"),
+            Cause::Checkpoints => ("checkpoints too often", "fewer checkpoints"),
+            Cause::Compression => {
+                ("cost of compression or checksums", "less cost of compression or checksums")
+            }
+            Cause::Garbage => ("old row versions", "fewer old row versions"),
+            Cause::DeadEntries => ("dead index entries", "fewer dead index entries"),
+            Cause::Plan => ("another plan", "another plan"),
+            Cause::Commit => ("slower commits", "faster commits"),
+            Cause::Protocol => ("protocol or system calls", "protocol or system calls"),
+            Cause::StatementOrRow => ("cost per statement or row", "cost per statement or row"),
+            Cause::ScaleUpLimit => ("a limit of scaling", "a limit of scaling"),
+            Cause::Efficiency => ("lost efficiency", "gained efficiency"),
+            Cause::Unexplained => ("unexplained", "unexplained"),
+        };
+        if slower { slow } else { fast }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Confidence {
+    /// The pattern only.
+    Hint,
+    /// The main evidence.
+    Likely,
+    /// All evidence, and nothing that would contradict it.
+    Strong,
+}
+
+impl fmt::Display for Confidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Confidence::Hint => "hint",
+            Confidence::Likely => "likely",
+            Confidence::Strong => "strong",
+        })
+    }
+}
+
+/// Something that would contradict a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Check {
+    pub what: &'static str,
+    /// It was looked for, and is not so.
+    pub looked_at: bool,
+}
+
+/// A cause, with its evidence.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    pub cause: Cause,
+    pub confidence: Confidence,
+    /// The tests that it is about.
+    pub tests: Vec<String>,
+    /// Whether the contender is the slower, or dearer, side.
+    pub slower: bool,
+    /// Of the change of the time per operation, where it can be told.
+    pub share: Option<f64>,
+    /// What findings are sorted by: the share, or what it is thought to be, of the change of rate,
+    /// over all tests.
+    pub importance: f64,
+    /// In words, with the numbers and how sure it is.
+    pub statement: String,
+    pub contradicted_by: Vec<Check>,
+    /// What would tell more.
+    pub next: String,
+}
+
+/// What a rule says when its main evidence is there.
+pub(super) struct Claim {
+    pub(super) share: Option<f64>,
+    pub(super) text: String,
+}
+
+pub(super) type Fact = fn(&View) -> Option<bool>;
+
+/// One row of the table of rules.
+pub(super) struct Rule {
+    pub(super) cause: Cause,
+    /// None without the main evidence.
+    pub(super) main: fn(&View) -> Option<Claim>,
+    /// More that speaks for it; a fact that was not looked at is `None`.
+    pub(super) supported_by: &'static [Fact],
+    pub(super) contradicted_by: &'static [(&'static str, Fact)],
+    pub(super) next: fn(&Evidence) -> String,
+}
+
+/// The share of a change that a cause is thought to have whose share cannot be told.
+const UNTOLD_SHARE: f64 = 0.5;
+
+impl Rule {
+    /// Nothing if the main evidence is missing or contradicted. Strong needs all of the supporting
+    /// facts and all contradictions looked at; likely needs half of the supporting facts.
+    pub(super) fn evaluate(&self, view: &View) -> Option<Finding> {
+        let claim = (self.main)(view)?;
+        let mut checks = Vec::new();
+        for (what, fact) in self.contradicted_by {
+            match fact(view) {
+                Some(true) => return None,
+                known => checks.push(Check { what, looked_at: known.is_some() }),
+            }
+        }
+        let facts: Vec<_> = self.supported_by.iter().map(|fact| fact(view)).collect();
+        let seen = facts.iter().filter(|fact| **fact == Some(true)).count();
+        let confidence = match seen {
+            all if all == facts.len() && checks.iter().all(|check| check.looked_at) => {
+                Confidence::Strong
+            }
+            some if some * 2 >= facts.len() => Confidence::Likely,
+            _ => Confidence::Hint,
+        };
+        let evidence = view.evidence;
+        let change = evidence.theta.value.abs();
+        Some(Finding {
+            cause: self.cause,
+            confidence,
+            tests: vec![evidence.test.clone()],
+            slower: view.is_slower(),
+            share: claim.share,
+            importance: claim.share.unwrap_or(UNTOLD_SHARE).clamp(0.0, 1.0) * change,
+            statement: format!("{} ({confidence}).", claim.text),
+            contradicted_by: checks,
+            next: (self.next)(evidence),
+        })
+    }
+}

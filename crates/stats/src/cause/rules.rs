@@ -1,0 +1,229 @@
+//! The rules about one test, in the order in which they are tried.
+
+use super::budget::budget_text;
+use super::claims::*;
+use super::evidence::{Evidence, Part, Verdict};
+use super::next;
+use super::rule::{Cause, Check, Confidence, Finding, Rule};
+use super::view::{View, all, any, at_least, engine, metric};
+use super::words::share;
+
+const ENVIRONMENT: Rule = Rule {
+    cause: Cause::Environment,
+    main: environment,
+    supported_by: &[foreign, moved],
+    contradicted_by: &[("canary and twin are where they were", nothing_moved)],
+    next: next::doctor,
+};
+
+const EFFICIENCY: Rule = Rule {
+    cause: Cause::Efficiency,
+    main: efficiency,
+    supported_by: &[|view| view.evidence.environment.canary_moved.map(|moved| !moved)],
+    contradicted_by: &[("the canary has moved", |view| view.evidence.environment.canary_moved)],
+    next: next::profile,
+};
+
+/// What is tried on every test that is slower or faster.
+const RULES: [Rule; 11] = [
+    Rule {
+        cause: Cause::CodePath,
+        main: code_path,
+        supported_by: &[
+            |view| view.flat(metric::VOLUNTARY),
+            |view| all(&[view.flat(metric::READ_BYTES), view.flat(metric::WRITE_BYTES)]),
+            |view| view.evidence.environment.canary_moved.map(|moved| !moved),
+            |view| view.same_with_one_client(),
+            |view| (!view.evidence.profile.is_empty()).then(|| view.top_growth().is_some()),
+        ],
+        contradicted_by: &[
+            ("waits for a CPU explain it", |view| at_least(view.share(Part::RunQueue), HALF)),
+            ("switches and waits explain it", |view| {
+                all(&[view.up(metric::VOLUNTARY), at_least(view.share(Part::Rest), HALF)])
+            }),
+        ],
+        next: next::profile,
+    },
+    Rule {
+        cause: Cause::Contention,
+        main: contention,
+        supported_by: &[grows_with_clients, |view| view.up(metric::SYSTEM_CPU)],
+        contradicted_by: &[("one client loses as much", |view| view.same_with_one_client())],
+        next: next::off_cpu,
+    },
+    Rule {
+        cause: Cause::RowContention,
+        main: row_contention,
+        supported_by: &[grows_with_clients, |view| view.engine_up(engine::ROW_LOCKS)],
+        contradicted_by: &[
+            ("one client loses as much", |view| view.same_with_one_client()),
+            ("waits for row locks are as many as before", |view| {
+                view.engine_flat(engine::ROW_LOCKS)
+            }),
+        ],
+        next: next::off_cpu,
+    },
+    Rule {
+        cause: Cause::Reads,
+        main: reads,
+        supported_by: &[|view| view.part(Part::BlockIo).map(|wait| wait.is_above(0.0))],
+        contradicted_by: &[("as much is read per operation as before", |view| {
+            view.flat(metric::READ_BYTES)
+        })],
+        next: next::compare,
+    },
+    Rule {
+        cause: Cause::Writes,
+        main: writes,
+        supported_by: &[|view| {
+            any(&[
+                view.engine_up(engine::LOG_BYTES),
+                view.engine_up(engine::PAGES),
+                view.engine_up(engine::COMPACTION),
+            ])
+        }],
+        contradicted_by: &[("as much is written per operation as before", |view| {
+            view.flat(metric::WRITE_BYTES)
+        })],
+        next: next::compare,
+    },
+    Rule {
+        cause: Cause::Checkpoints,
+        main: checkpoints,
+        supported_by: &[
+            dips_with_checkpoints,
+            |view| view.engine_up(engine::CHECKPOINTS),
+            |view| any(&[view.up(metric::FLUSH_TIME), view.sync().map(|sync| sync.is_above(0.0))]),
+        ],
+        contradicted_by: &[("dips have no period", |view| {
+            Some(view.evidence.dips?.period.is_none())
+        })],
+        next: next::compare,
+    },
+    Rule {
+        cause: Cause::Compression,
+        main: compression,
+        supported_by: &[
+            |view| Some(setting_of(view, &COMPRESSION).is_some()),
+            |view| Some(growth_of(view, &COMPRESSION).is_some()),
+        ],
+        contradicted_by: &[("less is written per operation in proportion", pays_off)],
+        next: next::profile,
+    },
+    Rule {
+        cause: Cause::Garbage,
+        main: garbage,
+        supported_by: &[dips_with_collector, |view| view.evidence.bimodal],
+        contradicted_by: &[("dips come without vacuum, purge or compaction", |view| {
+            let dips = view.evidence.dips?;
+            dips.collector_watched.then(|| dips_with_collector(view) != Some(true))
+        })],
+        next: next::compare,
+    },
+    Rule {
+        cause: Cause::DeadEntries,
+        main: dead_entries,
+        supported_by: &[
+            |view| view.engine_up(engine::BUFFERS),
+            |view| at_least(view.evidence.growth_within, EXPLODES),
+            |view| view.evidence.resets_after_vacuum,
+        ],
+        contradicted_by: &[("the plan has changed", plan_changed)],
+        next: next::profile,
+    },
+    Rule {
+        cause: Cause::Plan,
+        main: plan,
+        supported_by: &[|view| Some(!view.engine_flat(engine::BUFFERS)?)],
+        contradicted_by: &[("the plans are the same", |view| plan_changed(view).map(|is| !is))],
+        next: next::plans,
+    },
+    Rule {
+        cause: Cause::Commit,
+        main: commit,
+        supported_by: &[
+            |view| {
+                let fewer = view.change(metric::WRITES)?.log.times(-view.sign);
+                Some(!fewer.is_above(0.0))
+            },
+            |view| view.evidence.reads_unaffected,
+        ],
+        contradicted_by: &[("syncs take as long as before", |view| {
+            view.sync().map(|sync| !sync.is_above(0.0))
+        })],
+        next: next::off_cpu,
+    },
+];
+
+/// Causes that are special cases of others, which are then not said again.
+const SPECIAL: [(Cause, Cause); 6] = [
+    (Cause::RowContention, Cause::Contention),
+    (Cause::Commit, Cause::Contention),
+    (Cause::Checkpoints, Cause::Writes),
+    (Cause::Compression, Cause::CodePath),
+    (Cause::DeadEntries, Cause::CodePath),
+    (Cause::Plan, Cause::CodePath),
+];
+
+/// What is said of one test, by its share of the change. Nothing without a verdict; of a test that
+/// the environment spoiled nothing else.
+pub fn explain(evidence: &Evidence) -> Vec<Finding> {
+    let Some(view) = View::of(evidence) else { return Vec::new() };
+    let environment = ENVIRONMENT.evaluate(&view);
+    if environment.as_ref().is_some_and(|finding| finding.confidence > Confidence::Hint) {
+        return environment.into_iter().collect();
+    }
+    if evidence.verdict == Verdict::EfficiencyRegression {
+        let importance = lost_efficiency(&view);
+        let finding = EFFICIENCY.evaluate(&view);
+        return finding.map(|finding| Finding { importance, ..finding }).into_iter().collect();
+    }
+    let mut findings: Vec<Finding> = RULES.iter().filter_map(|rule| rule.evaluate(&view)).collect();
+    let found = |cause: Cause| {
+        findings
+            .iter()
+            .any(|finding| finding.cause == cause && finding.confidence > Confidence::Hint)
+    };
+    let said_better: Vec<Cause> = SPECIAL
+        .iter()
+        .filter(|(special, _)| found(*special))
+        .map(|(_, general)| *general)
+        .collect();
+    findings.retain(|finding| !said_better.contains(&finding.cause));
+    findings.extend(environment);
+    findings.extend(unexplained(&view, &findings));
+    findings.sort_by(|left, right| right.importance.total_cmp(&left.importance));
+    findings
+}
+
+/// What is left when no cause explains half of the change.
+fn unexplained(view: &View, findings: &[Finding]) -> Option<Finding> {
+    let explained = |finding: &Finding| match finding.share {
+        Some(share) => share >= HALF,
+        None => finding.confidence > Confidence::Hint,
+    };
+    if findings.iter().any(explained) {
+        return None;
+    }
+    let evidence = view.evidence;
+    let waiting = view.share(Part::Rest).filter(|share| *share >= HALF);
+    let text = match waiting {
+        Some(waiting) => format!(
+            "{} of the {} time is waiting that could not be attributed",
+            share(waiting),
+            if view.is_slower() { "added" } else { "saved" },
+        ),
+        None => format!("No cause explains half of it; {}", budget_text(evidence)),
+    };
+    Some(Finding {
+        cause: Cause::Unexplained,
+        confidence: Confidence::Hint,
+        tests: vec![evidence.test.clone()],
+        slower: view.is_slower(),
+        share: waiting,
+        importance: HALF * evidence.theta.value.abs(),
+        statement: format!("{text} ({}).", Confidence::Hint),
+        contradicted_by: vec![Check { what: "a cause that explains half of it", looked_at: true }],
+        next: if waiting.is_some() { next::off_cpu(evidence) } else { next::profile(evidence) },
+    })
+}

@@ -1,0 +1,268 @@
+//! Causes over all tests of a pair: what only shows in several of them, and what is the same in
+//! many said once.
+
+use std::collections::BTreeMap;
+
+use super::evidence::{Class, Estimate, Evidence, Part, Verdict};
+use super::fit::{Line, fit_line, fit_scaling};
+use super::next;
+use super::rule::{Cause, Check, Confidence, Finding};
+use super::rules::explain;
+use super::view::View;
+use super::words::{change, micros, micros_interval};
+
+/// More findings than this nobody reads.
+pub const MOST_FINDINGS: usize = 7;
+/// So many tests of a class with the same cause are one finding.
+const MERGED: usize = 3;
+/// So many tests must move before they can be said to move together.
+const FEWEST_OF_SUITE: usize = 5;
+/// The share of the tests that must do the same.
+const MOST: f64 = 0.8;
+
+/// What is said of a pair's tests, the most important first, at most [`MOST_FINDINGS`]. A test
+/// without a verdict has no cause of its own, but counts where all tests do the same.
+pub fn explain_suite(tests: &[Evidence]) -> Vec<Finding> {
+    if !tests.iter().any(|test| View::of(test).is_some()) {
+        return Vec::new();
+    }
+    let of_tests = tests.iter().flat_map(explain).collect();
+    let mut findings = merged(of_tests, tests);
+    findings.extend(shift(tests));
+    findings.extend(protocol(tests));
+    findings.extend(statement_or_row(tests));
+    findings.extend(tests.iter().filter_map(scale_up_limit));
+    // What puts all other findings in doubt goes first.
+    let doubt = |finding: &Finding| match finding.cause {
+        Cause::Environment => 0,
+        Cause::SuiteShift => 1,
+        _ => 2,
+    };
+    findings.sort_by(|left, right| {
+        let by_importance = right.importance.total_cmp(&left.importance);
+        doubt(left).cmp(&doubt(right)).then(by_importance)
+    });
+    findings.truncate(MOST_FINDINGS);
+    findings
+}
+
+/// The same cause in several tests of a class is one finding; each names its tests.
+fn merged(findings: Vec<Finding>, tests: &[Evidence]) -> Vec<Finding> {
+    let of = |name: &str| tests.iter().find(|test| test.test == name);
+    let mut groups: BTreeMap<(Cause, Class, bool), Vec<Finding>> = BTreeMap::new();
+    for finding in findings {
+        let class = finding.tests.first().and_then(|name| of(name)).map(|test| test.class);
+        let key = (finding.cause, class.unwrap_or_default(), finding.slower);
+        groups.entry(key).or_default().push(finding);
+    }
+    let mut result = Vec::new();
+    for ((cause, class, slower), mut group) in groups {
+        if group.len() < MERGED {
+            result.extend(group.into_iter().map(named));
+            continue;
+        }
+        group.sort_by(|left, right| right.importance.total_cmp(&left.importance));
+        let mut confidences: Vec<Confidence> = group.iter().map(|one| one.confidence).collect();
+        confidences.sort();
+        let confidence = confidences[(confidences.len() - 1) / 2];
+        let names: Vec<String> = group.iter().flat_map(|one| one.tests.clone()).collect();
+        let mut changes: Vec<f64> =
+            names.iter().filter_map(|name| Some(of(name)?.theta.value)).collect();
+        changes.sort_by(f64::total_cmp);
+        let of_class = tests.iter().filter(|test| test.class == class).count();
+        let range = match (changes.first(), changes.last()) {
+            (Some(low), Some(high)) => format!("{} to {}", change(*low), change(*high)),
+            _ => String::new(),
+        };
+        let importance = group.iter().map(|one| one.importance).sum();
+        let shares = group.iter().filter_map(|one| one.share);
+        let share = shares.clone().count();
+        let share = (share > 0).then(|| shares.sum::<f64>() / share as f64);
+        let first = group.swap_remove(0);
+        result.push(Finding {
+            statement: format!(
+                "{}: {} of {of_class} tests, {range}: {} ({confidence}). {}: {}",
+                class.name(),
+                names.len(),
+                cause.name(slower),
+                first.tests[0],
+                first.statement
+            ),
+            tests: names,
+            confidence,
+            share,
+            importance,
+            ..first
+        });
+    }
+    result
+}
+
+fn named(finding: Finding) -> Finding {
+    let statement = format!("{}: {}", finding.tests.join(", "), finding.statement);
+    Finding { statement, ..finding }
+}
+
+fn is_valid(test: &&Evidence) -> bool {
+    test.verdict != Verdict::Invalid
+}
+
+/// Most tests of all classes move the same way by about the same factor.
+fn shift(tests: &[Evidence]) -> Option<Finding> {
+    let valid: Vec<&Evidence> = tests.iter().filter(is_valid).collect();
+    let most = (valid.len() as f64 * MOST).ceil() as usize;
+    let classes: std::collections::BTreeSet<Class> = valid.iter().map(|test| test.class).collect();
+    let mut thetas: Vec<f64> = valid.iter().map(|test| test.theta.value).collect();
+    thetas.sort_by(f64::total_cmp);
+    let common = *thetas.get(thetas.len() / 2)?;
+    let same_way = |test: &&&Evidence| test.theta.value * common > 0.0;
+    let same_size = |test: &&&Evidence| test.theta.low <= common && common <= test.theta.high;
+    let (way, size) =
+        (valid.iter().filter(same_way).count(), valid.iter().filter(same_size).count());
+    let twins: Vec<bool> = valid.iter().filter_map(|test| test.environment.twin_moved).collect();
+    let twin_moves = twins.iter().filter(|moved| **moved).count() * 2 > twins.len();
+    if valid.len() < FEWEST_OF_SUITE || classes.len() < 2 || way < most || size < most || twin_moves
+    {
+        return None;
+    }
+    let confidence = if twins.is_empty() { Confidence::Likely } else { Confidence::Strong };
+    let pair = valid[0];
+    Some(Finding {
+        cause: Cause::SuiteShift,
+        confidence,
+        tests: valid.iter().filter(same_way).map(|test| test.test.clone()).collect(),
+        slower: common < 0.0,
+        share: None,
+        importance: common.abs() * way as f64,
+        statement: format!(
+            "{} in {way} of {} tests: a common factor (build flags, memory allocator, protocol, \
+             page size, host) rather than {way} causes ({confidence}).",
+            change(common),
+            valid.len()
+        ),
+        contradicted_by: vec![Check { what: "the twin moves, too", looked_at: !twins.is_empty() }],
+        next: next::profile(pair),
+    })
+}
+
+/// System CPU grows by the same amount in all tests.
+fn protocol(tests: &[Evidence]) -> Option<Finding> {
+    let valid: Vec<&Evidence> = tests.iter().filter(is_valid).collect();
+    let slower = valid.iter().map(|test| test.theta.value).sum::<f64>() < 0.0;
+    let sign = if slower { 1.0 } else { -1.0 };
+    let part = |test: &Evidence, part: Part| Some(test.parts.get(&part)?.change.times(sign));
+    let system: Vec<Estimate> =
+        valid.iter().filter_map(|test| part(test, Part::ServerSystem)).collect();
+    let weight = |estimate: &Estimate| (estimate.high - estimate.low).max(1e-9).powi(-2);
+    let weights: f64 = system.iter().map(weight).sum();
+    let constant = system.iter().map(|one| one.value * weight(one)).sum::<f64>() / weights;
+    let is_constant = |one: &&Estimate| one.low <= constant && constant <= one.high;
+    let all_up = system.iter().all(|one| one.is_above(0.0));
+    let same = system.iter().filter(is_constant).count() as f64 >= MOST * system.len() as f64;
+    if system.len() < FEWEST_OF_SUITE || !all_up || !same {
+        return None;
+    }
+    let by_rows: Vec<(f64, Estimate)> = valid
+        .iter()
+        .filter_map(|test| Some((test.rows?, part(test, Part::ServerSystem)?)))
+        .collect();
+    let line = fit_line(&by_rows);
+    if line.is_some_and(|line| line.slope.is_above(0.0)) {
+        return None;
+    }
+    let client: Vec<bool> =
+        valid.iter().filter_map(|test| Some(part(test, Part::Client)?.is_above(0.0))).collect();
+    let client_up = client.iter().filter(|up| **up).count();
+    let confidence = match (client_up * 2 > client.len(), line.is_some()) {
+        (true, true) => Confidence::Strong,
+        (false, false) => Confidence::Hint,
+        _ => Confidence::Likely,
+    };
+    let changes: f64 = valid.iter().map(|test| test.theta.value.abs()).sum();
+    Some(Finding {
+        cause: Cause::Protocol,
+        confidence,
+        tests: valid.iter().map(|test| test.test.clone()).collect(),
+        slower,
+        share: None,
+        importance: changes / 2.0,
+        statement: format!(
+            "{} of system CPU per operation in all of {} tests, whatever their size; client CPU \
+             moves with it in {client_up}: the protocol or a system call per statement; use the \
+             same transport for both ({confidence}).",
+            micros(constant * sign),
+            system.len()
+        ),
+        contradicted_by: vec![Check { what: "it grows with rows", looked_at: line.is_some() }],
+        next: next::system_calls(valid[0]),
+    })
+}
+
+/// A statement at several sizes tells cost per statement from cost per row.
+fn statement_or_row(tests: &[Evidence]) -> Vec<Finding> {
+    let mut families: BTreeMap<&str, Vec<&Evidence>> = BTreeMap::new();
+    for test in tests.iter().filter(is_valid) {
+        if let Some(family) = &test.family {
+            families.entry(family).or_default().push(test);
+        }
+    }
+    families.into_iter().filter_map(|(family, tests)| of_family(family, &tests)).collect()
+}
+
+fn of_family(family: &str, tests: &[&Evidence]) -> Option<Finding> {
+    tests.iter().find_map(|test| View::of(test))?;
+    let points: Vec<(f64, Estimate)> =
+        tests.iter().filter_map(|test| Some((test.rows?, test.time.change))).collect();
+    let Line { intercept, slope, fits } = fit_line(&points)?;
+    let is_sure = |one: &Estimate| one.is_above(0.0) || one.negated().is_above(0.0);
+    let per_statement = format!("{} per statement", micros_interval(&intercept));
+    let per_row = format!("{} per row", micros_interval(&slope));
+    let text = match (is_sure(&intercept), is_sure(&slope)) {
+        (true, true) => format!("{per_statement} and {per_row}"),
+        (true, false) => format!("{per_statement}, nothing per row: parse, plan or executor start"),
+        (false, true) => format!("{per_row}, nothing per statement"),
+        (false, false) => return None,
+    };
+    let confidence = if fits { Confidence::Strong } else { Confidence::Hint };
+    let mean: f64 = tests.iter().map(|test| test.theta.value).sum::<f64>() / tests.len() as f64;
+    Some(Finding {
+        cause: Cause::StatementOrRow,
+        confidence,
+        tests: tests.iter().map(|test| test.test.clone()).collect(),
+        slower: mean < 0.0,
+        share: None,
+        importance: tests.iter().map(|test| test.theta.value.abs()).sum(),
+        statement: format!("{family}, {} sizes: {text} ({confidence}).", points.len()),
+        contradicted_by: vec![Check { what: "sizes lie off the line", looked_at: true }],
+        next: next::profile(tests[0]),
+    })
+}
+
+/// More clients bring nothing within what was measured.
+fn scale_up_limit(test: &Evidence) -> Option<Finding> {
+    let view = View::of(test)?;
+    let scaling = fit_scaling(&test.scaling)?;
+    let most = test.scaling.iter().map(|(clients, _)| *clients).fold(0.0, f64::max);
+    let knee = scaling.knee().filter(|knee| *knee <= most)?;
+    let sure = scaling.coherency.is_above(0.0);
+    let confidence = if sure { Confidence::Strong } else { Confidence::Hint };
+    let range = |one: &Estimate| format!("{:.4} ({:.4} to {:.4})", one.value, one.low, one.high);
+    Some(Finding {
+        cause: Cause::ScaleUpLimit,
+        confidence,
+        tests: vec![test.test.clone()],
+        slower: view.is_slower(),
+        share: None,
+        importance: test.theta.value.abs() / 2.0,
+        statement: format!(
+            "{}: no gain beyond {knee:.0} clients on {}: contention {}, coherency {} \
+             ({confidence}).",
+            test.test,
+            test.contender,
+            range(&scaling.contention),
+            range(&scaling.coherency)
+        ),
+        contradicted_by: vec![Check { what: "coherency is not above 0", looked_at: sure }],
+        next: next::off_cpu(test),
+    })
+}

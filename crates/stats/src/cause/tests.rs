@@ -1,0 +1,509 @@
+//! Each rule with its evidence, from the published findings where they have numbers, and with what
+//! contradicts it.
+
+use super::*;
+
+/// A test of two builds: the contender's operations take `change` of 50 us longer.
+struct Case(Evidence);
+
+impl Case {
+    fn slower(test: &str, class: Class, percent: f64) -> Case {
+        let theta = (1.0 + percent / 100.0_f64).ln();
+        let (base, contender) = (50.0, 50.0 / theta.exp());
+        let change = sure(contender - base);
+        let verdict = if percent < 0.0 { Verdict::Regression } else { Verdict::Improvement };
+        Case(Evidence {
+            test: test.to_string(),
+            class,
+            base: "postgres@17.6".to_string(),
+            contender: "postgres@18.0".to_string(),
+            verdict,
+            theta: sure(theta),
+            clients: 8,
+            time: Cost { base, contender, change },
+            ..Evidence::default()
+        })
+    }
+
+    /// The part is that share of the added time.
+    fn part(mut self, part: Part, share: f64) -> Case {
+        let change = self.0.time.change.value * share;
+        let cost = Cost { base: 20.0, contender: 20.0 + change, change: sure(change) };
+        self.0.parts.insert(part, cost);
+        self
+    }
+
+    /// A metric per operation that has changed by that factor.
+    fn metric(mut self, name: &str, factor: f64) -> Case {
+        let log = if factor == 1.0 { unsure(0.0) } else { sure(factor.ln()) };
+        self.0.metrics.insert(name.to_string(), Change { log, noise: 0.002 });
+        self
+    }
+
+    fn with(mut self, set: impl FnOnce(&mut Evidence)) -> Case {
+        set(&mut self.0);
+        self
+    }
+
+    fn causes(&self) -> Vec<(Cause, Confidence)> {
+        explain(&self.0).iter().map(|finding| (finding.cause, finding.confidence)).collect()
+    }
+
+    fn has(&self, cause: Cause) -> bool {
+        explain(&self.0).iter().any(|finding| finding.cause == cause)
+    }
+
+    fn only(&self) -> Finding {
+        let mut findings = explain(&self.0);
+        assert_eq!(findings.len(), 1, "{findings:#?}");
+        findings.remove(0)
+    }
+}
+
+/// An interval of a tenth to either side.
+fn sure(value: f64) -> Estimate {
+    let half = value.abs() / 10.0;
+    Estimate::new(value, value - half, value + half)
+}
+
+fn unsure(value: f64) -> Estimate {
+    Estimate::new(value, value - 0.01, value + 0.01)
+}
+
+const QUIET: Environment = Environment {
+    foreign_cpu_percent: Some(0.4),
+    canary_moved: Some(false),
+    twin_moved: Some(false),
+};
+
+/// Spec R1: -2.9 % with 93 % of it user CPU.
+fn longer_code() -> Case {
+    Case::slower("range-covered-pk", Class::Range, -2.9)
+        .part(Part::ServerUser, 0.93)
+        .part(Part::RunQueue, 0.0)
+        .part(Part::Rest, 0.07)
+        .metric("server_cpu_user", 1.031)
+        .metric("server_voluntary_switches", 1.0)
+        .metric("device_read_bytes", 1.0)
+        .metric("device_write_bytes", 1.0)
+        .with(|evidence| {
+            evidence.environment = QUIET;
+            evidence.one_client = Some(sure(-0.028));
+            let frame = "ExecInitNode".to_string();
+            evidence.profile = vec![Growth { frame, change: sure(1.1) }];
+        })
+}
+
+#[test]
+fn without_a_verdict_there_is_no_cause() {
+    for verdict in [Verdict::Inconclusive, Verdict::Invalid, Verdict::NoChange] {
+        let case = longer_code().with(|evidence| evidence.verdict = verdict);
+        assert_eq!(explain(&case.0), [], "{verdict:?}");
+        assert_eq!(explain_suite(&[case.0]), [], "{verdict:?}");
+    }
+}
+
+#[test]
+fn r0_a_busy_host_is_no_regression() {
+    let case = longer_code().with(|evidence| {
+        let moved = Some(true);
+        evidence.environment =
+            Environment { foreign_cpu_percent: Some(23.0), canary_moved: moved, twin_moved: moved };
+    });
+    let finding = case.only();
+    assert_eq!((finding.cause, finding.confidence), (Cause::Environment, Confidence::Strong));
+    assert_eq!(
+        finding.statement,
+        "Not shown to be a regression: other programs used 23 % of the CPUs; repeat the run \
+         (strong)."
+    );
+    assert_eq!(finding.next, "rqps doctor");
+}
+
+#[test]
+fn r0_is_contradicted_by_a_canary_and_a_twin_that_stay() {
+    let pressed = |environment| {
+        Case::slower("point", Class::Point, -4.0)
+            .metric("server_involuntary_switches", 3.0)
+            .metric("server_run_queue_wait", 2.0)
+            .with(|evidence| evidence.environment = environment)
+    };
+    assert!(pressed(Environment::default()).has(Cause::Environment));
+    assert!(!pressed(QUIET).has(Cause::Environment));
+}
+
+#[test]
+fn r1_user_cpu_that_explains_it_is_a_longer_code_path() {
+    let finding = longer_code().only();
+    assert_eq!((finding.cause, finding.confidence), (Cause::CodePath, Confidence::Strong));
+    assert_eq!(
+        finding.statement,
+        "-2.9 % operations/s: +1.4 us (95 % interval +1.2 to +1.5) of user CPU per operation \
+         explain 93 % of it, most of it in `ExecInitNode` (+1.1 us) (strong)."
+    );
+    assert_eq!(
+        finding.next,
+        "rqps profile --pair postgres@17.6,postgres@18.0 --test range-covered-pk"
+    );
+}
+
+#[test]
+fn r1_is_contradicted_by_waiting_that_explains_it() {
+    let waiting = longer_code().part(Part::RunQueue, 0.6);
+    assert!(!waiting.has(Cause::CodePath));
+    let locks = longer_code().metric("server_voluntary_switches", 1.4).part(Part::Rest, 0.6);
+    assert!(!locks.has(Cause::CodePath));
+}
+
+#[test]
+fn r1_is_less_sure_where_less_was_looked_at() {
+    let no_profile = longer_code().with(|evidence| {
+        evidence.profile.clear();
+        evidence.one_client = None;
+    });
+    assert_eq!(no_profile.causes(), [(Cause::CodePath, Confidence::Likely)]);
+    let bare = Case::slower("point", Class::Point, -2.3).part(Part::ServerUser, 0.9);
+    assert_eq!(bare.causes(), [(Cause::CodePath, Confidence::Hint)]);
+}
+
+#[test]
+fn r1_needs_more_than_the_noise_of_the_twins() {
+    let noisy = longer_code().with(|evidence| {
+        evidence.metrics.get_mut("server_cpu_user").unwrap().noise = 0.05;
+    });
+    assert!(!noisy.has(Cause::CodePath));
+}
+
+/// Seed 002: random-points with range=1000 on MariaDB; switches per operation grow 19.96 times.
+fn mutex() -> Case {
+    Case::slower("random-points_range=1000", Class::Point, -30.0)
+        .part(Part::Rest, 0.8)
+        .part(Part::ServerSystem, 0.1)
+        .metric("server_voluntary_switches", 6.0)
+        .metric("server_cpu_system", 1.5)
+        .with(|evidence| {
+            evidence.clients = 48;
+            evidence.switch_growth = Some(19.96);
+            evidence.one_client = Some(unsure(-0.002));
+        })
+}
+
+#[test]
+fn r2_waiting_that_grows_with_clients_is_contention() {
+    let finding = mutex().only();
+    assert_eq!((finding.cause, finding.confidence), (Cause::Contention, Confidence::Strong));
+    assert_eq!(
+        finding.statement,
+        "-30.0 % operations/s: waiting for locks or latches explains 80 % of it; voluntary \
+         switches per operation change by a factor of 6.00 (95 % interval 5.02 to 7.18) and grow \
+         19.96 times from one client to 48 (strong)."
+    );
+    let less = mutex().with(|evidence| evidence.switch_growth = Some(1.46));
+    assert_eq!(less.causes(), [(Cause::Contention, Confidence::Likely)]);
+}
+
+#[test]
+fn r2_is_contradicted_by_the_same_loss_with_one_client() {
+    let alone_too = mutex().with(|evidence| evidence.one_client = Some(sure(-0.33)));
+    assert!(!alone_too.has(Cause::Contention));
+    let one = mutex().with(|evidence| evidence.clients = 1);
+    assert!(!one.has(Cause::Contention));
+}
+
+/// Seed 002: MariaDB's update-one.
+fn hot_row() -> Case {
+    mutex().metric("Innodb_row_lock_waits", 8.0).with(|evidence| evidence.class = Class::HotUpdate)
+}
+
+#[test]
+fn r3_contention_for_a_hot_row_is_said_as_such_and_once() {
+    assert_eq!(hot_row().causes(), [(Cause::RowContention, Confidence::Strong)]);
+    assert!(hot_row().only().statement.contains("Innodb_row_lock_waits per operation change by"));
+}
+
+#[test]
+fn r3_is_contradicted_by_row_locks_that_stay() {
+    let latch = hot_row().metric("Innodb_row_lock_waits", 1.0);
+    assert_eq!(latch.causes(), [(Cause::Contention, Confidence::Strong)]);
+}
+
+/// Seed 000: qr1000.L6 at 0.39 of the base, with twice the reads.
+fn more_reads() -> Case {
+    Case::slower("qr1000.L6", Class::Range, -61.0)
+        .part(Part::BlockIo, 0.7)
+        .part(Part::ServerUser, 0.3)
+        .metric("device_read_bytes", 2.0)
+        .metric("device_reads", 2.0)
+        .metric("database_bytes", 1.0)
+}
+
+#[test]
+fn r4_reads_name_space_cache_or_filters() {
+    let finding = more_reads().only();
+    assert_eq!((finding.cause, finding.confidence), (Cause::Reads, Confidence::Strong));
+    assert_eq!(
+        finding.statement,
+        "operations/s by a factor of 0.39: KiB read per operation change by a factor of 2.00 \
+         (95 % interval 1.87 to 2.14): the database is as large as before, so look at the cache \
+         and the plan; waiting for them explains 70 % (strong)."
+    );
+    let larger = more_reads().metric("database_bytes", 1.6).only();
+    assert!(larger.statement.contains("the database has another size, +60.0 %"));
+    let filters = more_reads().metric("rocksdb_bloom_filter_useful", 0.3).only();
+    assert!(filters.statement.contains("filters spare fewer reads (rocksdb_bloom_filter_useful)"));
+}
+
+#[test]
+fn r4_is_contradicted_by_as_many_bytes_as_before() {
+    let split = more_reads().metric("device_read_bytes", 1.0);
+    assert!(!split.has(Cause::Reads));
+}
+
+/// Seed 004: update-index writes 53.4 against 44.3 kB per operation.
+fn more_writes() -> Case {
+    Case::slower("update-index", Class::Update, -15.0)
+        .part(Part::Rest, 0.6)
+        .metric("device_write_bytes", 53.4 / 44.3)
+}
+
+#[test]
+fn r5_writes_are_told_by_where_they_go() {
+    let log = more_writes().metric("wal_bytes", 1.3).only();
+    assert_eq!((log.cause, log.confidence), (Cause::Writes, Confidence::Strong));
+    assert_eq!(
+        log.statement,
+        "-15.0 % operations/s: KiB written per operation change by +20.5 % (95 % interval +18.3 % \
+         to +22.8 %); it is the log: look at full page images, compression, size of records \
+         (strong)."
+    );
+    let pages = more_writes().metric("Innodb_pages_written", 1.3).only();
+    assert!(pages.statement.contains("random changes of secondary indexes"));
+    let neither = ["Innodb_pages_written", "Innodb_os_log_written", "rocksdb_compaction_bytes"];
+    let neither = neither.into_iter().fold(more_writes(), |case, name| case.metric(name, 1.0));
+    let double = explain(&neither.0).into_iter().find(|one| one.cause == Cause::Writes).unwrap();
+    assert!(double.statement.contains("double writes"));
+    assert_eq!(double.confidence, Confidence::Hint);
+}
+
+#[test]
+fn r5_is_contradicted_by_as_many_bytes_as_before() {
+    assert!(!more_writes().metric("device_write_bytes", 1.0).has(Cause::Writes));
+}
+
+/// Seed 001: a small max_wal_size has more checkpoints and more KB per row.
+fn small_log() -> Case {
+    more_writes()
+        .metric("pg_stat_checkpointer.num_requested", 6.0)
+        .metric("device_flush_time", 2.0)
+        .with(|evidence| {
+            evidence.dips = Some(Dips {
+                period: Some(33.0),
+                checkpoint_interval: Some(30.0),
+                ..Dips::default()
+            });
+        })
+}
+
+#[test]
+fn r6_dips_with_checkpoints_are_a_log_too_small() {
+    let finding = small_log().only();
+    assert_eq!((finding.cause, finding.confidence), (Cause::Checkpoints, Confidence::Strong));
+    assert!(
+        finding.statement.contains(
+            "checkpoints (dips every 33 s, pg_stat_checkpointer.num_requested a factor of 6.00)"
+        ),
+        "{}",
+        finding.statement
+    );
+}
+
+#[test]
+fn r6_is_contradicted_by_dips_without_period() {
+    let without = small_log().with(|evidence| evidence.dips = Some(Dips::default()));
+    assert!(!without.has(Cause::Checkpoints));
+    assert!(without.has(Cause::Writes), "what is more general is said then");
+}
+
+/// Seed 001: wal_compression=on takes CPU per row of l.i1 from 4 to 8 us at as many KB per row.
+fn compressed() -> Case {
+    Case::slower("l.i1", Class::Load, -20.0)
+        .part(Part::ServerUser, 0.9)
+        .metric("server_cpu_user", 2.0)
+        .metric("device_write_bytes", 1.0)
+        .with(|evidence| {
+            evidence.settings = vec!["wal_compression".to_string()];
+            let frame = "pglz_compress".to_string();
+            evidence.profile = vec![Growth { frame, change: sure(3.9) }];
+        })
+}
+
+#[test]
+fn r7_compression_that_saves_nothing_is_named() {
+    let finding = compressed().only();
+    assert_eq!((finding.cause, finding.confidence), (Cause::Compression, Confidence::Strong));
+    assert!(finding.statement.contains("factor of 2.00"), "{}", finding.statement);
+    assert!(finding.statement.contains("KiB written by +0.0 %"), "{}", finding.statement);
+    assert!(finding.statement.contains("wal_compression differs"), "{}", finding.statement);
+}
+
+#[test]
+fn r7_is_contradicted_by_bytes_that_it_saves() {
+    assert!(!compressed().metric("device_write_bytes", 0.5).has(Cause::Compression));
+}
+
+fn garbage() -> Case {
+    Case::slower("read-write", Class::ReadWrite, -12.0).with(|evidence| {
+        evidence.bimodal = Some(true);
+        evidence.dips = Some(Dips {
+            stalls: Some(sure(0.8)),
+            collector_lag: Some(3.0),
+            collector_watched: true,
+            ..Dips::default()
+        });
+    })
+}
+
+#[test]
+fn r8_dips_with_vacuum_are_state_and_not_code() {
+    let finding = garbage().only();
+    assert_eq!((finding.cause, finding.confidence), (Cause::Garbage, Confidence::Strong));
+    assert!(finding.statement.contains("3 s after vacuum, purge or compaction"));
+    assert!(finding.statement.contains("only on restored snapshots"));
+}
+
+#[test]
+fn r8_is_contradicted_by_dips_without_vacuum() {
+    for lag in [None, Some(40.0)] {
+        let alone = garbage().with(|evidence| {
+            evidence.dips.as_mut().unwrap().collector_lag = lag;
+        });
+        assert!(!alone.has(Cause::Garbage), "{lag:?}");
+    }
+}
+
+/// Seed 000, l.i2: deletes at 0.05 of the rate, with 20 times the CPU.
+fn deletes() -> Case {
+    Case::slower("l.i2", Class::DeleteOldest, -95.0)
+        .part(Part::ServerUser, 0.95)
+        .metric("server_cpu_user", 20.0)
+        .metric("pg_stat_database.blks_hit", 30.0)
+        .with(|evidence| {
+            evidence.growth_within = Some(4.0);
+            evidence.resets_after_vacuum = Some(true);
+            evidence.plans =
+                Some(Plans { base: "Index Scan".into(), contender: "Index Scan".into() });
+            let frame = "get_actual_variable_range".to_string();
+            evidence.profile = vec![Growth { frame, change: sure(800.0) }];
+        })
+}
+
+#[test]
+fn r9_deletes_that_walk_over_dead_entries_are_named() {
+    let finding = deletes().only();
+    assert_eq!((finding.cause, finding.confidence), (Cause::DeadEntries, Confidence::Strong));
+    assert!(finding.statement.contains("factor of 20.00"), "{}", finding.statement);
+    assert!(finding.statement.contains("`get_actual_variable_range` takes +800 us"));
+}
+
+#[test]
+fn r9_is_contradicted_by_another_plan_which_is_r10() {
+    let other = deletes().with(|evidence| {
+        evidence.plans.as_mut().unwrap().contender = "Bitmap Heap Scan".into();
+    });
+    assert_eq!(other.causes(), [(Cause::Plan, Confidence::Strong)]);
+    assert!(
+        other.only().statement.contains("the plan has changed: Index Scan -> Bitmap Heap Scan")
+    );
+    assert!(!deletes().has(Cause::Plan), "the same plan is no cause");
+}
+
+fn commits() -> Case {
+    Case::slower("update-nonindex", Class::Update, -70.0)
+        .part(Part::Rest, 0.95)
+        .metric("device_writes", 1.0)
+        .with(|evidence| {
+            let change = sure(110.0);
+            evidence.sync = Some(Cost { base: 60.0, contender: 170.0, change });
+            evidence.reads_unaffected = Some(true);
+        })
+}
+
+#[test]
+fn r11_waiting_for_syncs_is_commit_latency() {
+    let finding = commits().only();
+    assert_eq!((finding.cause, finding.confidence), (Cause::Commit, Confidence::Strong));
+    assert!(
+        finding.statement.contains(
+            "+110 us (95 % interval +99.0 to +121) of waiting for syncs per operation explain 94 %"
+        ),
+        "{}",
+        finding.statement
+    );
+}
+
+#[test]
+fn r11_is_contradicted_by_syncs_that_stay() {
+    let flat = commits().with(|evidence| {
+        evidence.sync.as_mut().unwrap().change = Estimate::new(100.0, -10.0, 210.0);
+    });
+    assert_eq!(flat.causes(), [(Cause::Unexplained, Confidence::Hint)]);
+}
+
+/// Seed 003: 727k against 729k rows/s, CPU per row from 16 to 18 us.
+#[test]
+fn r15_the_same_rate_at_a_higher_cost_is_lost_efficiency() {
+    let case = Case::slower("l.i0", Class::Load, 100.0 * (727.0 / 729.0 - 1.0))
+        .metric("server_cpu_user", 18.0 / 16.0)
+        .with(|evidence| {
+            evidence.verdict = Verdict::EfficiencyRegression;
+            evidence.environment = QUIET;
+        });
+    let finding = case.only();
+    assert_eq!((finding.cause, finding.confidence), (Cause::Efficiency, Confidence::Strong));
+    assert_eq!(
+        finding.statement,
+        "As fast as before (-0.3 % operations/s), but dearer: user CPU per operation changes by \
+         +12.5 % (95 % interval +11.2 % to +13.8 %) (strong)."
+    );
+    assert!(finding.importance > 0.1, "the rate alone would make it the least of all");
+    // A canary that moved with a twin that stayed: the core is slower, not the code.
+    let slower_core = case.with(|evidence| evidence.environment.canary_moved = Some(true));
+    assert!(!slower_core.has(Cause::Efficiency));
+}
+
+#[test]
+fn r17_waiting_without_a_cause_is_said_to_be_unexplained() {
+    let case = Case::slower("point", Class::Point, -9.1)
+        .part(Part::ServerUser, 0.39)
+        .part(Part::Rest, 0.61);
+    let finding = case.only();
+    assert_eq!((finding.cause, finding.confidence), (Cause::Unexplained, Confidence::Hint));
+    assert_eq!(
+        finding.statement,
+        "61 % of the added time is waiting that could not be attributed (hint)."
+    );
+    assert!(finding.next.ends_with("--off-cpu"));
+    assert!(!longer_code().has(Cause::Unexplained));
+}
+
+/// Seed 002: hot-points got twice as fast in Postgres 17.
+#[test]
+fn an_improvement_is_looked_at_from_its_base() {
+    let case = Case::slower("hot-points", Class::HotPoint, 106.0)
+        .part(Part::ServerUser, 0.9)
+        .metric("server_cpu_user", 0.45)
+        .metric("server_voluntary_switches", 1.0);
+    let finding = case.only();
+    assert_eq!(finding.cause, Cause::CodePath);
+    assert!(!finding.slower);
+    assert_eq!(finding.cause.name(finding.slower), "a shorter code path");
+    assert!(
+        finding.statement.starts_with(
+            "operations/s by a factor of 2.06: -23.2 us (95 % interval -25.5 to -20.8) of user CPU"
+        ),
+        "{}",
+        finding.statement
+    );
+}
+
+mod suite;

@@ -1,0 +1,176 @@
+//! Evidence as rules look at it: always at what makes an operation dearer. For an improvement that
+//! is the base, so that each rule is written once.
+
+use super::evidence::{Change, Class, Estimate, Evidence, Part, Verdict};
+use super::words::change;
+
+/// Names of metrics in the store.
+pub(super) mod metric {
+    pub(crate) const USER_CPU: &str = "server_cpu_user";
+    pub(crate) const SYSTEM_CPU: &str = "server_cpu_system";
+    pub(crate) const VOLUNTARY: &str = "server_voluntary_switches";
+    pub(crate) const INVOLUNTARY: &str = "server_involuntary_switches";
+    pub(crate) const RUN_QUEUE: &str = "server_run_queue_wait";
+    pub(crate) const READS: &str = "device_reads";
+    pub(crate) const READ_BYTES: &str = "device_read_bytes";
+    pub(crate) const WRITES: &str = "device_writes";
+    pub(crate) const WRITE_BYTES: &str = "device_write_bytes";
+    pub(crate) const FLUSH_TIME: &str = "device_flush_time";
+    pub(crate) const DATABASE: &str = "database_bytes";
+}
+
+/// What counters of the DBMS stand for, by the ends of their names.
+pub(super) mod engine {
+    pub(crate) const ROW_LOCKS: &[&str] = &["row_lock_waits", "lock_waits"];
+    pub(crate) const LOG_BYTES: &[&str] = &["wal_bytes", "os_log_written"];
+    pub(crate) const PAGES: &[&str] =
+        &["buffers_checkpoint", "buffers_written", "pages_written", "buffers_clean"];
+    pub(crate) const COMPACTION: &[&str] = &["compaction_bytes", "compact_write_bytes"];
+    pub(crate) const CHECKPOINTS: &[&str] = &["checkpoints_req", "num_requested"];
+    pub(crate) const BUFFERS: &[&str] =
+        &["blks_hit", "buffers_hit", "buffer_pool_read_requests", "block_cache_hit"];
+    pub(crate) const BLOOM: &[&str] = &["bloom_filter_useful", "bloom_useful"];
+}
+
+pub(super) struct View<'a> {
+    pub(super) evidence: &'a Evidence,
+    /// 1 where the contender is the dearer one, -1 where the base is.
+    pub(super) sign: f64,
+}
+
+impl<'a> View<'a> {
+    /// None where there is no verdict that could have a cause.
+    pub(super) fn of(evidence: &'a Evidence) -> Option<View<'a>> {
+        let sign = match evidence.verdict {
+            Verdict::Regression | Verdict::EfficiencyRegression => 1.0,
+            Verdict::Improvement => -1.0,
+            Verdict::NoChange | Verdict::Inconclusive | Verdict::Invalid => return None,
+        };
+        Some(View { evidence, sign })
+    }
+
+    pub(super) fn is_slower(&self) -> bool {
+        self.sign > 0.0
+    }
+
+    pub(super) fn class(&self) -> Class {
+        self.evidence.class
+    }
+
+    /// Microseconds that an operation takes longer on the dearer side.
+    pub(super) fn added(&self) -> f64 {
+        self.evidence.time.change.value * self.sign
+    }
+
+    /// The part's contribution to it.
+    pub(super) fn part(&self, part: Part) -> Option<Estimate> {
+        Some(self.evidence.parts.get(&part)?.change.times(self.sign))
+    }
+
+    pub(super) fn share(&self, part: Part) -> Option<f64> {
+        self.share_of(self.part(part)?.value)
+    }
+
+    /// `micros` as a share of the added time.
+    pub(super) fn share_of(&self, micros: f64) -> Option<f64> {
+        (self.added() > 0.0).then(|| micros / self.added())
+    }
+
+    /// The change of a metric as it was measured, contender against base.
+    pub(super) fn change(&self, name: &str) -> Option<Change> {
+        self.evidence.metrics.get(name).copied()
+    }
+
+    /// The first counter of the DBMS that stands for something, with its name.
+    pub(super) fn engine(&self, ends: &[&str]) -> Option<(&'a str, Change)> {
+        let known = |name: &str| ends.iter().any(|end| name.to_lowercase().ends_with(end));
+        let mut found = self.evidence.metrics.iter().filter(|(name, _)| known(name));
+        found.next().map(|(name, change)| (name.as_str(), *change))
+    }
+
+    /// More of it on the dearer side: the interval excludes 0, and it is more than the twins' noise.
+    pub(super) fn up(&self, name: &str) -> Option<bool> {
+        self.change(name).map(|change| self.is_up(change))
+    }
+
+    pub(super) fn is_up(&self, change: Change) -> bool {
+        let log = change.log.times(self.sign);
+        log.is_above(0.0) && log.value > change.noise
+    }
+
+    fn is_down(&self, change: Change) -> bool {
+        let log = change.log.times(-self.sign);
+        log.is_above(0.0) && log.value > change.noise
+    }
+
+    pub(super) fn flat(&self, name: &str) -> Option<bool> {
+        self.change(name).map(|change| !self.is_up(change) && !self.is_down(change))
+    }
+
+    pub(super) fn engine_up(&self, ends: &[&str]) -> Option<bool> {
+        self.engine(ends).map(|(_, change)| self.is_up(change))
+    }
+
+    pub(super) fn engine_flat(&self, ends: &[&str]) -> Option<bool> {
+        self.engine(ends).map(|(_, change)| !self.is_up(change) && !self.is_down(change))
+    }
+
+    pub(super) fn engine_down(&self, ends: &[&str]) -> Option<bool> {
+        self.engine(ends).map(|(_, change)| self.is_down(change))
+    }
+
+    /// With one client at least half is lost of what is lost here.
+    pub(super) fn same_with_one_client(&self) -> Option<bool> {
+        if self.evidence.clients == 1 {
+            return Some(true);
+        }
+        let loss = self.evidence.one_client?.times(-self.sign);
+        let here = -self.evidence.theta.value * self.sign;
+        Some(loss.is_above(0.0) && loss.value >= here / 2.0)
+    }
+
+    /// Time in syncs per operation.
+    pub(super) fn sync(&self) -> Option<Estimate> {
+        Some(self.evidence.sync?.change.times(self.sign))
+    }
+
+    /// `-2.9 % operations/s`.
+    pub(super) fn rate(&self) -> String {
+        match change(self.evidence.theta.value) {
+            factor if factor.starts_with("a factor") => format!("operations/s by {factor}"),
+            percent => format!("{percent} operations/s"),
+        }
+    }
+
+    /// The function whose time has grown the most on the dearer side.
+    pub(super) fn top_growth(&self) -> Option<(&'a str, Estimate)> {
+        let grown = self
+            .evidence
+            .profile
+            .iter()
+            .filter(|growth| growth.change.times(self.sign).is_above(0.0));
+        let top = grown.max_by(|left, right| {
+            let size = |value: f64| value * self.sign;
+            size(left.change.value).total_cmp(&size(right.change.value))
+        })?;
+        Some((&top.frame, top.change))
+    }
+}
+
+/// Whether any of them is so; none if none is known to be so and one was not looked at.
+pub(super) fn any(facts: &[Option<bool>]) -> Option<bool> {
+    if facts.contains(&Some(true)) {
+        return Some(true);
+    }
+    if facts.contains(&None) { None } else { Some(false) }
+}
+
+/// Whether all of them are so.
+pub(super) fn all(facts: &[Option<bool>]) -> Option<bool> {
+    let not: Vec<Option<bool>> = facts.iter().map(|fact| fact.map(|fact| !fact)).collect();
+    any(&not).map(|any| !any)
+}
+
+pub(super) fn at_least(value: Option<f64>, limit: f64) -> Option<bool> {
+    value.map(|value| value >= limit)
+}
