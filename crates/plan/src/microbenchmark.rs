@@ -75,6 +75,8 @@ impl Microbenchmark {
             ("tables", u64::from(self.tables), 1),
             ("rows", self.rows.0, 1_000),
             ("clients", u64::from(fewest_clients), 1),
+            // Clients that put back what they delete have keys of their own.
+            ("rows", self.rows.0, u64::from(if self.fair_writes { most_clients } else { 1 })),
         ];
         for (name, value, minimum) in at_least {
             if value < minimum {
@@ -142,6 +144,7 @@ mod tests {
         );
         assert_eq!(with(|plan| plan.tables = 0), "tables must be at least 1");
         assert_eq!(with(|plan| plan.rows = Count(10)), "rows must be at least 1000");
+        assert_eq!(with(|plan| plan.clients = vec![1_001]), "rows must be at least 1001");
         assert_eq!(with(|plan| plan.tests.clear()), "no tests are left to run");
     }
 

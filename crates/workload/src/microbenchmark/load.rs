@@ -7,8 +7,8 @@ use super::rows::{COLUMNS, Rows};
 use super::schema::{continue_after, table_name};
 use crate::dialect::Dialect;
 
-/// Rows of a batch, which is one transaction: about a megabyte.
-const BATCH: u64 = 5_000;
+/// Rows of a batch, which is one transaction: about four megabytes.
+const BATCH: u64 = 20_000;
 
 /// Loads tables one after the other; an operation is a batch.
 pub(super) struct Loader {
