@@ -69,6 +69,8 @@ fn a_step_has_all_its_parts() {
         "p99.9",
         "cpupq",
         "client CPU",
+        "What the DBMS counted itself",
+        "pg_stat_wal.wal_bytes",
     ] {
         assert!(step.contains(part), "{part}");
     }
