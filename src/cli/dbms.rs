@@ -9,8 +9,10 @@ use anyhow::{Context, bail};
 use clap::Subcommand;
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
-use rqps_dbms::{Home, Installed, Lease, Place, configs, source};
-use rqps_plan::{Build, Contender, Dbms};
+use rqps_dbms::{
+    Home, Installed, Lease, NamedConfig, Place, all_configs, configs, resolved, source,
+};
+use rqps_plan::{Build, Contender, Dbms, suggestion};
 use rqps_store::RunDirectory;
 use rqps_wire::{Connection, Row, Target};
 
@@ -28,6 +30,12 @@ const STOP_PATIENCE: Duration = Duration::from_secs(120);
 pub(crate) enum Verb {
     /// What is installed, what can be fetched, which configs there are, what is running.
     List,
+    /// Which configs there are and what each is for, or what one of them sets.
+    Configs {
+        /// A DBMS, maybe with an engine; a config of it, as in postgres:x9a2; or a config's name.
+        #[arg(value_name = "DBMS[/ENGINE][:CONFIG] | CONFIG")]
+        which: Option<String>,
+    },
     /// Fetch a build now rather than when it is first needed.
     Fetch {
         #[arg(required = true)]
@@ -66,6 +74,7 @@ pub(crate) fn run(verb: &Verb) -> anyhow::Result<Exit> {
     rqps_dbms::reap(&home)?;
     match verb {
         Verb::List => list(&home, &cancel),
+        Verb::Configs { which } => show_configs(which.as_deref()),
         Verb::Fetch { contenders } => fetch(&home, &cancel, contenders),
         Verb::Start { contender, data } => start(&home, &cancel, contender, data.as_deref()),
         Verb::Stop { pids, all } => stop(&home, pids, *all),
@@ -100,9 +109,10 @@ fn list(home: &Home, cancel: &Cancel) -> anyhow::Result<Exit> {
         ]);
     }
     let mut text = format!("{builds}\n");
-    for dbms in Dbms::ALL {
-        let names: Vec<&str> = configs(dbms).collect();
-        text += &format!("\nconfigs of {dbms}: {}", names.join(", "));
+    for family in families() {
+        let of_family = all_configs().filter(|config| config.family == family);
+        let names: Vec<&str> = of_family.map(|config| config.name).collect();
+        text += &format!("\nconfigs of {family}: {}", names.join(" "));
     }
     match available {
         Ok(available) => {
@@ -120,6 +130,55 @@ fn list(home: &Home, cancel: &Cancel) -> anyhow::Result<Exit> {
         text += &format!("\n{servers}\n");
     }
     output::print(&text)?;
+    Ok(Exit::Done)
+}
+
+/// Those who have configs, in the order in which they are listed.
+fn families() -> Vec<&'static str> {
+    let mut families: Vec<&str> = all_configs().map(|config| config.family).collect();
+    families.dedup();
+    families
+}
+
+fn show_configs(which: Option<&str>) -> anyhow::Result<Exit> {
+    let named = |name: &str| {
+        let is_named = |config: &&NamedConfig| config.name == name;
+        all_configs().filter(is_named).collect::<Vec<_>>()
+    };
+    let Some(which) = which else { return list_configs(all_configs()) };
+    let by_name = named(which.strip_prefix('c').unwrap_or(which));
+    if !by_name.is_empty() {
+        for config in by_name {
+            output::print(&format!("# {}:{}\n{}\n", config.family, config.name, config.text))?;
+        }
+        return Ok(Exit::Done);
+    }
+    let contender: Contender = match which.parse() {
+        Ok(contender) => contender,
+        Err(_) if !which.contains([':', '/', '@', '?']) => {
+            let names = Dbms::ALL.map(Dbms::name).into_iter();
+            let names = names.chain(all_configs().map(|config| config.name));
+            bail!("no DBMS and no config is called '{which}': {}", suggestion(which, names));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if contender.config.is_none() {
+        return list_configs(configs(contender.dbms, contender.engine.as_deref()));
+    }
+    let mut text = format!("# {contender} on this machine; ? is for the builds that know it\n");
+    for line in resolved(&contender)? {
+        text += &format!("{line}\n");
+    }
+    output::print(&text)?;
+    Ok(Exit::Done)
+}
+
+fn list_configs(configs: impl IntoIterator<Item = &'static NamedConfig>) -> anyhow::Result<Exit> {
+    let mut table = table(&["FOR", "CONFIG", "WHAT IT IS"]);
+    for config in configs {
+        table.add_row([config.family, config.name, &config.purpose()]);
+    }
+    output::print(&format!("{table}\n"))?;
     Ok(Exit::Done)
 }
 

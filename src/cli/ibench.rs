@@ -7,7 +7,9 @@ use anyhow::{Context, bail};
 use clap::Args;
 use rqps_dbms::Home;
 use rqps_lab::{Lab, Outcome};
-use rqps_plan::{Contender, Count, InsertBenchmark, Pacing, Plan, Profile, Span, default_pause};
+use rqps_plan::{
+    Cache, Contender, Count, InsertBenchmark, Pacing, Plan, Profile, Span, default_pause,
+};
 use rqps_store::{Manifest, RunDirectory};
 
 use super::cancel::Cancel;
@@ -53,6 +55,13 @@ pub(crate) struct Arguments {
     /// not do between steps.
     #[arg(long)]
     no_check: bool,
+    /// Give each DBMS a cache that holds all data with room, whatever its config says.
+    #[arg(long, conflicts_with = "io_bound")]
+    cached: bool,
+    /// Give each DBMS a cache that holds a tenth of the data, whatever its config says. The rest is
+    /// read from the disk only where memory is short: otherwise the page cache has it.
+    #[arg(long)]
+    io_bound: bool,
     /// Only these steps, such as l.i0,l.x; a step needs those it builds on.
     #[arg(long, value_name = "STEP,…", value_delimiter = ',')]
     only: Vec<String>,
@@ -100,6 +109,11 @@ impl Arguments {
         let total_rows = self.rows.0.saturating_mul(u64::from(self.clients));
         benchmark.pause = self.pause.unwrap_or_else(|| default_pause(total_rows));
         benchmark.check = !self.no_check;
+        benchmark.cache = match (self.cached, self.io_bound) {
+            (true, _) => Some(Cache::Cached),
+            (false, true) => Some(Cache::IoBound),
+            (false, false) => None,
+        };
         benchmark.only.clone_from(&self.only);
         let contenders = self.contenders.clone();
         let plan = Plan { contenders, seed: self.seed, insert_benchmark: benchmark };

@@ -14,8 +14,8 @@ mod step;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rqps_dbms::{Dbms, Home, source};
-use rqps_plan::Plan;
+use rqps_dbms::{Dbms, Home, source, with_cache};
+use rqps_plan::{Contender, Plan};
 use rqps_store::RunDirectory;
 
 pub use error::LabError;
@@ -42,15 +42,25 @@ pub enum Outcome {
 }
 
 /// Makes every contender ready, so that whatever is wrong with a name, build, config or setting is
-/// found before anything is measured. Answers them in the order of the plan.
+/// found before anything is measured. Answers them in the order of the plan, each with the cache that
+/// the plan has chosen for it.
 pub fn prepare(
     home: &Home,
     plan: &Plan,
     tell: &mut source::Tell,
 ) -> Result<Vec<Box<dyn Dbms>>, LabError> {
     rqps_dbms::reap(home)?;
-    let prepare = |contender| Ok(rqps_dbms::prepare(home, contender, tell)?);
-    plan.contenders.iter().map(prepare).collect()
+    let benchmark = &plan.insert_benchmark;
+    let mut prepare = |contender: &Contender| {
+        let cache = benchmark
+            .cache
+            .map(|cache| cache.bytes(contender, benchmark.most_rows(), rqps_dbms::memory()));
+        Ok(match cache.transpose()? {
+            Some(bytes) => rqps_dbms::prepare(home, &with_cache(contender, bytes), tell)?,
+            None => rqps_dbms::prepare(home, contender, tell)?,
+        })
+    };
+    plan.contenders.iter().map(&mut prepare).collect()
 }
 
 /// Runs what the journal of `directory` does not have yet. `ready` is what [`prepare`] answered.

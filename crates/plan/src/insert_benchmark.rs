@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cache::Cache;
 use crate::nearest::suggestion;
 use crate::quantity::{Count, Span};
 
@@ -126,6 +127,9 @@ pub struct InsertBenchmark {
     /// The data are checked after every step. That reads whole tables between the steps, which the
     /// original does not do.
     pub check: bool,
+    /// How much of the data the DBMS caches; as its config has it when none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<Cache>,
     /// Only these steps, by name, in the benchmark's order; all when empty.
     #[serde(default)]
     pub only: Vec<String>,
@@ -169,12 +173,21 @@ impl InsertBenchmark {
             pacing: Pacing::Uniform,
             pause: default_pause(rows.0),
             check: true,
+            cache: None,
             only: Vec::new(),
         }
     }
 
     pub fn tables(&self) -> u32 {
         if self.one_table { 1 } else { self.clients }
+    }
+
+    /// The rows in all tables together when they are largest.
+    pub fn most_rows(&self) -> u64 {
+        // Where rows are deleted there are never many more than were loaded.
+        let lasting = |step: &&Step| step.kind == StepKind::Load || !step.deletes;
+        let rows = self.steps().iter().filter(lasting).map(|step| step.rows).sum::<u64>();
+        rows.saturating_mul(u64::from(self.clients))
     }
 
     pub fn validate(&self) -> Result<(), InsertBenchmarkError> {
@@ -440,6 +453,14 @@ mod tests {
         assert!(matches!(only(&["l.i0", "l.x", "qr100"]), Err(InsertBenchmarkError::Gap(_))));
         let unknown = only(&["qr10"]).unwrap_err().to_string();
         assert!(unknown.contains("did you mean 'qr100'"), "{unknown}");
+    }
+
+    #[test]
+    fn a_table_grows_only_where_nothing_is_deleted() {
+        let of = |profile| InsertBenchmark { clients: 2, ..at(profile) }.most_rows();
+        assert_eq!(of(Profile::P2025), 2 * (100_000 + 100));
+        // Loaded, then l.x, l.i1 and three read-write steps of 5 s.
+        assert_eq!(of(Profile::P2023), 2 * (100_000 + 50_000 + 100_000 + 5 * (100 + 500 + 1000)));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What to measure: contenders, workloads, sizes. Knows nothing of how anything runs.
 
+mod cache;
 mod contender;
 mod insert_benchmark;
 mod nearest;
@@ -7,6 +8,7 @@ mod operation;
 mod plan_file;
 mod quantity;
 
+pub use cache::{Cache, CacheError};
 pub use contender::{Build, Contender, ContenderError, Dbms, Source, check_names, is_path};
 pub use insert_benchmark::{
     InsertBenchmark, InsertBenchmarkError, Maintenance, Pacing, Profile, Query, Step, StepKind,

@@ -52,17 +52,19 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Count, Profile};
+    use crate::{Cache, Count, Profile};
 
     #[test]
     fn a_plan_survives_its_file() {
+        let mut benchmark = InsertBenchmark::new(Profile::P2025, Count(100_000));
+        benchmark.cache = Some(Cache::IoBound);
         let plan = Plan {
             contenders: vec![
                 "postgres@17.6:x10a?jit=off".parse().unwrap(),
                 "again=sqlite".parse().unwrap(),
             ],
             seed: 42,
-            insert_benchmark: InsertBenchmark::new(Profile::P2025, Count(100_000)),
+            insert_benchmark: benchmark,
         };
         assert_eq!(Plan::from_toml(&plan.to_toml()).unwrap(), plan);
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rqps_plan::Cache;
 use rqps_store::Status;
 
 use super::costs::IN_PROCESS;
@@ -69,7 +70,11 @@ fn facts(model: &Model) -> Vec<(&'static str, String)> {
     };
     let rates: Vec<String> = benchmark.rates.iter().map(u32::to_string).collect();
     let tables = if benchmark.one_table { "one table for all" } else { "a table each" };
-    vec![
+    let cache = benchmark.cache.map(|cache| match cache {
+        Cache::Cached => "holds all data",
+        Cache::IoBound => "holds a tenth of the data",
+    });
+    let mut facts = vec![
         ("profile", benchmark.profile.to_string()),
         ("rows", format!("{} per client in l.i0, {writes}", benchmark.rows)),
         ("clients", format!("{}, {tables}", benchmark.clients)),
@@ -85,7 +90,9 @@ fn facts(model: &Model) -> Vec<(&'static str, String)> {
         ("checks", (if benchmark.check { "after each step" } else { "none" }).to_string()),
         ("seed", model.run.plan.seed.to_string()),
         ("transport", transports(model)),
-    ]
+    ];
+    facts.extend(cache.map(|cache| ("DBMS cache", cache.to_string())));
+    facts
 }
 
 /// One word if all use the same transport, else who uses which.
