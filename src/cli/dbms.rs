@@ -9,14 +9,13 @@ use anyhow::{Context, bail};
 use clap::Subcommand;
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
-use rqps_dbms::{
-    Home, Installed, Lease, NamedConfig, Place, all_configs, configs, resolved, source,
-};
-use rqps_plan::{Build, Contender, Dbms, suggestion};
+use rqps_dbms::{Home, Installed, Lease, Place, all_configs, source};
+use rqps_plan::{Build, Contender, Dbms};
 use rqps_store::RunDirectory;
 use rqps_wire::{Connection, Row, Target};
 
 use super::cancel::Cancel;
+use super::configs;
 use super::exit::Exit;
 use super::output;
 use super::progress::Progress;
@@ -74,7 +73,7 @@ pub(crate) fn run(verb: &Verb) -> anyhow::Result<Exit> {
     rqps_dbms::reap(&home)?;
     match verb {
         Verb::List => list(&home, &cancel),
-        Verb::Configs { which } => show_configs(which.as_deref()),
+        Verb::Configs { which } => configs::run(which.as_deref()),
         Verb::Fetch { contenders } => fetch(&home, &cancel, contenders),
         Verb::Start { contender, data } => start(&home, &cancel, contender, data.as_deref()),
         Verb::Stop { pids, all } => stop(&home, pids, *all),
@@ -84,7 +83,7 @@ pub(crate) fn run(verb: &Verb) -> anyhow::Result<Exit> {
 }
 
 /// A table without lines; none of its cells is ever empty of meaning.
-fn table(heads: &[&str]) -> Table {
+pub(super) fn table(heads: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(NOTHING).set_header(heads);
     table
@@ -109,7 +108,7 @@ fn list(home: &Home, cancel: &Cancel) -> anyhow::Result<Exit> {
         ]);
     }
     let mut text = format!("{builds}\n");
-    for family in families() {
+    for family in configs::families() {
         let of_family = all_configs().filter(|config| config.family == family);
         let names: Vec<&str> = of_family.map(|config| config.name).collect();
         text += &format!("\nconfigs of {family}: {}", names.join(" "));
@@ -130,55 +129,6 @@ fn list(home: &Home, cancel: &Cancel) -> anyhow::Result<Exit> {
         text += &format!("\n{servers}\n");
     }
     output::print(&text)?;
-    Ok(Exit::Done)
-}
-
-/// Those who have configs, in the order in which they are listed.
-fn families() -> Vec<&'static str> {
-    let mut families: Vec<&str> = all_configs().map(|config| config.family).collect();
-    families.dedup();
-    families
-}
-
-fn show_configs(which: Option<&str>) -> anyhow::Result<Exit> {
-    let named = |name: &str| {
-        let is_named = |config: &&NamedConfig| config.name == name;
-        all_configs().filter(is_named).collect::<Vec<_>>()
-    };
-    let Some(which) = which else { return list_configs(all_configs()) };
-    let by_name = named(which.strip_prefix('c').unwrap_or(which));
-    if !by_name.is_empty() {
-        for config in by_name {
-            output::print(&format!("# {}:{}\n{}\n", config.family, config.name, config.text))?;
-        }
-        return Ok(Exit::Done);
-    }
-    let contender: Contender = match which.parse() {
-        Ok(contender) => contender,
-        Err(_) if !which.contains([':', '/', '@', '?']) => {
-            let names = Dbms::ALL.map(Dbms::name).into_iter();
-            let names = names.chain(all_configs().map(|config| config.name));
-            bail!("no DBMS and no config is called '{which}': {}", suggestion(which, names));
-        }
-        Err(error) => return Err(error.into()),
-    };
-    if contender.config.is_none() {
-        return list_configs(configs(contender.dbms, contender.engine.as_deref()));
-    }
-    let mut text = format!("# {contender} on this machine; ? is for the builds that know it\n");
-    for line in resolved(&contender)? {
-        text += &format!("{line}\n");
-    }
-    output::print(&text)?;
-    Ok(Exit::Done)
-}
-
-fn list_configs(configs: impl IntoIterator<Item = &'static NamedConfig>) -> anyhow::Result<Exit> {
-    let mut table = table(&["FOR", "CONFIG", "WHAT IT IS"]);
-    for config in configs {
-        table.add_row([config.family, config.name, &config.purpose()]);
-    }
-    output::print(&format!("{table}\n"))?;
     Ok(Exit::Done)
 }
 
