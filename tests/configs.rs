@@ -60,7 +60,7 @@ fn the_cache_is_chosen_from_the_size_of_the_data() {
     };
     let (plan, small) = cache(&format!("{SMALL} --cached"));
     assert!(plan.contains("cache = \"cached\""), "{plan}");
-    assert_eq!(small, -8192, "2K rows fit the least cache");
+    assert_eq!(small, -(128 << 10), "2K rows fit the least cache");
     let (plan, tenth) = cache("--rows 700K --only l.i0 --no-check --io-bound");
     assert!(plan.contains("cache = \"io-bound\""), "{plan}");
     assert_eq!(tenth, -(700_000 * 140 / 10 / 1024));
@@ -90,7 +90,7 @@ fn a_run_with_a_chosen_cache_goes_on_with_it() {
     let result = RunResult::of(&rqps.out());
     result.assert_all_done();
     let settings = &result.0["contenders"][0]["settings"];
-    assert_eq!(settings["rocksdb_block_cache_size"], (64 << 20).to_string());
+    assert_eq!(settings["rocksdb_block_cache_size"], (128 << 20).to_string());
     assert_eq!(settings["rocksdb_block_size"], "8192");
     rqps.assert_nothing_is_left();
 }

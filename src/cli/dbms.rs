@@ -111,7 +111,7 @@ fn list(home: &Home, cancel: &Cancel) -> anyhow::Result<Exit> {
     for family in configs::families() {
         let of_family = all_configs().filter(|config| config.family == family);
         let names: Vec<&str> = of_family.map(|config| config.name).collect();
-        text += &format!("\nconfigs of {family}: {}", names.join(" "));
+        text += &format!("\nconfigs of {family}: {}", names.join(", "));
     }
     match available {
         Ok(available) => {

@@ -20,7 +20,8 @@ pub enum Cache {
 struct Need {
     /// What a row of the Insert Benchmark takes with its four index entries.
     row: u64,
-    /// With less, what is measured is a cache that is too small for the server's own work.
+    /// The least that an IO-bound cache may have: with less, what is measured is a cache too small
+    /// for the server's own work.
     least: u64,
 }
 
@@ -42,6 +43,8 @@ impl Need {
 
 /// Room beside the data, in percent of them: old row versions, pages that are not full.
 const ROOM: u64 = 25;
+/// Who caches everything has no less than what servers have without a config.
+const LEAST_CACHED: u64 = 128 << 20;
 /// The share of the data that an IO-bound cache holds is one in so many.
 const SHARE: u64 = 10;
 /// What a cache may take of the machine's memory, in percent: the rest is for connections, for
@@ -75,7 +78,7 @@ impl Cache {
         let data = rows.saturating_mul(need.row);
         match self {
             Cache::Cached => {
-                let needed = (data / 100).saturating_mul(100 + ROOM).max(need.least);
+                let needed = (data / 100).saturating_mul(100 + ROOM).max(LEAST_CACHED);
                 let most = memory / 100 * MOST_MEMORY;
                 if needed <= most {
                     return Ok(needed);
@@ -126,8 +129,8 @@ mod tests {
     }
 
     #[test]
-    fn small_data_are_cached_in_what_a_server_needs_at_least() {
-        assert_eq!(bytes(Cache::Cached, "postgres", 1_000), Ok(8 << 20));
+    fn small_data_have_the_cache_of_a_server_without_a_config() {
+        assert_eq!(bytes(Cache::Cached, "postgres", 1_000), Ok(128 << 20));
     }
 
     #[test]
