@@ -9,12 +9,13 @@ use anyhow::{Context, bail};
 use clap::Subcommand;
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
-use rqps_dbms::{Home, Installed, Lease, Place, configs, source};
+use rqps_dbms::{Home, Installed, Lease, Place, all_configs, source};
 use rqps_plan::{Build, Contender, Dbms};
 use rqps_store::RunDirectory;
 use rqps_wire::{Connection, Row, Target};
 
 use super::cancel::Cancel;
+use super::configs;
 use super::exit::Exit;
 use super::output;
 use super::progress::Progress;
@@ -28,6 +29,12 @@ const STOP_PATIENCE: Duration = Duration::from_secs(120);
 pub(crate) enum Verb {
     /// What is installed, what can be fetched, which configs there are, what is running.
     List,
+    /// Which configs there are and what each is for, or what one of them sets.
+    Configs {
+        /// A DBMS, maybe with an engine; a config of it, as in postgres:x9a2; or a config's name.
+        #[arg(value_name = "DBMS[/ENGINE][:CONFIG] | CONFIG")]
+        which: Option<String>,
+    },
     /// Fetch a build now rather than when it is first needed.
     Fetch {
         #[arg(required = true)]
@@ -66,6 +73,7 @@ pub(crate) fn run(verb: &Verb) -> anyhow::Result<Exit> {
     rqps_dbms::reap(&home)?;
     match verb {
         Verb::List => list(&home, &cancel),
+        Verb::Configs { which } => configs::run(which.as_deref()),
         Verb::Fetch { contenders } => fetch(&home, &cancel, contenders),
         Verb::Start { contender, data } => start(&home, &cancel, contender, data.as_deref()),
         Verb::Stop { pids, all } => stop(&home, pids, *all),
@@ -75,7 +83,7 @@ pub(crate) fn run(verb: &Verb) -> anyhow::Result<Exit> {
 }
 
 /// A table without lines; none of its cells is ever empty of meaning.
-fn table(heads: &[&str]) -> Table {
+pub(super) fn table(heads: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(NOTHING).set_header(heads);
     table
@@ -100,9 +108,10 @@ fn list(home: &Home, cancel: &Cancel) -> anyhow::Result<Exit> {
         ]);
     }
     let mut text = format!("{builds}\n");
-    for dbms in Dbms::ALL {
-        let names: Vec<&str> = configs(dbms).collect();
-        text += &format!("\nconfigs of {dbms}: {}", names.join(", "));
+    for family in configs::families() {
+        let of_family = all_configs().filter(|config| config.family == family);
+        let names: Vec<&str> = of_family.map(|config| config.name).collect();
+        text += &format!("\nconfigs of {family}: {}", names.join(", "));
     }
     match available {
         Ok(available) => {

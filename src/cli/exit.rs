@@ -52,6 +52,7 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
     }
     match error.downcast_ref::<LabError>() {
         Some(LabError::Interrupted) => Exit::Interrupted,
+        Some(LabError::Cache(_)) => Exit::Usage,
         Some(LabError::Dbms(error)) => of_dbms(error),
         Some(LabError::Store(error)) => of_store(error),
         Some(LabError::Test(_) | LabError::RangeTooLarge { .. }) => Exit::Usage,
@@ -74,6 +75,7 @@ fn of_dbms(error: &DbmsError) -> Exit {
         DbmsError::Config { .. }
         | DbmsError::ConfigFile { .. }
         | DbmsError::Setting { .. }
+        | DbmsError::NoMyRocks { .. }
         | DbmsError::Reserved(_)
         | DbmsError::Ignored { .. }
         | DbmsError::Wire(rqps_wire::Error::Address { .. })

@@ -90,6 +90,7 @@ impl Arguments {
         let plan = Plan {
             contenders,
             seed: self.session.seed,
+            cache: self.session.cache(),
             workload: Workload::InsertBenchmark(benchmark),
         };
         plan.validate()?;

@@ -117,7 +117,8 @@ fn plan(
     session: &Session,
 ) -> anyhow::Result<Plan> {
     let workload = Workload::Microbenchmark(suite.microbenchmark(clients)?);
-    let plan = Plan { contenders: contenders.to_vec(), seed: session.seed, workload };
+    let contenders = contenders.to_vec();
+    let plan = Plan { contenders, seed: session.seed, cache: session.cache(), workload };
     plan.validate()?;
     Ok(plan)
 }

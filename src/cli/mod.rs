@@ -2,6 +2,7 @@
 //! only this folder parses flags, prints and exits.
 
 mod cancel;
+mod configs;
 mod dbms;
 mod doctor;
 mod exit;
@@ -28,6 +29,7 @@ Contenders: [LABEL=]<dbms>[@<build>][/<engine>][:<config>][?<setting>=<value>&�
   sqlite?mmap_size=256M             … with a pragma
   postgres@17.6  mysql@8.0.33       builds that rqps fetches
   mariadb@10.11/rocksdb             … with another engine: MyRocks
+  postgres@17.6:x10a                … with a published config: see rqps dbms configs
   postgres@17.6:./my.conf           … with a config of your own
   big=postgres@17.6?work_mem=64MB   … with a setting, under a label
   postgres@/opt/pg/head             your own build: a directory with bin/postgres

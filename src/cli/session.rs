@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use rqps_dbms::Home;
 use rqps_lab::{Lab, Outcome};
-use rqps_plan::{Contender, Plan};
+use rqps_plan::{Cache, Contender, Plan};
 use rqps_store::{Manifest, RunDirectory};
 
 use super::cancel::Cancel;
@@ -37,6 +37,24 @@ pub(crate) struct Session {
     /// Print result.json instead of the tables.
     #[arg(long)]
     json: bool,
+    /// Give each DBMS a cache that holds all data with room, whatever its config says.
+    #[arg(long, conflicts_with = "io_bound")]
+    cached: bool,
+    /// Give each DBMS a cache that holds a tenth of the data, whatever its config says. The rest is
+    /// read from the disk only where memory is short: otherwise the page cache has it.
+    #[arg(long)]
+    io_bound: bool,
+}
+
+impl Session {
+    /// How much of the data each DBMS is to cache, if that was said.
+    pub(crate) fn cache(&self) -> Option<Cache> {
+        match (self.cached, self.io_bound) {
+            (true, _) => Some(Cache::Cached),
+            (false, true) => Some(Cache::IoBound),
+            (false, false) => None,
+        }
+    }
 }
 
 /// Runs what a verb asks for. `plan` makes its plan from the flags; contenders may be left out when

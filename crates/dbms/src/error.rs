@@ -16,12 +16,15 @@ pub enum DbmsError {
     Source(#[from] SourceError),
     #[error(transparent)]
     Wire(#[from] rqps_wire::Error),
-    #[error("{dbms} has no config '{name}': {hint}; a file of your own starts with ./ or /")]
-    Config { dbms: Dbms, name: String, hint: String },
+    /// `whose` is a DBMS, or one with an engine.
+    #[error("{whose} has no config '{name}': {hint}; a file of your own starts with ./ or /")]
+    Config { whose: String, name: String, hint: String },
     #[error("cannot read config '{}': {reason}", path.display())]
     ConfigFile { path: PathBuf, reason: String },
     #[error("{dbms} {version} has no setting '{name}': {hint}")]
     Setting { dbms: Dbms, version: String, name: String, hint: String },
+    #[error("the build of {dbms} {version} in '{}' has no MyRocks: {hint}", root.display())]
+    NoMyRocks { dbms: Dbms, version: String, root: PathBuf, hint: &'static str },
     #[error("rqps chooses '{0}' itself; it cannot be set")]
     Reserved(String),
     #[error("sqlite did not take {name} = {value}: it is {actual}")]

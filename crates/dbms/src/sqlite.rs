@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use rqps_plan::{Contender, Dbms as Name, suggestion};
+use rqps_plan::Contender;
 use rqps_wire::{Connection, Target, scalar};
 
-use crate::config::{Settings, settings};
+use crate::config::{Settings, Vocabulary};
 use crate::error::DbmsError;
 use crate::files;
 use crate::home::Home;
@@ -53,13 +53,11 @@ impl Sqlite {
         let mut connection = memory.connect()?;
         let version = scalar(&mut *connection, "select sqlite_version()")?.unwrap_or_default();
         let known = setting_names(&mut *connection)?;
-        let mut pragmas = settings(contender)?;
-        for (name, value) in &mut pragmas {
-            if !known.contains(name) {
-                let hint = suggestion(name, known.iter().map(String::as_str));
-                let (dbms, version, name) = (Name::Sqlite, version.clone(), name.clone());
-                return Err(DbmsError::Setting { dbms, version, name, hint });
-            }
+        let knows = |name: &str| known.iter().any(|known| known == name);
+        let vocabulary =
+            Vocabulary { version: &version, names: &known, knows: &knows, reserved: &[] };
+        let mut pragmas = vocabulary.settings(contender)?;
+        for (_, value) in &mut pragmas {
             if let Some(bytes) = bytes(value) {
                 *value = bytes.to_string();
             }

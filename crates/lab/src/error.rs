@@ -2,6 +2,7 @@
 
 use rqps_dbms::DbmsError;
 use rqps_load::Failure;
+use rqps_plan::CacheError;
 use rqps_store::StoreError;
 use rqps_workload::microbenchmark::UnknownTest;
 use rqps_workload::{insert_benchmark, microbenchmark};
@@ -12,6 +13,8 @@ pub enum LabError {
     Dbms(DbmsError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error(transparent)]
+    Cache(#[from] CacheError),
     #[error("{0}")]
     Wire(#[from] rqps_wire::Error),
     #[error("the data are wrong: {0}")]

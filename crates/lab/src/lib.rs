@@ -18,8 +18,8 @@ mod microbenchmark;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rqps_dbms::{Dbms, Home, source};
-use rqps_plan::{Comparison, Plan, Workload};
+use rqps_dbms::{Dbms, Home, source, with_cache};
+use rqps_plan::{Comparison, Contender, Plan, Workload};
 use rqps_store::{PassRecord, RunDirectory};
 
 pub use error::LabError;
@@ -57,7 +57,8 @@ fn steps(workload: &Workload) -> Result<usize, LabError> {
 }
 
 /// Makes every contender ready, so that whatever is wrong with a name, build, config or setting is
-/// found before anything is measured. Answers them in the order of the plan.
+/// found before anything is measured. Answers them in the order of the plan, each with the cache that
+/// the plan has chosen for it.
 pub fn prepare(
     home: &Home,
     plan: &Plan,
@@ -68,8 +69,15 @@ pub fn prepare(
         workload => drop(steps(workload)?),
     }
     rqps_dbms::reap(home)?;
-    let prepare = |contender| Ok(rqps_dbms::prepare(home, contender, tell)?);
-    plan.contenders.iter().map(prepare).collect()
+    let rows = plan.workload.most_rows();
+    let mut prepare = |contender: &Contender| {
+        let cache = plan.cache.map(|cache| cache.bytes(contender, rows, rqps_dbms::memory()));
+        Ok(match cache.transpose()? {
+            Some(bytes) => rqps_dbms::prepare(home, &with_cache(contender, bytes), tell)?,
+            None => rqps_dbms::prepare(home, contender, tell)?,
+        })
+    };
+    plan.contenders.iter().map(&mut prepare).collect()
 }
 
 /// Runs what the journal of `directory` does not have yet. `ready` is what [`prepare`] answered.

@@ -204,6 +204,14 @@ impl InsertBenchmark {
         if self.one_table { 1 } else { self.clients }
     }
 
+    /// The rows in all tables together when they are largest.
+    pub fn most_rows(&self) -> u64 {
+        // Where rows are deleted there are never many more than were loaded.
+        let lasting = |step: &&Step| step.kind == StepKind::Load || !step.deletes;
+        let rows = self.steps().iter().filter(lasting).map(|step| step.rows).sum::<u64>();
+        rows.saturating_mul(u64::from(self.clients))
+    }
+
     /// Whether it can be run, by these contenders.
     pub fn validate(&self, contenders: &[Contender]) -> Result<(), InsertBenchmarkError> {
         contenders.iter().try_for_each(|contender| self.validate_for(contender))?;
@@ -555,6 +563,14 @@ mod tests {
         assert_eq!(refused("mariadb@10.11/rocksdb", 0, true), None);
         assert_eq!(refused("postgres@17.6", 4, false), None);
         assert_eq!(refused("sqlite", 0, false), None);
+    }
+
+    #[test]
+    fn a_table_grows_only_where_nothing_is_deleted() {
+        let of = |profile| InsertBenchmark { clients: 2, ..at(profile) }.most_rows();
+        assert_eq!(of(Profile::P2025), 2 * (100_000 + 100));
+        // Loaded, then l.x, l.i1 and three read-write steps of 5 s.
+        assert_eq!(of(Profile::P2023), 2 * (100_000 + 50_000 + 100_000 + 5 * (100 + 500 + 1000)));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What to measure: contenders, workloads, sizes. Knows nothing of how anything runs.
 
+mod cache;
 mod comparison;
 mod contender;
 mod counts;
@@ -10,6 +11,7 @@ mod operation;
 mod plan_file;
 mod quantity;
 
+pub use cache::{Cache, CacheError};
 pub use comparison::{Compared, Comparison, ComparisonError, Method};
 pub use contender::{Build, Contender, ContenderError, Dbms, Source, check_names, is_path};
 pub use counts::Counts;

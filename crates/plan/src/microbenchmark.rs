@@ -62,6 +62,12 @@ impl Microbenchmark {
         (measured / 5).min(Duration::from_secs(5))
     }
 
+    /// The rows of all tables, in rows of the Insert Benchmark: one of sbtest takes up to half as much
+    /// again.
+    pub fn most_rows(&self) -> u64 {
+        self.rows.0.saturating_mul(u64::from(self.tables)).saturating_mul(3) / 2
+    }
+
     /// The most that are open at a time; some tests have a client for every table.
     pub fn connections(&self) -> u64 {
         u64::from(self.clients.iter().copied().max().unwrap_or(0).max(self.tables))

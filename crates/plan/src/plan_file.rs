@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::cache::Cache;
 use crate::comparison::{Compared, Comparison, ComparisonError};
 use crate::contender::{Contender, ContenderError, check_names};
 use crate::insert_benchmark::{InsertBenchmark, InsertBenchmarkError};
@@ -14,6 +15,9 @@ pub struct Plan {
     pub contenders: Vec<Contender>,
     /// All random draws derive from it: data, order and arrival times.
     pub seed: u64,
+    /// How much of the data each DBMS caches; as its config has it when none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<Cache>,
     pub workload: Workload,
 }
 
@@ -27,6 +31,18 @@ pub enum Workload {
 }
 
 impl Workload {
+    /// The rows in all tables together when they are largest, in rows of the Insert Benchmark.
+    pub fn most_rows(&self) -> u64 {
+        match self {
+            Workload::InsertBenchmark(benchmark) => benchmark.most_rows(),
+            Workload::Microbenchmark(benchmark) => benchmark.most_rows(),
+            Workload::Comparison(comparison) => match &comparison.of {
+                Compared::InsertBenchmark(benchmark) => benchmark.most_rows(),
+                Compared::Microbenchmark(benchmark) => benchmark.most_rows(),
+            },
+        }
+    }
+
     /// The most connections that clients have at a time.
     pub fn connections(&self) -> u64 {
         match self {
@@ -85,7 +101,7 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Count, Profile};
+    use crate::{Cache, Count, Profile};
 
     #[test]
     fn a_plan_survives_its_file() {
@@ -95,6 +111,7 @@ mod tests {
                 "again=sqlite".parse().unwrap(),
             ],
             seed: 42,
+            cache: Some(Cache::IoBound),
             workload: Workload::InsertBenchmark(InsertBenchmark::new(
                 Profile::P2025,
                 Count(100_000),

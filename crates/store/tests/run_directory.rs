@@ -15,6 +15,7 @@ fn plan() -> Plan {
     Plan {
         contenders: vec!["sqlite".parse().unwrap(), "again=sqlite".parse().unwrap()],
         seed: 7,
+        cache: None,
         workload: Workload::InsertBenchmark(InsertBenchmark::new(Profile::P2025, Count(1_000))),
     }
 }

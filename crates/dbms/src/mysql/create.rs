@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use super::Mysql;
 use crate::Place;
@@ -20,6 +20,17 @@ const SCRIPTS: [&[&str]; 4] = [
     &["fill_help_tables.sql"],
 ];
 
+/// Settings that a data directory keeps from its making, in all versions or in some.
+const KEPT: [&str; 7] = [
+    "innodb_data_file_path",
+    "innodb_log_file_size",
+    "innodb_log_files_in_group",
+    "innodb_page_size",
+    "innodb_redo_log_capacity",
+    "innodb_undo_tablespaces",
+    "lower_case_table_names",
+];
+
 impl Mysql {
     pub(super) fn create(&self, place: &Place) -> Result<(), DbmsError> {
         place.make_data(self.user, |fresh| match self.options.knows("initialize_insecure") {
@@ -28,10 +39,19 @@ impl Mysql {
         })
     }
 
-    fn initialize(&self, data: &Path, log: &Path) -> Result<(), DbmsError> {
+    /// What every way of making a data directory is told.
+    fn making(&self, data: &Path, log: &Path) -> Result<Command, DbmsError> {
         let mut command = self.options.server(self.user, data, log, false)?;
         command.arg("--no-defaults").args(self.options.common());
-        command.args(directories(data)).arg("--initialize-insecure");
+        command.args(directories(data));
+        let kept = self.settings.iter().filter(|(name, _)| KEPT.contains(&name.as_str()));
+        command.args(kept.map(|(name, value)| format!("--{name}={value}")));
+        Ok(command)
+    }
+
+    fn initialize(&self, data: &Path, log: &Path) -> Result<(), DbmsError> {
+        let mut command = self.making(data, log)?;
+        command.arg("--initialize-insecure");
         process::run(&mut command, self.dbms().name(), log)
     }
 
@@ -51,9 +71,8 @@ impl Mysql {
                 None => {}
             }
         }
-        let mut command = self.options.server(self.user, data, log, false)?;
-        command.arg("--no-defaults").args(self.options.common());
-        command.args(directories(data)).arg("--bootstrap");
+        let mut command = self.making(data, log)?;
+        command.arg("--bootstrap");
         command.stdin(Stdio::piped());
         let started = |error: std::io::Error| DbmsError::Start {
             what: self.dbms().name(),

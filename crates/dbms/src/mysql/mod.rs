@@ -10,11 +10,11 @@ mod size;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rqps_plan::{Contender, Dbms as Name, suggestion};
+use rqps_plan::{Contender, Dbms as Name};
 use rqps_wire::{Address, Login, Target, mysql};
 use rustix::process::Signal;
 
-use crate::config::{OPTIONAL, Settings, settings};
+use crate::config::{Settings, Vocabulary};
 use crate::error::DbmsError;
 use crate::home::Home;
 use crate::managed::{Launch, Prepared, Signals};
@@ -33,6 +33,8 @@ const DATABASE: &str = "ib";
 /// rqps's own database in a server that is not.
 const GUEST_DATABASE: &str = "rqps";
 const INNODB: &str = "innodb";
+/// MyRocks, which is a plugin in MariaDB.
+pub(crate) const ROCKSDB: &str = "rocksdb";
 /// SIGTERM is the orderly shutdown. There is no other that leaves the data recoverable and nothing
 /// behind than to end the process.
 const SIGNALS: Signals = Signals { stop: Signal::TERM, quit: Signal::KILL };
@@ -66,29 +68,15 @@ impl Mysql {
         let user = ServerUser::find()?;
         let engine = contender.engine.clone().unwrap_or(INNODB.to_string());
         let options = Options::ask(&installed, &engine, user)?;
-        let mut chosen = Settings::new();
-        for (name, value) in settings(contender)? {
-            let (name, optional) = match name.strip_prefix(OPTIONAL) {
-                Some(name) => (name, true),
-                None => (name.as_str(), false),
-            };
-            // The server takes either; the tables of settings have underscores.
-            let plain = name.replace('-', "_").to_lowercase();
-            if RESERVED.contains(&plain.as_str()) {
-                return Err(DbmsError::Reserved(name.to_string()));
-            }
-            match options.knows(&plain) {
-                true => chosen.push((plain, value)),
-                false if optional => {}
-                false => {
-                    let hint = suggestion(&plain, options.near(&plain));
-                    let (dbms, version) = (contender.dbms, installed.version.clone());
-                    return Err(DbmsError::Setting { dbms, version, name: name.into(), hint });
-                }
-            }
-        }
+        let vocabulary = Vocabulary {
+            version: &installed.version,
+            names: options.names(),
+            knows: &|name| options.knows(name),
+            reserved: &RESERVED,
+        };
+        let settings = vocabulary.settings(contender)?;
         let spec = contender.spec();
-        Ok(Mysql { installed, spec, options, engine, settings: chosen, user })
+        Ok(Mysql { installed, spec, options, engine, settings, user })
     }
 
     fn dbms(&self) -> Name {

@@ -10,8 +10,15 @@ use crate::process;
 use crate::source::Installed;
 use crate::user::ServerUser;
 
-/// The engine that is a plugin in MariaDB.
-const ROCKSDB: &str = "rocksdb";
+use super::ROCKSDB;
+
+/// Where MyRocks is a plugin: the file that has it.
+const ROCKSDB_PLUGIN: &str = "ha_rocksdb.so";
+/// A setting of every MyRocks.
+const ROCKSDB_SETTING: &str = "rocksdb_block_cache_size";
+/// Who has MyRocks.
+const WITH_ROCKSDB: &str =
+    "Debian's MariaDB has, as mariadb@debian-10.11/rocksdb or mariadb@debian-11.8/rocksdb";
 
 /// The options of one build, and how its server is run.
 pub(super) struct Options {
@@ -21,7 +28,8 @@ pub(super) struct Options {
     /// Where the server's own files are.
     places: Vec<String>,
     share: Option<PathBuf>,
-    engine: String,
+    /// What is to be loaded for the engine.
+    plugin: Option<&'static str>,
     known: Vec<String>,
 }
 
@@ -38,12 +46,15 @@ impl Options {
         let mut places = vec![base, "--secure-file-priv=".to_string()];
         // So that tables can be loaded by the fastest means; a client gives what it wants to.
         places.push("--local-infile=1".to_string());
-        let folders = [("lc-messages-dir", share.clone()), ("plugin-dir", installed.plugins()?)];
+        let plugins = installed.plugins()?;
+        // Some builds of MySQL have MyRocks built in.
+        let has = |plugin: &str| plugins.as_ref().is_some_and(|dir| dir.join(plugin).is_file());
+        let plugin = Some(ROCKSDB_PLUGIN).filter(|plugin| engine == ROCKSDB && has(plugin));
+        let folders = [("lc-messages-dir", share.clone()), ("plugin-dir", plugins)];
         for (option, folder) in folders {
             places.extend(folder.map(|folder| format!("--{option}={}", folder.display())));
         }
-        let (engine, known) = (engine.to_string(), Vec::new());
-        let mut options = Options { program, leading, places, share, engine, known };
+        let mut options = Options { program, leading, places, share, plugin, known: Vec::new() };
         let start = |reason: String| DbmsError::Start { what: installed.dbms.name(), reason };
         let mut command = Command::new(&options.program);
         command.args(&options.leading).arg("--no-defaults").args(options.common());
@@ -56,6 +67,14 @@ impl Options {
             let reason = String::from_utf8_lossy(&output.stderr);
             return Err(start(reason.lines().last().unwrap_or("no output").to_string()));
         }
+        if engine == ROCKSDB && !options.knows(ROCKSDB_SETTING) {
+            return Err(DbmsError::NoMyRocks {
+                dbms: installed.dbms,
+                version: installed.version.clone(),
+                root: installed.root.clone(),
+                hint: WITH_ROCKSDB,
+            });
+        }
         Ok(options)
     }
 
@@ -66,21 +85,15 @@ impl Options {
             .any(|name| self.known.binary_search_by(|known| known.as_str().cmp(name)).is_ok())
     }
 
-    /// Several hundred names are no help; those that share a word with the wanted one are.
-    pub(super) fn near(&self, wanted: &str) -> Vec<&str> {
-        let words: Vec<&str> = wanted.split('_').filter(|word| word.len() > 3).collect();
-        let all = || self.known.iter().map(String::as_str);
-        let closest = all().min_by_key(|name| strsim::damerau_levenshtein(wanted, name));
-        let related = all().filter(|name| words.iter().any(|word| name.contains(word)));
-        closest.into_iter().chain(related.filter(|name| Some(*name) != closest).take(12)).collect()
+    /// What the server lists, sorted.
+    pub(super) fn names(&self) -> &[String] {
+        &self.known
     }
 
     /// Arguments that every run of the server needs: where its own files are, and which engine.
     pub(super) fn common(&self) -> Vec<String> {
         let mut arguments = self.places.clone();
-        if self.engine == ROCKSDB {
-            arguments.push("--plugin-load-add=ha_rocksdb".to_string());
-        }
+        arguments.extend(self.plugin.map(|plugin| format!("--plugin-load-add={plugin}")));
         arguments
     }
 

@@ -7,11 +7,11 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use rqps_plan::{Contender, Dbms as Name, suggestion};
+use rqps_plan::Contender;
 use rqps_wire::{Address, Login, Target, postgres};
 use rustix::process::Signal;
 
-use crate::config::{OPTIONAL, Settings, settings};
+use crate::config::{Settings, Vocabulary};
 use crate::error::DbmsError;
 use crate::home::Home;
 use crate::managed::{Launch, Prepared, Signals};
@@ -54,29 +54,14 @@ pub(crate) struct Postgres {
 
 impl Postgres {
     pub(crate) fn prepare(installed: Installed, contender: &Contender) -> Result<Self, DbmsError> {
-        let known = setting_names(&installed)?;
-        let mut chosen = Settings::new();
-        for (name, value) in settings(contender)? {
-            let (name, optional) = match name.strip_prefix(OPTIONAL) {
-                Some(name) => (name, true),
-                None => (name.as_str(), false),
-            };
-            let lower = name.to_lowercase();
-            if RESERVED.contains(&lower.as_str()) {
-                return Err(DbmsError::Reserved(name.to_string()));
-            }
-            // A name with a dot belongs to an extension, which the server does not know yet.
-            let is_known = name.contains('.') || known.contains(&lower);
-            if is_known {
-                chosen.push((name.to_string(), value));
-            } else if !optional {
-                let hint = nearest_settings(name, &known);
-                let (dbms, version) = (Name::Postgres, installed.version.clone());
-                return Err(DbmsError::Setting { dbms, version, name: name.to_string(), hint });
-            }
-        }
+        let names = setting_names(&installed)?;
+        // A name with a dot belongs to an extension, which the server does not know yet.
+        let knows = |name: &str| name.contains('.') || names.iter().any(|known| known == name);
+        let version = &installed.version;
+        let vocabulary = Vocabulary { version, names: &names, knows: &knows, reserved: &RESERVED };
+        let settings = vocabulary.settings(contender)?;
         let (spec, user) = (contender.spec(), ServerUser::find()?);
-        Ok(Postgres { installed, spec, settings: chosen, user })
+        Ok(Postgres { installed, spec, settings, user })
     }
 
     fn create(&self, place: &Place) -> Result<(), DbmsError> {
@@ -204,22 +189,14 @@ fn setting_names(installed: &Installed) -> Result<Vec<String>, DbmsError> {
     Ok(names.map(str::to_lowercase).collect())
 }
 
-/// Several hundred names are no help; those that share a word with the wanted one are.
-fn nearest_settings(wanted: &str, known: &[String]) -> String {
-    let words: Vec<&str> = wanted.split('_').filter(|word| word.len() > 2).collect();
-    let related = |name: &&str| words.iter().any(|word| name.contains(word));
-    let near: Vec<&str> = known.iter().map(String::as_str).filter(related).take(12).collect();
-    let all = || known.iter().map(String::as_str);
-    let closest = all().min_by_key(|name| strsim::damerau_levenshtein(wanted, name));
-    suggestion(wanted, closest.into_iter().chain(near.into_iter().filter(|n| Some(*n) != closest)))
-}
-
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
     use std::net::TcpListener;
     use std::ops::ControlFlow;
     use std::os::unix::fs::PermissionsExt;
+
+    use rqps_plan::Dbms as Name;
 
     use super::*;
     use crate::source;

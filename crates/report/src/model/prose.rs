@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rqps_plan::{Compared, Comparison, InsertBenchmark, Method, Microbenchmark, Workload};
+use rqps_plan::{Cache, Compared, Comparison, InsertBenchmark, Method, Microbenchmark, Workload};
 use rqps_store::Status;
 
 use super::costs::IN_PROCESS;
@@ -107,6 +107,11 @@ fn facts(model: &Model) -> Vec<(&'static str, String)> {
     };
     facts.push(("seed", model.run.plan.seed.to_string()));
     facts.push(("transport", transports(model)));
+    let cache = model.run.plan.cache.map(|cache| match cache {
+        Cache::Cached => "holds all data",
+        Cache::IoBound => "holds a tenth of the data",
+    });
+    facts.extend(cache.map(|cache| ("DBMS cache", cache.to_string())));
     facts
 }
 

@@ -19,6 +19,7 @@ pub(crate) fn run(contenders: &[&str], seconds: u64) -> Run {
     let plan = Plan {
         contenders: contenders.iter().map(|text| text.parse().expect(text)).collect(),
         seed: 42,
+        cache: None,
         workload: Workload::InsertBenchmark(benchmark.clone()),
     };
     let records: Vec<ContenderRecord> = plan.contenders.iter().map(contender).collect();

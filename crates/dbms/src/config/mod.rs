@@ -1,0 +1,254 @@
+//! Named configs, the user's own config files, and the settings of a contender on top of them.
+
+mod cache;
+mod file;
+mod machine;
+mod named;
+
+use std::fs;
+use std::path::PathBuf;
+
+use rqps_plan::{Contender, is_path, suggestion};
+
+use crate::error::DbmsError;
+use crate::mysql::ROCKSDB;
+use file::{Line, Setting, parse};
+use named::named;
+
+pub use cache::with_cache;
+pub use machine::memory;
+pub use named::{NamedConfig, all_configs, configs};
+
+/// The config of a contender that names none.
+const DEFAULT: &str = "base";
+/// How many settings are shown to who asked for one that there is not.
+const NEAR: usize = 12;
+
+/// Names, in lower case and with underscores, and values.
+pub(crate) type Settings = Vec<(String, String)>;
+
+/// What a build takes, and what rqps keeps to itself.
+pub(crate) struct Vocabulary<'a> {
+    pub(crate) version: &'a str,
+    pub(crate) names: &'a [String],
+    /// Whether the build takes a name; that may be more than the names it lists.
+    pub(crate) knows: &'a dyn Fn(&str) -> bool,
+    pub(crate) reserved: &'a [&'a str],
+}
+
+impl Vocabulary<'_> {
+    /// The settings of a contender that the build will run with: those of its config, then its own.
+    pub(crate) fn settings(&self, contender: &Contender) -> Result<Settings, DbmsError> {
+        let mut chosen = Settings::new();
+        for Setting { name, value, optional } in settings(contender)? {
+            if self.reserved.contains(&name.as_str()) {
+                return Err(DbmsError::Reserved(name));
+            }
+            if (self.knows)(&name) {
+                chosen.push((name, value));
+            } else if !optional {
+                let hint = suggestion(&name, self.near(&name));
+                let (dbms, version) = (contender.dbms, self.version.to_string());
+                return Err(DbmsError::Setting { dbms, version, name, hint });
+            }
+        }
+        Ok(chosen)
+    }
+
+    /// Several hundred names are no help; those that share a word with the wanted one are.
+    fn near(&self, wanted: &str) -> Vec<&str> {
+        let words: Vec<&str> = wanted.split('_').filter(|word| word.len() > 3).collect();
+        let all = || self.names.iter().map(String::as_str);
+        let closest = all().min_by_key(|name| strsim::damerau_levenshtein(wanted, name));
+        let related = all().filter(|name| words.iter().any(|word| name.contains(word)));
+        let others = related.filter(|name| Some(*name) != closest).take(NEAR);
+        closest.into_iter().chain(others).collect()
+    }
+}
+
+/// Settings in the order in which they count. Of two for one name the later one is kept.
+fn settings(contender: &Contender) -> Result<Vec<Setting>, DbmsError> {
+    let name = contender.config.as_deref().unwrap_or(DEFAULT);
+    let configured = match is_path(name) {
+        true => expand(contender, &own_file(name)?)?,
+        false => expand(contender, config(contender, name)?.text)?,
+    };
+    let own = contender.settings.iter().map(|(name, value)| Setting::new(name, value.clone()));
+    let mut settings = Vec::new();
+    if contender.engine.as_deref() == Some(ROCKSDB) {
+        // As in all that is published of MyRocks.
+        settings.push(Setting::new("transaction_isolation", "READ-COMMITTED".to_string()));
+    }
+    configured.into_iter().chain(own).for_each(|setting| set(&mut settings, setting));
+    for setting in &mut settings {
+        setting.value = machine::resolve(contender.dbms, &setting.value);
+    }
+    Ok(settings)
+}
+
+fn config(contender: &Contender, name: &str) -> Result<&'static NamedConfig, DbmsError> {
+    named(contender.dbms, contender.engine.as_deref(), name)
+}
+
+/// The settings of a config file, with those of the configs it builds on.
+fn expand(contender: &Contender, text: &str) -> Result<Vec<Setting>, DbmsError> {
+    let mut settings = Vec::new();
+    for line in parse(text) {
+        match line {
+            Line::Setting(setting) => set(&mut settings, setting),
+            Line::Include(name) => {
+                let included = expand(contender, config(contender, &name)?.text)?;
+                included.into_iter().for_each(|setting| set(&mut settings, setting));
+            }
+        }
+    }
+    Ok(settings)
+}
+
+fn set(settings: &mut Vec<Setting>, setting: Setting) {
+    settings.retain(|earlier| earlier.name != setting.name);
+    settings.push(setting);
+}
+
+/// What a contender is configured with on this machine, a setting a line, whatever its build knows.
+pub fn resolved(contender: &Contender) -> Result<Vec<String>, DbmsError> {
+    let line = |setting: Setting| {
+        let mark = if setting.optional { "?" } else { "" };
+        format!("{mark}{} = {}", setting.name, setting.value)
+    };
+    Ok(settings(contender)?.into_iter().map(line).collect())
+}
+
+fn own_file(name: &str) -> Result<String, DbmsError> {
+    let path = match (name.strip_prefix("~/"), std::env::var_os("HOME")) {
+        (Some(rest), Some(home)) => PathBuf::from(home).join(rest),
+        _ => PathBuf::from(name),
+    };
+    fs::read_to_string(&path)
+        .map_err(|error| DbmsError::ConfigFile { path, reason: error.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(contender: &str) -> Vec<Setting> {
+        settings(&contender.parse().unwrap()).unwrap()
+    }
+
+    fn value(contender: &str, name: &str) -> Option<String> {
+        let mut values = of(contender).into_iter().filter(|setting| setting.name == name);
+        let value = values.next().map(|setting| setting.value);
+        assert_eq!(values.next(), None, "{name} is there once");
+        value
+    }
+
+    #[test]
+    fn settings_of_the_contender_win_over_its_config() {
+        let contender = "postgres?synchronous_commit=on&work_mem=8MB&JIT=on";
+        assert_eq!(value(contender, "synchronous_commit").unwrap(), "on");
+        assert_eq!(value(contender, "work_mem").unwrap(), "8MB");
+        assert_eq!(value(contender, "wal_level").unwrap(), "replica");
+        assert_eq!(value("postgres:x10a?JIT=on", "jit").unwrap(), "on");
+        assert_eq!(
+            value("mysql?innodb-redo-log-capacity=1G", "innodb_redo_log_capacity").unwrap(),
+            "1G"
+        );
+    }
+
+    #[test]
+    fn the_stock_config_sets_nothing() {
+        assert_eq!(of("postgres:stock"), []);
+        assert_eq!(value("sqlite:stock?cache_size=100", "cache_size").unwrap(), "100");
+        assert_eq!(of("sqlite:stock?cache_size=100").len(), 1);
+    }
+
+    #[test]
+    fn all_named_configs_can_be_read() {
+        for dbms in rqps_plan::Dbms::ALL {
+            for engine in [None].into_iter().chain(dbms.engines().iter().map(|name| Some(*name))) {
+                for config in configs(dbms, engine) {
+                    let engine = engine.map_or(String::new(), |engine| format!("/{engine}"));
+                    let contender = format!("{dbms}{engine}:{}", config.name);
+                    let settings = of(&contender);
+                    assert!(!settings.is_empty() || config.name == "stock", "{contender}");
+                    assert!(settings.iter().all(|setting| !setting.value.contains('%')));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_variant_differs_from_its_base_in_what_it_says() {
+        let difference = |one: &str, other: &str| {
+            let other = of(other);
+            of(one)
+                .into_iter()
+                .filter(|setting| !other.contains(setting))
+                .map(|setting| format!("{}={}", setting.name, setting.value))
+                .collect::<Vec<_>>()
+        };
+        let differs = |name: &str, from: &str, expected: &[&str]| {
+            let (name, from) = (format!("postgres:{name}"), format!("postgres:{from}"));
+            assert_eq!(difference(&name, &from), expected, "{name}");
+        };
+        differs("x9a2a", "x9a2", &["autovacuum_vacuum_cost_delay=1ms"]);
+        differs("x9a2g", "x9a2", &["autovacuum_vacuum_cost_limit=8000"]);
+        differs(
+            "x9a2bcefg",
+            "x9a2",
+            &[
+                "autovacuum_vacuum_cost_delay=0",
+                "autovacuum_naptime=1s",
+                "autovacuum_vacuum_scale_factor=0.01",
+                "autovacuum_vacuum_insert_scale_factor=0.01",
+                "autovacuum_vacuum_cost_limit=8000",
+            ],
+        );
+        differs("x5", "x4a", &["wal_compression=off"]);
+        differs("x6", "x4a", &["shared_buffers=2GB"]);
+        differs("x10d", "x10a", &["io_method=io_uring"]);
+    }
+
+    #[test]
+    fn myrocks_is_not_told_about_innodb() {
+        for config in configs(rqps_plan::Dbms::Mariadb, Some("rocksdb")) {
+            let contender = format!("mariadb/rocksdb:{}", config.name);
+            assert_eq!(value(&contender, "transaction_isolation").unwrap(), "READ-COMMITTED");
+            assert!(of(&contender).iter().all(|setting| !setting.name.contains("innodb")));
+        }
+    }
+
+    #[test]
+    fn a_file_of_ones_own_may_build_on_a_named_config() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(&file, "include cx10a\nwork_mem = 8MB\n").unwrap();
+        let contender = format!("postgres:{}", file.path().display());
+        assert_eq!(value(&contender, "work_mem").unwrap(), "8MB");
+        assert_eq!(value(&contender, "jit").unwrap(), "off");
+        fs::write(&file, "include x10").unwrap();
+        let error = settings(&contender.parse().unwrap()).unwrap_err().to_string();
+        assert!(error.contains("postgres has no config 'x10': did you mean"), "{error}");
+    }
+
+    #[test]
+    fn a_setting_that_a_build_does_not_know_is_left_out_or_refused() {
+        let names = ["jit".to_string(), "work_mem".to_string()];
+        let knows = |name: &str| names.iter().any(|known| known == name);
+        let vocabulary =
+            Vocabulary { version: "17.6", names: &names, knows: &knows, reserved: &["port"] };
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let with = |text: &str| {
+            fs::write(&file, text).unwrap();
+            let contender = format!("postgres:{}", file.path().display());
+            vocabulary.settings(&contender.parse().unwrap()).map_err(|error| error.to_string())
+        };
+        assert_eq!(with("?io_method = sync\njit = off"), Ok(vec![("jit".into(), "off".into())]));
+        let error = with("work_memm = 1").unwrap_err();
+        assert!(
+            error.starts_with("postgres 17.6 has no setting 'work_memm': did you mean 'work_mem'"),
+            "{error}"
+        );
+        assert!(with("PORT = 1").unwrap_err().contains("'port'"));
+    }
+}

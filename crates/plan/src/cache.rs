@@ -1,0 +1,159 @@
+//! How much the DBMS caches, by how large the data get.
+
+use serde::{Deserialize, Serialize};
+
+use crate::contender::{Build, Contender, Dbms};
+use crate::quantity::Count;
+
+/// What the DBMS's own cache holds of the data. What it does not hold, the page cache of the
+/// operating system still may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cache {
+    /// All of them, with room.
+    Cached,
+    /// A tenth of them.
+    IoBound,
+}
+
+/// What a server needs of its cache, in bytes.
+struct Need {
+    /// What a row of the Insert Benchmark takes with its four index entries.
+    row: u64,
+    /// The least that an IO-bound cache may have: with less, what is measured is a cache too small
+    /// for the server's own work.
+    least: u64,
+}
+
+impl Need {
+    /// Postgres takes 98 bytes for the row, 27 for the key and 60 for each
+    /// index after some churn. InnoDB is as published: 166 GB for 800M rows. So is MyRocks, 55 GB for
+    /// 800M rows, but twice that, for its cache holds unpacked what is packed on the disk. SQLite was
+    /// measured with rqps at 600K rows, where the others took 320, 250 and 140 to 190.
+    fn of(contender: &Contender) -> Need {
+        match (contender.dbms, contender.engine.as_deref()) {
+            (Dbms::Sqlite, _) => Need { row: 140, least: 8 << 20 },
+            (Dbms::Postgres, _) => Need { row: 98 + 27 + 3 * 60, least: 8 << 20 },
+            // Its cache also has the indexes and filters of its files, and is cut into 64 parts.
+            (_, Some("rocksdb")) => Need { row: 150, least: 64 << 20 },
+            (Dbms::Mysql | Dbms::Mariadb, _) => Need { row: 223, least: 8 << 20 },
+        }
+    }
+}
+
+/// Room beside the data, in percent of them: old row versions, pages that are not full.
+const ROOM: u64 = 25;
+/// Who caches everything has no less than what servers have without a config.
+const LEAST_CACHED: u64 = 128 << 20;
+/// The share of the data that an IO-bound cache holds is one in so many.
+const SHARE: u64 = 10;
+/// What a cache may take of the machine's memory, in percent: the rest is for connections, for
+/// sorting and for the operating system.
+const MOST_MEMORY: u64 = 70;
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CacheError {
+    #[error(
+        "{contender} would need a cache of {needed} MB for {rows} rows, and {MOST_MEMORY} % of this \
+         machine's memory is {most} MB: up to {fit} rows of all clients together fit, or leave --cached away"
+    )]
+    TooLarge { contender: String, rows: Count, needed: u64, most: u64, fit: Count },
+    #[error(
+        "{rows} rows are too few for {contender} to be IO-bound: a tenth of them is less than the \
+         {smallest} MB that its cache needs; load {least} rows or more, or leave --io-bound away"
+    )]
+    TooSmall { contender: String, rows: Count, smallest: u64, least: Count },
+    #[error("the cache of '{0}' cannot be chosen: it is running already")]
+    Running(String),
+}
+
+impl Cache {
+    /// The bytes that a contender's cache should have when its tables grow to so many rows, on a
+    /// machine with so many bytes of memory.
+    pub fn bytes(self, contender: &Contender, rows: u64, memory: u64) -> Result<u64, CacheError> {
+        if let Build::Server { .. } = contender.build {
+            return Err(CacheError::Running(contender.name()));
+        }
+        let need = Need::of(contender);
+        let data = rows.saturating_mul(need.row);
+        match self {
+            Cache::Cached => {
+                let needed = (data / 100).saturating_mul(100 + ROOM).max(LEAST_CACHED);
+                let most = memory / 100 * MOST_MEMORY;
+                if needed <= most {
+                    return Ok(needed);
+                }
+                // Rounded down to what a person would type.
+                let fit = Count((most / (100 + ROOM) * 100 / need.row) / 100_000 * 100_000);
+                let (contender, rows) = (contender.name(), Count(rows));
+                let (needed, most) = (needed >> 20, most >> 20);
+                Err(CacheError::TooLarge { contender, rows, needed, most, fit })
+            }
+            Cache::IoBound if data / SHARE >= need.least => Ok(data / SHARE),
+            Cache::IoBound => {
+                let least = Count((need.least * SHARE).div_ceil(need.row).next_multiple_of(10_000));
+                let (contender, rows) = (contender.name(), Count(rows));
+                let smallest = need.least >> 20;
+                Err(CacheError::TooSmall { contender, rows, smallest, least })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GB: u64 = 1 << 30;
+
+    fn bytes(cache: Cache, contender: &str, rows: u64) -> Result<u64, String> {
+        let contender = contender.parse().unwrap();
+        cache.bytes(&contender, rows, 16 * GB).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_cached_cache_holds_the_data_with_room() {
+        // Published as 9 GB after churn, cached in 10.
+        let postgres = bytes(Cache::Cached, "postgres", 30_000_000).unwrap();
+        assert!((10 * GB..11 * GB).contains(&postgres), "{postgres}");
+        let mysql = bytes(Cache::Cached, "mysql", 30_000_000).unwrap();
+        assert!(mysql < postgres);
+        assert!(bytes(Cache::Cached, "mariadb/rocksdb", 30_000_000).unwrap() < mysql);
+    }
+
+    #[test]
+    fn an_io_bound_cache_holds_a_tenth() {
+        let cached = bytes(Cache::Cached, "postgres", 10_000_000).unwrap();
+        let io_bound = bytes(Cache::IoBound, "postgres", 10_000_000).unwrap();
+        assert_eq!(io_bound, cached / 125 * 10);
+    }
+
+    #[test]
+    fn small_data_have_the_cache_of_a_server_without_a_config() {
+        assert_eq!(bytes(Cache::Cached, "postgres", 1_000), Ok(128 << 20));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_answered_with_what_would() {
+        let error = bytes(Cache::Cached, "postgres", 800_000_000).unwrap_err();
+        let fit = error.split("up to ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+        let fit: Count = fit.parse().unwrap();
+        assert!(bytes(Cache::Cached, "postgres", fit.0).is_ok(), "{error}");
+        assert!(bytes(Cache::Cached, "postgres", fit.0 + 200_000).is_err(), "{error}");
+    }
+
+    #[test]
+    fn what_is_too_small_is_answered_with_what_would_do() {
+        let error = bytes(Cache::IoBound, "mysql", 100_000).unwrap_err();
+        let least = error.split("load ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+        let least: Count = least.parse().unwrap();
+        assert!(bytes(Cache::IoBound, "mysql", least.0).is_ok(), "{error}");
+        assert!(bytes(Cache::IoBound, "mysql", least.0 - 20_000).is_err(), "{error}");
+    }
+
+    #[test]
+    fn a_running_server_has_the_cache_that_it_has() {
+        let error = bytes(Cache::Cached, "postgres://ann:secret@host/db", 1).unwrap_err();
+        assert!(error.contains("'postgres://ann@host/db'"), "{error}");
+    }
+}
