@@ -85,7 +85,7 @@ fn packages_are_unpacked_and_run_by_their_own_loader() {
 
     let calls = world.calls();
     for asked in ["9", "9.7", "9.7.4"] {
-        assert_eq!(world.obtain_of(Dbms::Mysql, version(asked)).unwrap(), installed);
+        assert_eq!(world.obtain_of(Dbms::Mysql, from(Source::Debian, asked)).unwrap(), installed);
     }
     assert_eq!(world.calls(), calls, "apt is not started again");
     let error = world.error_of(Dbms::Mysql, from(Source::Debian, "9.8"));
