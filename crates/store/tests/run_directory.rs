@@ -5,7 +5,7 @@ use std::path::Path;
 
 use hdrhistogram::Histogram;
 use rqps_observe::{Metric, Reading};
-use rqps_plan::{Count, InsertBenchmark, Operation, Plan, Profile};
+use rqps_plan::{Contender, Count, InsertBenchmark, Operation, Plan, Profile};
 use rqps_store::{
     ContenderRecord, Manifest, Run, RunDirectory, Sample, Second, Status, StepRecord, WorkerRecord,
 };
@@ -100,6 +100,18 @@ fn contenders_come_in_the_order_of_the_plan() {
     }
     let names: Vec<String> = run.run().unwrap().contenders.into_iter().map(|c| c.name).collect();
     assert_eq!(names, ["sqlite", "again"]);
+}
+
+#[test]
+fn every_contender_has_a_log_of_its_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let names = ["a b=sqlite", "a_b=sqlite", "aäb=sqlite", "c=sqlite"];
+    let contenders = names.map(|name| name.parse::<Contender>().unwrap()).to_vec();
+    let plan = Plan { contenders, ..plan() };
+    let run = RunDirectory::create(directory.path(), plan, Manifest::default()).unwrap();
+    let logs = run.plan.contenders.iter().map(|contender| run.log(&contender.name()));
+    let logs: Vec<_> = logs.map(|log| log.file_name().unwrap().to_owned()).collect();
+    assert_eq!(logs, ["a_b.log", "a_b+1.log", "a_b+2.log", "c.log"]);
 }
 
 #[test]

