@@ -105,13 +105,13 @@ fn contenders_come_in_the_order_of_the_plan() {
 #[test]
 fn every_contender_has_a_log_of_its_own() {
     let directory = tempfile::tempdir().unwrap();
-    let names = ["a b=sqlite", "a_b=sqlite", "aäb=sqlite", "c=sqlite"];
+    let names = ["a+b=sqlite", "a_b=sqlite", "c=sqlite", "c_d=sqlite", "c+d=sqlite"];
     let contenders = names.map(|name| name.parse::<Contender>().unwrap()).to_vec();
     let plan = Plan { contenders, ..plan() };
     let run = RunDirectory::create(directory.path(), plan, Manifest::default()).unwrap();
     let logs = run.plan.contenders.iter().map(|contender| run.log(&contender.name()));
     let logs: Vec<_> = logs.map(|log| log.file_name().unwrap().to_owned()).collect();
-    assert_eq!(logs, ["a_b.log", "a_b+1.log", "a_b+2.log", "c.log"]);
+    assert_eq!(logs, ["a_b.log", "a_b+1.log", "c.log", "c_d.log", "c_d+1.log"]);
 }
 
 #[test]
