@@ -5,9 +5,11 @@ mod common;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
 
-use common::Rqps;
 use common::result::RunResult;
+use common::{Rqps, Running, processes};
+use rustix::process::Signal;
 
 const SMALL: &str = "--rows 2K --writes 500,50 --rates 100 --query-secs 1";
 
@@ -108,17 +110,74 @@ fn a_setting_that_the_build_does_not_know_is_named() {
     ended.refuses(2, &["mysql 5.6.14 has no setting 'innodb_redo_log_capacity'"]);
 }
 
+/// A run that is in the middle of qr100, and its server.
+fn in_qr100(rqps: &Rqps, contender: &str, program: &str) -> (Running, i32) {
+    let arguments = "--rows 2K --writes 500,50 --rates 100 --query-secs 4";
+    let running = rqps.start_ibench(&format!("{contender} {arguments}"));
+    running.wait_for("qr100 (5 of 6)");
+    // The step lasts for four seconds; a moment later it has done something.
+    std::thread::sleep(Duration::from_millis(300));
+    let server = processes::children(running.pid(), program)[0];
+    (running, server)
+}
+
+const SERVERS: [(&str, &str); 3] = [
+    ("mysql@8.0.33", "mysqld"),
+    ("mariadb@11.4.5", "mariadbd"),
+    ("mariadb@debian-10.11/rocksdb", "ld-linux-x86-64"),
+];
+
 #[test]
 fn a_killed_server_can_be_gone_on_with() {
-    let rqps = Rqps::new();
-    let running =
-        rqps.start_ibench("mariadb@11.4.5 --rows 2K --writes 500,50 --rates 100 --query-secs 4");
-    running.wait_for("qr100 (5 of 6)");
-    let server = common::processes::children(running.pid(), "mariadbd")[0];
-    common::processes::kill(server);
-    let ended = running.finish().expect_code(3);
-    ended.says(&["error: mariadb@11.4.5: qr100: ", "signal: 9", "--resume"]);
-    rqps.resume().ok();
-    RunResult::of(&rqps.out()).assert_all_done();
-    rqps.assert_nothing_is_left();
+    for (contender, program) in SERVERS {
+        let rqps = Rqps::new();
+        let (running, server) = in_qr100(&rqps, contender, program);
+        processes::kill(server);
+        let ended = running.finish().expect_code(3);
+        let error = format!("error: {contender}: qr100: ");
+        ended.says(&[&error, "signal: 9", "its log ends with", "--resume"]);
+        rqps.assert_no_server_is_left();
+        rqps.resume().ok();
+        RunResult::of(&rqps.out()).assert_all_done();
+        rqps.assert_nothing_is_left();
+    }
+}
+
+#[test]
+fn a_frozen_server_costs_time_and_no_data() {
+    for (contender, program) in SERVERS {
+        let rqps = Rqps::new();
+        let (running, server) = in_qr100(&rqps, contender, program);
+        processes::signal(server, Signal::STOP);
+        std::thread::sleep(Duration::from_secs(2));
+        processes::signal(server, Signal::CONT);
+        running.finish().ok();
+        let result = RunResult::of(&rqps.out());
+        result.assert_all_done();
+        // The operations that were due meanwhile were late, and none was dropped.
+        let work = result.step("qr100")["work"].as_object().unwrap();
+        let lags = work.values().map(|work| work["max_lag_ns"].as_u64().unwrap());
+        assert!(lags.max().unwrap() > 1_000_000_000, "{work:#?}");
+        rqps.assert_nothing_is_left();
+    }
+}
+
+#[test]
+fn a_frozen_server_does_not_hold_up_the_second_interrupt() {
+    for (contender, program) in SERVERS {
+        let rqps = Rqps::new();
+        let (running, server) = in_qr100(&rqps, contender, program);
+        processes::signal(server, Signal::STOP);
+        processes::signal(running.pid(), Signal::INT);
+        std::thread::sleep(Duration::from_millis(500));
+        let second = Instant::now();
+        processes::signal(running.pid(), Signal::INT);
+        running.finish().expect_code(130);
+        assert!(second.elapsed() < Duration::from_secs(5), "it took {:?}", second.elapsed());
+        processes::signal(server, Signal::CONT);
+        rqps.await_no_process();
+        rqps.resume().ok();
+        RunResult::of(&rqps.out()).assert_all_done();
+        rqps.assert_nothing_is_left();
+    }
 }

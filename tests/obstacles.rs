@@ -113,6 +113,44 @@ fn a_server_that_will_not_start_says_why() {
 }
 
 #[test]
+fn data_of_another_version_are_left_alone() {
+    for (first, second, maker, build) in [
+        ("postgres@18.0", "postgres@17.6", "postgres 18.0", "postgres 17.6"),
+        ("mysql@5.6.14", "mysql@8.0.33", "mysql 5.6.14", "mysql 8.0.33"),
+        ("mysql@8.0.33", "mariadb@11.4.5", "mysql 8.0.33", "mariadb 11.4.5"),
+    ] {
+        let rqps = Rqps::new();
+        let data = rqps.path("data").display().to_string();
+        rqps.run(&format!("dbms start {first} --data {data}")).ok();
+        rqps.run("dbms stop --all").ok();
+        let before = entries(Path::new(&data));
+        let error = format!("error: the data in '{data}' were made by {maker}, which {build} does");
+        rqps.run(&format!("dbms start {second} --data {data}")).expect_code(3).says(&[&error]);
+        assert_eq!(entries(Path::new(&data)), before);
+        rqps.run(&format!("dbms start {first} --data {data}")).ok();
+        rqps.run("dbms stop --all").ok();
+        rqps.assert_no_server_is_left();
+    }
+}
+
+#[test]
+fn a_home_whose_path_is_too_long_for_a_socket_does() {
+    let rqps = Rqps::new();
+    let deep = rqps.path(&"deep/".repeat(30));
+    fs::create_dir_all(&deep).unwrap();
+    rqps.share_builds(&deep);
+    assert!(deep.as_os_str().len() > 107);
+    for contender in ["postgres@17.6", "mysql@8.0.33"] {
+        let out = rqps.path(contender);
+        let mut command = rqps.command(["ibench", contender, "--rows", "1K", "--only", "l.i0"]);
+        command.arg("--out").arg(&out).env("RQPS_HOME", &deep);
+        Running::start(command).finish().ok();
+        RunResult::of(&out).assert_all_done();
+    }
+    assert!(entries(&deep.join("run")).is_empty() && entries(&deep.join("data")).is_empty());
+}
+
+#[test]
 fn a_server_that_cannot_be_reached_or_lets_nobody_in_is_named() {
     let rqps = Rqps::new();
     let ended = rqps.ibench(&format!("postgres://ann@127.0.0.1:1/bench {WRITES}"));

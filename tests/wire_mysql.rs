@@ -90,6 +90,17 @@ fn mariadb_lets_in_by_password_and_by_the_systems_user() {
     }
 }
 
+/// The plugin comes with Debian's server, which its MyRocks package asks for.
+#[test]
+fn mariadb_lets_in_by_ed25519() {
+    let fixture = Fixture::start("mariadb@debian-10.11");
+    let mut control = fixture.connect();
+    control.run("install soname 'auth_ed25519'").unwrap();
+    control.run("create user ann identified via ed25519 using password('pa ss')").unwrap();
+    control.run("grant all on ib.* to ann").unwrap();
+    fixture.check_login("ann");
+}
+
 #[test]
 fn rows_are_counted_and_long_payloads_put_together() {
     for contender in ["mysql@8.0.33", "mysql@5.6.14?max_allowed_packet=64M", "mariadb@11.4.5"] {

@@ -9,11 +9,14 @@ use rqps_workload::Dialect;
 
 use crate::server::ROWS;
 
+/// Makes the work of one connection, whose random numbers come from a seed.
+type Prepare = fn(Box<dyn Connection>, Dialect, u64) -> Result<Box<dyn Work>, Error>;
+
 /// One kind of query, the same for all clients.
 pub(crate) struct Statement {
     pub(crate) name: &'static str,
-    /// rqps's way of doing it: the work of one connection, whose random numbers come from a seed.
-    pub(crate) work: fn(Box<dyn Connection>, Dialect, seed: u64) -> Result<Box<dyn Work>, Error>,
+    /// rqps's way of doing it.
+    pub(crate) work: Prepare,
     /// Rows that each query returns or changes.
     pub(crate) rows: u64,
     /// sysbench's script for it, and the options that are the script's own.

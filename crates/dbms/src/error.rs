@@ -31,6 +31,11 @@ pub enum DbmsError {
     Ignored { name: String, value: String, actual: String },
     #[error("{what} did not start: {reason}")]
     Start { what: &'static str, reason: String },
+    #[error(
+        "the data in '{}' were made by {maker}, which {build} does not take: name that build, or \
+         another directory", data.display()
+    )]
+    OtherMaker { data: PathBuf, maker: String, build: String },
     #[error("no user '{0}' to run servers as: RQPS_USER names one that exists")]
     User(String),
     #[error(

@@ -122,9 +122,10 @@ mod tests {
 
     #[test]
     fn a_plan_from_before_an_option_is_still_read() {
-        let insert_benchmark = InsertBenchmark::new(Profile::P2025, Count(100_000));
-        let contenders = vec!["sqlite".parse().unwrap()];
-        let plan = Plan { contenders, seed: 42, insert_benchmark };
+        let benchmark = InsertBenchmark::new(Profile::P2025, Count(100_000));
+        let (contenders, cache) = (vec!["sqlite".parse().unwrap()], None);
+        let plan =
+            Plan { contenders, seed: 42, cache, workload: Workload::InsertBenchmark(benchmark) };
         let text = plan.to_toml();
         let is_new = |line: &&str| line.starts_with("partitions") || line.starts_with("column_f");
         assert_eq!(text.lines().filter(is_new).count(), 2);

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use rqps_plan::Plan;
+use rqps_plan::{Contender, Plan};
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{FlockOperation, flock};
 
@@ -73,12 +73,17 @@ impl RunDirectory {
         &self.path
     }
 
-    /// Where the server of a contender writes its log.
+    /// Where the server of a contender writes its log: a file of its own, whatever in its name
+    /// cannot be in a file's.
     pub fn log(&self, contender: &str) -> PathBuf {
-        let plain = |c: char| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '_' };
-        self.path
-            .join("logs")
-            .join(format!("{}.log", contender.chars().map(plain).collect::<String>()))
+        let file = plain(contender);
+        let alike = self.plan.contenders.iter().map(Contender::name).filter(|n| plain(n) == file);
+        // A plain name has no '+'.
+        let file = match alike.take_while(|name| name != contender).count() {
+            0 => format!("{file}.log"),
+            before => format!("{file}+{before}.log"),
+        };
+        self.path.join("logs").join(file)
     }
 
     /// Notes the order in which the contenders run.
@@ -125,6 +130,12 @@ pub(crate) fn open_results(path: &Path, read_only: bool) -> Result<Connection, S
         connection.pragma_update(None, "synchronous", "full").map_err(damaged)?;
     }
     Ok(connection)
+}
+
+/// A contender's name with only what every file system takes.
+fn plain(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '_' };
+    name.chars().map(plain).collect()
 }
 
 pub(crate) fn read_plan_and_manifest(path: &Path) -> Result<(Plan, Manifest), StoreError> {

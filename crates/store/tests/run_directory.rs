@@ -5,7 +5,9 @@ use std::path::Path;
 
 use hdrhistogram::Histogram;
 use rqps_observe::{EngineReading, Kind, Metric, Reading};
-use rqps_plan::{Count, Counts, InsertBenchmark, Operation, Plan, Profile, Workload};
+use rqps_plan::{
+    Contender, Count, Counts, InsertBenchmark, Operation, Plan, Profile, Workload,
+};
 use rqps_store::{
     ContenderRecord, EngineSample, Manifest, Run, RunDirectory, Sample, Second, Status, StepRecord,
     WorkerRecord,
@@ -120,6 +122,18 @@ fn contenders_come_in_the_order_of_the_plan() {
     }
     let names: Vec<String> = run.run().unwrap().contenders.into_iter().map(|c| c.name).collect();
     assert_eq!(names, ["sqlite", "again"]);
+}
+
+#[test]
+fn every_contender_has_a_log_of_its_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let names = ["a+b=sqlite", "a_b=sqlite", "c=sqlite", "c_d=sqlite", "c+d=sqlite"];
+    let contenders = names.map(|name| name.parse::<Contender>().unwrap()).to_vec();
+    let plan = Plan { contenders, ..plan() };
+    let run = RunDirectory::create(directory.path(), plan, Manifest::default()).unwrap();
+    let logs = run.plan.contenders.iter().map(|contender| run.log(&contender.name()));
+    let logs: Vec<_> = logs.map(|log| log.file_name().unwrap().to_owned()).collect();
+    assert_eq!(logs, ["a_b.log", "a_b+1.log", "c.log", "c_d.log", "c_d+1.log"]);
 }
 
 #[test]

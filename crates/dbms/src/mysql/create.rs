@@ -33,9 +33,11 @@ const KEPT: [&str; 7] = [
 
 impl Mysql {
     pub(super) fn create(&self, place: &Place) -> Result<(), DbmsError> {
-        place.make_data(self.user, |fresh| match self.options.knows("initialize_insecure") {
-            true => self.initialize(fresh, &place.log),
-            false => self.bootstrap(fresh, &place.log),
+        place.make_data(&self.installed, self.user, |fresh| {
+            match self.options.knows("initialize_insecure") {
+                true => self.initialize(fresh, &place.log),
+                false => self.bootstrap(fresh, &place.log),
+            }
         })
     }
 

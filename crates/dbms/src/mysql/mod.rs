@@ -135,6 +135,7 @@ impl Dbms for Mysql {
         if !place.data.join("mysql").exists() {
             self.create(place)?;
         }
+        place.check_maker(&self.installed)?;
         let prepare = |socket: &Path, port: u16| {
             hand_over(socket, self.user)?;
             let file = self.configure(place, socket, port)?;

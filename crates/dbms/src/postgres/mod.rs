@@ -65,7 +65,7 @@ impl Postgres {
     }
 
     fn create(&self, place: &Place) -> Result<(), DbmsError> {
-        place.make_data(self.user, |fresh| self.initialize(fresh, &place.log))
+        place.make_data(&self.installed, self.user, |fresh| self.initialize(fresh, &place.log))
     }
 
     fn initialize(&self, data: &Path, log: &Path) -> Result<(), DbmsError> {
@@ -167,6 +167,7 @@ impl Dbms for Postgres {
         if !place.data.join("PG_VERSION").exists() {
             self.create(place)?;
         }
+        place.check_maker(&self.installed)?;
         let prepare = |socket: &Path, port: u16| self.prepare_start(place, socket, port);
         Ok(Box::new(self.launch(home, place).start(&prepare, cancelled)?))
     }

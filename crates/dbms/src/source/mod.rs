@@ -11,6 +11,7 @@ mod debian;
 mod digest;
 mod error;
 mod layout;
+mod lists;
 mod machine;
 mod maven;
 mod needed;
@@ -94,6 +95,10 @@ pub struct Available {
 /// Makes a build available: looks at what is named, else at the system, the store and the sources
 /// in that order, and fetches it when nobody has it yet. A build in the store costs a few
 /// milliseconds and starts no client.
+///
+/// A version is taken from the system or the store only if it is exactly the one that is asked for.
+/// The start of one, as `17`, is the newest that the sources have; they are asked for that once a
+/// day, and if none can be, the newest in the store will do.
 pub fn obtain(
     home: &Home,
     dbms: Dbms,

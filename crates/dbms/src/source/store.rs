@@ -22,25 +22,14 @@ const DESCRIPTION: &str = "installed.json";
 /// Starts the names of folders that are being filled or removed.
 const UNFINISHED: &str = ".tmp-";
 
-/// A version's build in the store, if it is there and whole, the newest where it may be one of
-/// several. No process is started.
+/// A version's build in the store, if it is there and whole. No process is started.
 pub(super) fn find(
     home: &Home,
     dbms: Dbms,
     version: &str,
     source: Source,
 ) -> Result<Option<Installed>, SourceError> {
-    if let Some(exact) = read(&home.builds()?.join(name(dbms, version, source))) {
-        return Ok(Some(exact));
-    }
-    if source != Source::Debian {
-        return Ok(None);
-    }
-    let is = |build: &Installed| {
-        let of_source = build.dbms == dbms && build.source == Some(source);
-        of_source && version::is(source, &build.version, version)
-    };
-    Ok(builds(home)?.into_iter().find(is))
+    Ok(read(&home.builds()?.join(name(dbms, version, source))))
 }
 
 /// All builds in the store, by DBMS and newest first.

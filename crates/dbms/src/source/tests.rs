@@ -100,12 +100,12 @@ impl World {
         self.obtain_of(dbms, build).unwrap_err().to_string()
     }
 
-    /// What is in the store and the downloads, apart from the lock.
+    /// What is in the store and the downloads, apart from the lock and lists of versions.
     fn kept(&self) -> Vec<String> {
         let folders = [self.home.builds().unwrap(), self.home.archives().unwrap()];
         let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap());
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        names.filter(|name| name != ".lock").collect()
+        names.filter(|name| name != ".lock" && !name.starts_with(".versions-")).collect()
     }
 }
 

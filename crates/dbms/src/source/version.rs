@@ -20,7 +20,7 @@ pub(super) struct Packaged {
     pub(super) name: String,
     /// What people call it: `17.6`.
     pub(super) version: String,
-    source: Source,
+    pub(super) source: Source,
     stage: Stage,
     /// Orders repackagings of the same version: the third number, then those after the dash.
     repackaging: Vec<u32>,
@@ -46,31 +46,39 @@ impl Packaged {
         Some(Packaged { name: name.to_string(), version, source, stage, repackaging })
     }
 
-    fn is(&self, wanted: &str) -> bool {
-        is(self.source, &self.version, wanted)
-    }
-
     fn rank(&self) -> (Stage, &[u32]) {
         (self.stage, &self.repackaging)
     }
 }
 
-/// Whether a version is the one that is asked for. A suite of Debian has one version at a time and
-/// replaces it by the next minor release, so there the start of a version will do: `10.11`.
-pub(super) fn is(source: Source, version: &str, wanted: &str) -> bool {
+/// Whether a version is the one that is asked for, or one of those: `17.6` is one of `17`.
+pub(super) fn is(version: &str, wanted: &str) -> bool {
     let rest = version.strip_prefix(wanted);
-    rest.is_some_and(|rest| rest.is_empty() || source == Source::Debian && rest.starts_with('.'))
+    !wanted.is_empty() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// The best packaging of a version: an alpha only when there is nothing else, then the highest.
+/// The best packaging of just this version by the first source that has it: an alpha only when
+/// there is nothing else, then the highest.
+pub(super) fn exact<'a>(packaged: &'a [Packaged], wanted: &str) -> Option<&'a Packaged> {
+    let source = packaged.iter().find(|p| p.version == wanted)?.source;
+    let of_source = packaged.iter().filter(|p| p.version == wanted && p.source == source);
+    of_source.max_by(|a, b| a.rank().cmp(&b.rank()))
+}
+
+/// The best packaging of the version, or of the newest whose start it is: `17` is the newest 17.x.
 pub(super) fn choose<'a>(packaged: &'a [Packaged], wanted: &str) -> Option<&'a Packaged> {
-    packaged.iter().filter(|p| p.is(wanted)).max_by(|a, b| a.rank().cmp(&b.rank()))
+    exact(packaged, wanted).or_else(|| newest_of(packaged, |p| is(&p.version, wanted)))
 }
 
 /// The best packaging of the newest version, passing over those that are only in alpha.
 pub(super) fn newest(packaged: &[Packaged]) -> Option<&Packaged> {
-    let stable = packaged.iter().filter(|p| p.stage > Stage::Alpha);
-    stable.max_by(|a, b| compare(&a.version, &b.version).then(a.rank().cmp(&b.rank())))
+    newest_of(packaged, |_| true)
+}
+
+fn newest_of(packaged: &[Packaged], which: impl Fn(&Packaged) -> bool) -> Option<&Packaged> {
+    let stable = packaged.iter().filter(|p| p.stage > Stage::Alpha && which(p));
+    let newest = stable.max_by(|a, b| compare(&a.version, &b.version))?;
+    exact(packaged, &newest.version)
 }
 
 /// The versions as people call them, newest first, each once.
@@ -155,9 +163,20 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_version_is_not_that_version() {
-        for version in ["17", "17.6.0", "1", "17.60", "", "17.6.0-beta.15"] {
-            assert_eq!(choose(&all(NPM), version), None, "{version}");
+    fn the_start_of_a_version_is_the_newest_of_them() {
+        for (names, wanted, expected) in [
+            (NPM, "17", "17.6.0-beta.15"),
+            (NPM, "10", "10.23.0-beta.6"),
+            (NPM, "14", "14.3.0-beta.6"),
+            (MAVEN, "9", "9.6.24"),
+            (MAVEN, "9.6", "9.6.24"),
+            (&["14.9.0", "14.10.0", "14.11.0-alpha.1"], "14", "14.10.0"),
+        ] {
+            let chosen = all(names);
+            assert_eq!(choose(&chosen, wanted).map(|p| p.name.as_str()), Some(expected));
+        }
+        for wanted in ["17.6.0", "1", "17.60", "", "17.", "17.6.0-beta.15"] {
+            assert_eq!(choose(&all(NPM), wanted), None, "{wanted}");
         }
     }
 
@@ -173,17 +192,6 @@ mod tests {
             let packaged = Packaged::parse(dbms, source, name).unwrap();
             assert_eq!((packaged.version.as_str(), packaged.stage), (version, Stage::Final));
         }
-    }
-
-    #[test]
-    fn of_debian_the_start_of_a_version_will_do() {
-        for wanted in ["10.11.14", "10.11", "10"] {
-            assert!(is(Source::Debian, "10.11.14", wanted), "{wanted}");
-        }
-        for wanted in ["10.1", "10.11.1", "11", "", "10.11.14.0"] {
-            assert!(!is(Source::Debian, "10.11.14", wanted), "{wanted}");
-        }
-        assert!(!is(Source::Maven, "10.11.5", "10.11"));
     }
 
     #[test]

@@ -13,7 +13,11 @@ fn package(path: &Path, files: &[(&str, &str)], data_name: &str) {
         let mut header = tar::Header::new_gnu();
         header.set_mode(0o755);
         header.set_size(content.len() as u64);
-        tar.append_data(&mut header, format!("./{name}"), content.as_bytes()).unwrap();
+        // As it is: the library would refuse names that tests need.
+        let name = format!("./{name}");
+        header.as_gnu_mut().unwrap().name[..name.len()].copy_from_slice(name.as_bytes());
+        header.set_cksum();
+        tar.append(&header, content.as_bytes()).unwrap();
     }
     let data = tar.into_inner().unwrap().finish().unwrap();
     let mut deb = b"!<arch>\n".to_vec();
@@ -85,7 +89,7 @@ fn packages_are_unpacked_and_run_by_their_own_loader() {
 
     let calls = world.calls();
     for asked in ["9", "9.7", "9.7.4"] {
-        assert_eq!(world.obtain_of(Dbms::Mysql, version(asked)).unwrap(), installed);
+        assert_eq!(world.obtain_of(Dbms::Mysql, from(Source::Debian, asked)).unwrap(), installed);
     }
     assert_eq!(world.calls(), calls, "apt is not started again");
     let error = world.error_of(Dbms::Mysql, from(Source::Debian, "9.8"));
@@ -129,6 +133,24 @@ fn what_apt_cannot_do_is_told_in_its_words() {
     assert!(error.ends_with("as with 'apt-get install debian-archive-keyring'"), "{error}");
     let error = World::new().error_of(Dbms::Mysql, build());
     assert!(error.contains("debian: apt-get is not on PATH"), "{error}");
+}
+
+#[test]
+fn a_package_whose_files_leave_the_folder_is_refused() {
+    let world = World::with_apt();
+    let deb = world.file("pool/libc6_2.43.deb");
+    package(&deb, &[("lib/../outside", "")], "data.tar.xz");
+    let error = world.error_of(Dbms::Mysql, from(Source::Debian, "9.7"));
+    let expected = "archive 'libc6_2.43.deb' is refused: its member './lib/../outside' leaves";
+    assert!(error.starts_with(expected), "{error}");
+    assert_eq!(world.kept(), Vec::<String>::new());
+    // Cut off in the middle of the files.
+    package(&deb, &[("lib/x", &"x".repeat(4096))], "data.tar.xz");
+    let whole = fs::read(&deb).unwrap();
+    fs::write(&deb, &whole[..whole.len() - 64]).unwrap();
+    let error = world.error_of(Dbms::Mysql, from(Source::Debian, "9.7"));
+    assert!(error.starts_with("archive 'libc6_2.43.deb' cannot be unpacked: "), "{error}");
+    assert_eq!(world.kept(), Vec::<String>::new());
 }
 
 #[test]

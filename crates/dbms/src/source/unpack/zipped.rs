@@ -8,12 +8,14 @@ use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::statvfs;
 use zip::ZipArchive;
 use zip::read::ZipFile;
 
 use super::{Kind, Part, Target};
 use crate::source::error::{SourceError, at};
 use crate::source::progress::{Progress, Tell, report};
+use crate::source::store::lasting;
 
 /// Folders that hold only what is to be run: some makers of zip files lose the mode.
 const OF_PROGRAMS: [&str; 4] = ["bin", "sbin", "libexec", "scripts"];
@@ -66,6 +68,11 @@ impl<'a> Zip<'a> {
                 total += entry.size();
                 needed.push((index, member, place));
             }
+        }
+        let free = statvfs(into).map_err(|errno| at(into)(errno.into()))?;
+        let free = free.f_bavail * free.f_frsize;
+        if total > free {
+            return Err(SourceError::NoRoom { folder: lasting(into).into(), needed: total, free });
         }
         let mut done = 0;
         let mut buffer = vec![0; 64 * 1024];
