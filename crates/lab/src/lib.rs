@@ -50,6 +50,7 @@ pub fn prepare(
     tell: &mut source::Tell,
 ) -> Result<Vec<Box<dyn Dbms>>, LabError> {
     rqps_dbms::reap(home)?;
+    rqps_observe::Group::reap();
     let prepare = |contender| Ok(rqps_dbms::prepare(home, contender, tell)?);
     plan.contenders.iter().map(prepare).collect()
 }
