@@ -129,7 +129,8 @@ impl Stage<'_, '_> {
 
     pub(crate) fn observer(&self) -> Result<Observer, LabError> {
         let server = self.server;
-        Ok(Observer::new(server.process(), server.data(), server.database_path()?))
+        let observer = Observer::new(server.process(), server.data(), server.database_path()?);
+        Ok(observer.in_own_group())
     }
 
     pub(crate) fn sleep_until(&self, deadline: Instant) -> Result<(), LabError> {

@@ -69,6 +69,7 @@ pub fn prepare(
         workload => drop(steps(workload)?),
     }
     rqps_dbms::reap(home)?;
+    rqps_observe::Group::reap();
     let rows = plan.workload.most_rows();
     let mut prepare = |contender: &Contender| {
         let cache = plan.cache.map(|cache| cache.bytes(contender, rows, rqps_dbms::memory()));

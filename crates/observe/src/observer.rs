@@ -57,7 +57,9 @@ impl Observer {
         if let Some(server) = &mut self.server {
             server.read(&mut reading);
         }
-        if let Some(Ok((user, system))) = self.cpu.as_mut().map(GroupCpu::read) {
+        if let Some(cpu) = &mut self.cpu {
+            // A group that is gone counts no more; /proc counts from another beginning.
+            let (user, system) = cpu.read().unwrap_or(cpu.last());
             reading.set(Metric::ServerCpuUser, user / 1_000);
             reading.set(Metric::ServerCpuSystem, system / 1_000);
         }
@@ -87,6 +89,7 @@ fn bytes_below(path: &Path) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::child::{Script, burn};
 
     #[test]
     fn the_host_is_always_read_and_its_counters_grow() {
@@ -100,17 +103,30 @@ mod tests {
 
     #[test]
     fn a_group_tells_the_cpu_of_the_server_more_exactly() {
-        if Group::create("test").is_none() {
+        let mut script = Script::new("read go; sh -c :; echo done; sleep 60");
+        let mut observer = Observer::new(Some(script.pid()), None, None).in_own_group();
+        if observer.group.is_none() {
             return;
         }
-        let mut script = crate::child::Script::new("read go; sh -c :; echo done; sleep 60");
-        let mut observer = Observer::new(Some(script.pid()), None, None).in_own_group();
         let before = observer.read();
         script.go();
         script.line();
         let window = observer.read().since(&before);
         let cpu = window.sum(&[Metric::ServerCpuUser, Metric::ServerCpuSystem]).unwrap();
         assert!(!cpu.is_multiple_of(10_000), "{cpu} us are ticks of /proc");
+    }
+
+    #[test]
+    fn a_group_that_is_gone_counts_no_more() {
+        let mut script = Script::new(&format!("{}; echo up; sleep 60", burn(5)));
+        script.line();
+        let mut observer = Observer::new(Some(script.pid()), None, None).in_own_group();
+        if observer.group.take().is_none() {
+            return;
+        }
+        // /proc has the 50 ms from before there was a group.
+        let cpu = [Metric::ServerCpuUser, Metric::ServerCpuSystem];
+        assert_eq!(observer.read().sum(&cpu), Some(0));
     }
 
     #[test]

@@ -56,6 +56,11 @@ impl GroupCpu {
         Ok(self.last)
     }
 
+    /// What was read last.
+    pub fn last(&self) -> (u64, u64) {
+        self.last
+    }
+
     /// User and system CPU together: one small read.
     pub fn read_total(&self) -> io::Result<u64> {
         match &self.source {

@@ -4,6 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use procfs::MountEntry;
+
 /// What a group can do for us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Controller {
@@ -40,30 +42,67 @@ const CONTROLLERS: [(Controller, &str, Option<&str>); 5] = [
     (Controller::Freezer, "freezer", None),
 ];
 
-/// The parents of this process's groups: below its own group, so that limits set on rqps hold for
-/// its servers, too. A controller of version 1 goes before the same of version 2, for a machine has
-/// each in one of them only.
-pub(super) fn parents() -> Vec<Parent> {
+/// This process's own group in every hierarchy. A controller of version 1 goes before the same of
+/// version 2, for a machine has each in one of them only.
+fn homes() -> Vec<Parent> {
     let Ok(mounts) = procfs::mounts() else { return Vec::new() };
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let unified = mounts.iter().find(|mount| mount.fs_vfstype == "cgroup2").map(|mount| {
-        let home = below(Path::new(&mount.fs_file), own_path(&own, ""));
-        let (path, handed_on) = handing_on(home.clone());
-        (home, path, handed_on)
-    });
-    let parent = |&(controller, one, two): &(Controller, &str, Option<&str>)| {
-        let mount = mounts
-            .iter()
-            .find(|mount| mount.fs_vfstype == "cgroup" && mount.fs_mntops.contains_key(one));
-        if let Some(mount) = mount {
-            let path = below(Path::new(&mount.fs_file), own_path(&own, one));
-            return Some(Parent { controller, version: Version::One, home: path.clone(), path });
-        }
-        let (home, path, handed_on) = unified.clone()?;
-        let has = two.is_none_or(|name| handed_on.iter().any(|known| known == name));
-        has.then_some(Parent { controller, version: Version::Two, path, home })
+    let home = |&(controller, one, _): &(Controller, &str, Option<&str>)| {
+        let of_one =
+            |mount: &&MountEntry| mount.fs_vfstype == "cgroup" && mount.fs_mntops.contains_key(one);
+        let of_two = |mount: &&MountEntry| mount.fs_vfstype == "cgroup2";
+        let (mount, version, name) = match mounts.iter().find(of_one) {
+            Some(mount) => (mount, Version::One, one),
+            None => (mounts.iter().find(of_two)?, Version::Two, ""),
+        };
+        let home = below(Path::new(&mount.fs_file), own_path(&own, name));
+        Some(Parent { controller, version, path: home.clone(), home })
     };
-    CONTROLLERS.iter().filter_map(parent).collect()
+    CONTROLLERS.iter().filter_map(home).collect()
+}
+
+/// Where groups can be made that limit: below this process's own, so that limits set on rqps hold
+/// for its servers, too.
+pub(super) fn limiting() -> Vec<Parent> {
+    let homes = homes();
+    let two = homes.iter().find(|home| home.version == Version::Two);
+    let handed_on = two.map(|two| handing_on(two.home.clone()));
+    let parent = |home: Parent| {
+        let (path, names) = match (home.version, &handed_on) {
+            (Version::Two, Some(handed_on)) => handed_on,
+            _ => return Some(home),
+        };
+        let (.., name) = CONTROLLERS.iter().find(|(known, ..)| *known == home.controller)?;
+        let has = name.is_none_or(|name| names.iter().any(|known| known == name));
+        has.then(|| Parent { path: path.clone(), ..home })
+    };
+    homes.into_iter().filter_map(parent).collect()
+}
+
+/// Where a group can be made that counts CPU time and does nothing else: one that the scheduler
+/// knows would get as much CPU as all of the client.
+pub(super) fn counting() -> Option<Parent> {
+    let homes = homes();
+    let of = |controller| homes.iter().find(|home: &&Parent| home.controller == controller);
+    let (time, quota) = (of(Controller::CpuTime)?, of(Controller::CpuQuota));
+    let scheduled = match time.version {
+        Version::One => quota.is_some_and(|quota| quota.path == time.path),
+        Version::Two => {
+            let handed_on = fs::read_to_string(time.path.join("cgroup.subtree_control"));
+            handed_on.unwrap_or_default().split_whitespace().any(|name| name == "cpu")
+        }
+    };
+    (!scheduled).then(|| time.clone())
+}
+
+/// Where groups of ours may have been made.
+pub(super) fn all() -> Vec<Parent> {
+    let above = |home: &Parent| {
+        let path = home.home.parent().filter(|_| home.version == Version::Two)?;
+        Some(Parent { path: path.to_path_buf(), ..home.clone() })
+    };
+    let homes = homes();
+    homes.iter().filter_map(above).chain(homes.clone()).collect()
 }
 
 /// The path of this process's group from the lines `number:controllers:path`; version 2 has no

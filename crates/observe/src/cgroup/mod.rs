@@ -19,7 +19,7 @@ use rustix::io::Errno;
 
 use crate::process_tree::descendants;
 pub use cpu::GroupCpu;
-use hierarchy::{Controller, Parent, Version, parents};
+use hierarchy::{Controller, Parent, Version, all, counting, limiting};
 
 /// Names of groups start with this, the number of the process that made them and its start.
 const PREFIX: &str = "rqps";
@@ -60,13 +60,24 @@ pub struct Group {
 }
 
 impl Group {
-    /// Makes a group; none where rqps may not make any that counts CPU time. `name` is for people.
+    /// Makes a group that can limit; none where rqps may not make any. `name` is for people.
     pub fn create(name: &str) -> Option<Group> {
+        Group::make(name, limiting())
+    }
+
+    /// Makes a group around a server that runs already, to count its CPU time and to change
+    /// nothing; none where that cannot be had.
+    pub fn around(root: u32, name: &str) -> Option<Group> {
+        let group = Group::make(name, counting().into_iter().collect())?;
+        group.add_tree(root).is_ok().then_some(group)
+    }
+
+    fn make(name: &str, parents: Vec<Parent>) -> Option<Group> {
         static GROUPS: AtomicU32 = AtomicU32::new(0);
         let number = GROUPS.fetch_add(1, Ordering::Relaxed);
         let name = format!("{PREFIX}-{}-{number}-{name}", Owner::this());
         let mut group = Group { parts: Vec::new() };
-        for parent in parents() {
+        for parent in parents {
             let path = parent.path.join(&name);
             // A hierarchy may hold several controllers, and not each is ours to use.
             let is_made = group.parts.iter().any(|part| part.path == path);
@@ -74,13 +85,7 @@ impl Group {
                 group.parts.push(Parent { path, ..parent });
             }
         }
-        group.part(Controller::CpuTime).is_some().then_some(group)
-    }
-
-    /// Makes a group around a server that runs already; none where that is not allowed.
-    pub fn around(root: u32, name: &str) -> Option<Group> {
-        let group = Group::create(name)?;
-        group.add_tree(root).is_ok().then_some(group)
+        (!group.parts.is_empty()).then_some(group)
     }
 
     /// Moves a process with all its threads into the group; children that it makes from then on
@@ -223,7 +228,7 @@ impl Group {
     /// Removes groups whose rqps is gone. Servers that are in them are set going again, if they
     /// were frozen, and keep their group until they have ended.
     pub fn reap() {
-        for parent in parents() {
+        for parent in all() {
             let Ok(entries) = fs::read_dir(&parent.path) else { continue };
             for path in entries.flatten().map(|entry| entry.path()) {
                 let owner = path.file_name().and_then(|name| Owner::of(name.to_str()?));

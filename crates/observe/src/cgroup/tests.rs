@@ -138,28 +138,42 @@ fn a_frozen_group_does_nothing() {
     drop(script);
 }
 
-#[test]
-fn a_group_around_a_server_holds_all_of_it_and_leaves_it_running() {
-    if group("around", Controller::CpuTime).is_none() {
-        return;
-    }
+/// A shell with one child, and the numbers of both.
+fn family() -> (Script, Vec<i32>) {
     let mut script = Script::new("sleep 60 & echo up; read go; echo still here; sleep 60");
     script.line();
     let mut family: Vec<i32> =
         descendants(script.pid() as i32).into_iter().map(|process| process.pid).collect();
     family.sort();
     assert_eq!(family.len(), 2);
-    let group = Group::around(script.pid(), "around").unwrap();
+    (script, family)
+}
+
+fn inside(part: &Parent) -> Vec<i32> {
+    let inside = fs::read_to_string(part.path.join(PROCESSES)).unwrap();
+    let mut inside: Vec<i32> = inside.lines().map(|line| line.parse().unwrap()).collect();
+    inside.sort();
+    inside
+}
+
+#[test]
+fn a_group_around_a_server_holds_all_of_it_and_only_counts() {
+    let (script, family) = family();
+    let Some(group) = Group::around(script.pid(), "around") else { return };
+    let controllers: Vec<Controller> = group.parts.iter().map(|part| part.controller).collect();
+    assert_eq!(controllers, [Controller::CpuTime]);
+    assert_eq!(inside(&group.parts[0]), family);
+    assert!(matches!(group.limit_cpu(1.0), Err(GroupError::NotAllowed("CPU"))));
+}
+
+#[test]
+fn a_group_that_goes_leaves_what_is_in_it_running() {
+    let Some(group) = group("freeze", Controller::Freezer) else { return };
+    let (mut script, family) = family();
+    group.add_tree(script.pid()).unwrap();
+    assert!(group.parts.iter().all(|part| inside(part) == family));
     let paths: Vec<PathBuf> = group.parts.iter().map(|part| part.path.clone()).collect();
-    for path in &paths {
-        let inside = fs::read_to_string(path.join(PROCESSES)).unwrap();
-        let mut inside: Vec<i32> = inside.lines().map(|line| line.parse().unwrap()).collect();
-        inside.sort();
-        assert_eq!(inside, family, "{}", path.display());
-    }
-    if group.part(Controller::Freezer).is_some() {
-        group.freeze().unwrap();
-    }
+    group.freeze().unwrap();
     group.remove().unwrap();
     assert!(paths.iter().all(|path| !path.exists()), "{paths:?}");
     script.go();
