@@ -157,6 +157,8 @@ mod tests {
         assert!((0.8..1.2).contains(&noise.within), "{noise:?}");
         assert!((0.7..0.9).contains(&noise.share_between()));
         assert_eq!(Noise::of(&runs[..1]), None);
+        // Means closer to each other than the noise within explains.
+        assert_eq!(Noise::of(&[runs[0]; 3]).unwrap().between, 0.0);
     }
 
     #[test]

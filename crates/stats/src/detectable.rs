@@ -100,6 +100,8 @@ mod tests {
         let design = Design::Paired;
         let effect = detectable(design.standard_error(0.3, 8), design.degrees(8), ALPHA);
         assert!((0.3..0.5).contains(&effect), "{effect}");
+        // Printed tables: 2.365 and 0.896 on 7 degrees of freedom.
+        assert!((effect - (2.365 + 0.896) * 0.3 / 8.0_f64.sqrt()).abs() < 1e-4, "{effect}");
     }
 
     #[test]

@@ -102,6 +102,9 @@ mod tests {
             (0..300).map(|second| if second < 150 { 1000.0 } else { 700.0 }).collect();
         assert_eq!(stalls(&rates), Stalls::default());
         assert_eq!(stalls(&[]), Stalls::default());
+        let long: Vec<f64> =
+            (0..300).map(|second| if (50..60).contains(&second) { 0.0 } else { 10.0 }).collect();
+        assert_eq!((stalls(&long).longest, stalls(&long).period), (10, None));
         let once: Vec<f64> = (0..100).map(|second| if second == 50 { 0.0 } else { 10.0 }).collect();
         assert_eq!(stalls(&once), Stalls { share: 0.01, longest: 1, period: None });
     }

@@ -156,6 +156,16 @@ mod tests {
     }
 
     #[test]
+    fn a_test_that_jumps_from_round_to_round_does_not_blur_the_shift() {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
+        let mut tests = suite(&mut random);
+        let calm = suite_shift(&tests, 0.05, 1).unwrap().shift.interval.half_width();
+        tests[11] = normals(&mut random, 8).iter().map(|x| 2.0 * x).collect();
+        let jumping = suite_shift(&tests, 0.05, 1).unwrap().shift.interval.half_width();
+        assert!(jumping < 1.5 * calm, "{jumping} {calm}");
+    }
+
+    #[test]
     fn a_seed_gives_the_same_interval_again() {
         let tests = suite(&mut Xoshiro256PlusPlus::seed_from_u64(6));
         assert_eq!(suite_shift(&tests, 0.05, 9), suite_shift(&tests, 0.05, 9));

@@ -476,6 +476,37 @@ mod tests {
     }
 
     #[test]
+    fn a_cost_that_is_uncertain_or_differs_between_twins_is_not_held_against_the_rate() {
+        let with_cost = |sample: Sample| {
+            let mut cell = exactly(&AROUND_ZERO);
+            cell.costs.push(Cost { name: "server CPU".to_string(), sample });
+            cell
+        };
+        let plain = words(exactly(&AROUND_ZERO));
+        let uncertain = exactly(&AROUND_ZERO.map(|value| 0.12 + 200.0 * value)).rate;
+        assert_eq!(words(with_cost(uncertain)), plain);
+        let noisy = |value: f64| LogRatios { contender: 0.12 + value, twin: Some(0.15 + value) };
+        assert_eq!(words(with_cost(Sample::Slices(AROUND_ZERO.map(noisy).to_vec()))), plain);
+    }
+
+    #[test]
+    fn tests_of_a_class_share_what_is_known_of_their_noise() {
+        let calm = exactly(&AROUND_ZERO.map(|value| value / 2.0));
+        let alone = judge(std::slice::from_ref(&calm), &Options::default()).verdicts.remove(0);
+        let mut cells = vec![exactly(&AROUND_ZERO); 5];
+        cells.push(calm);
+        let of_class = judge(&cells, &Options::default()).verdicts;
+        let half_width = |verdict: &Verdict| verdict.plain.interval.half_width();
+        assert!(half_width(&of_class[5]) > half_width(&alone));
+
+        // Equal variances are pooled, so that t becomes normal: squares of 36e-6 on 7 degrees.
+        let equal = judge(&cells[..5], &Options::default()).verdicts;
+        let error = (36e-6_f64 / 7.0 / 8.0).sqrt();
+        assert!((half_width(&equal[0]) - 1.96 * error).abs() < 1e-6);
+        assert!((equal[0].detectable - (1.96 + 0.8416) * error).abs() < 1e-6);
+    }
+
+    #[test]
     fn one_round_is_inconclusive() {
         assert_eq!(words(exactly(&[-0.3])), "inconclusive");
         assert_eq!(words(exactly(&[])), "inconclusive");
@@ -505,6 +536,19 @@ mod tests {
             confirmed.verdicts[0].estimate, confirmed.verdicts[0].plain,
             "alone in its family"
         );
+    }
+
+    #[test]
+    fn fresh_rounds_are_a_family_of_their_own_and_as_strict_as_a_gate() {
+        let in_stage = |stage| Cell { stage, ..exactly(&AROUND_ZERO) };
+        let mut cells = vec![in_stage(Stage::Fresh); 4];
+        cells.extend([in_stage(Stage::Single), in_stage(Stage::Screen)]);
+        let p = [0.01, 0.04, 0.03, 0.005, 0.02, 0.02];
+        let adjusted: Vec<f64> =
+            adjust(&cells, &p, &Options::default()).iter().map(|one| one.p).collect();
+        for (adjusted, expected) in adjusted.iter().zip([0.03, 0.06, 0.06, 0.02, 0.02, 0.02]) {
+            assert!((adjusted - expected).abs() < 1e-12, "{adjusted} {expected}");
+        }
     }
 
     fn runs(random: &mut Xoshiro256PlusPlus, rounds: usize, drift: f64, effect: f64) -> Cell {
@@ -582,6 +626,23 @@ mod tests {
         let verdict = judge(&[cell], &Options::default()).verdicts.remove(0);
         assert!(verdict.estimate.is_significant() && !verdict.beside.unwrap().is_significant());
         assert!(matches!(verdict.label, Label::Inconclusive { .. }), "{:?}", verdict.label);
+    }
+
+    #[test]
+    fn ranks_that_cannot_reach_the_level_contradict_nothing() {
+        let rounds: Vec<LogValues> = [0.0, 0.2, 0.5]
+            .iter()
+            .zip([0.001, -0.001, 0.0])
+            .map(|(weather, noise)| LogValues {
+                base: *weather,
+                twin: None,
+                contender: weather - 0.05 + noise,
+            })
+            .collect();
+        let cell = Cell::new("short", Kind::CachedWrite, Sample::Runs(rounds));
+        let report = judge(&[cell], &Options::default());
+        assert!(report.is_paired);
+        assert!(matches!(report.verdicts[0].label, Label::Regression { .. }));
     }
 
     #[test]
