@@ -5,9 +5,7 @@ use std::path::Path;
 
 use hdrhistogram::Histogram;
 use rqps_observe::{EngineReading, Kind, Metric, Reading};
-use rqps_plan::{
-    Contender, Count, Counts, InsertBenchmark, Operation, Plan, Profile, Workload,
-};
+use rqps_plan::{Contender, Count, Counts, InsertBenchmark, Operation, Plan, Profile, Workload};
 use rqps_store::{
     ContenderRecord, EngineSample, Manifest, Run, RunDirectory, Sample, Second, Status, StepRecord,
     WorkerRecord,
