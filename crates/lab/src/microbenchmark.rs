@@ -136,7 +136,8 @@ impl<'a> MicrobenchmarkSteps<'a> {
             }
             false => record.workers.iter().map(|w| w.reads + w.writes + w.others).sum(),
         };
-        stage.conclude(record, Some(|| Ok(self.benchmark.after(test, &books)?)))?;
+        let after = || Ok(self.benchmark.after(test, &books)?);
+        stage.conclude(record, test.writes().then_some(after))?;
         stage.tell_done(record, work as f64);
         Ok(())
     }
