@@ -12,6 +12,8 @@ use rqps_store::StoreError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     Done,
+    /// A comparison found a regression.
+    Regression,
     /// The command or plan asks for something that does not exist or make sense.
     Usage,
     /// A step, check or server failed.
@@ -27,6 +29,7 @@ impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> ExitCode {
         ExitCode::from(match exit {
             Exit::Done => 0,
+            Exit::Regression => 1,
             Exit::Usage => 2,
             Exit::Failed => 3,
             Exit::SlaMissed => 4,

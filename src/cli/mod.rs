@@ -2,6 +2,7 @@
 //! only this folder parses flags, prints and exits.
 
 mod cancel;
+mod compare;
 mod configs;
 mod dbms;
 mod doctor;
@@ -35,7 +36,7 @@ Contenders: [LABEL=]<dbms>[@<build>][/<engine>][:<config>][?<setting>=<value>&â€
   postgres@/opt/pg/head             your own build: a directory with bin/postgres
   postgres://user@host/db           a server that is already running
 
-Exit codes: 0 done, 2 usage or plan, 3 a step or check failed, 4 write rate missed (--strict),
+Exit codes: 0 done, 1 regression (compare), 2 usage or plan, 3 a step or check failed, 4 write rate missed (--strict),
 5 machine unfit (--strict), 130 interrupted")]
 struct Cli {
     #[command(subcommand)]
@@ -44,6 +45,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
+    /// Who is slower than the first, by how much, and why?
+    Compare(compare::Arguments),
     /// Run the Insert Benchmark.
     Ibench(ibench::Arguments),
     /// Run the sysbench microbenchmarks.
@@ -65,6 +68,7 @@ pub(crate) fn main() -> ExitCode {
         Err(error) => return refuse(&error),
     };
     let result = match cli.verb {
+        Verb::Compare(arguments) => compare::run(&arguments),
         Verb::Ibench(arguments) => ibench::run(&arguments),
         Verb::Micro(arguments) => micro::run(&arguments),
         Verb::Scaleup(arguments) => micro::run_scaleup(&arguments),

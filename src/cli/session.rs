@@ -100,6 +100,7 @@ pub(crate) fn run(
     }
     Ok(match outcome {
         Outcome::Complete if session.strict && rqps_report::sla_missed(&run) => Exit::SlaMissed,
+        Outcome::Complete if rqps_report::has_regression(&run) => Exit::Regression,
         Outcome::Complete => Exit::Done,
         Outcome::Failed | Outcome::Interrupted => {
             if is_begun {

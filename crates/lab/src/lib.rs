@@ -19,7 +19,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rqps_dbms::{Dbms, Home, source, with_cache};
-use rqps_plan::{Comparison, Contender, Plan, Workload};
+use rqps_plan::{Contender, Plan, Workload};
 use rqps_store::{PassRecord, RunDirectory};
 
 pub use error::LabError;
@@ -35,7 +35,7 @@ pub struct Lab<'a> {
     /// Data directories stay when a contender is done.
     pub keep_data: bool,
     /// Is shown the passes of a comparison so far, and answers the tests that need no more rounds.
-    pub settled: &'a dyn Fn(&Comparison, &[PassRecord]) -> Vec<String>,
+    pub settled: &'a dyn Fn(&Plan, &[PassRecord]) -> Vec<String>,
 }
 
 /// How a run ended.

@@ -18,6 +18,11 @@ pub use json::{SCHEMA, result_json};
 pub use markdown::summary_markdown;
 pub use text::{Colour, text};
 
+/// Whether a comparison found that something has become slower, or dearer.
+pub fn has_regression(run: &rqps_store::Run) -> bool {
+    comparison::Verdicts::new(run).is_some_and(|verdicts| verdicts.has_regression())
+}
+
 /// Whether any step was measured to its end without sustaining its write rate.
 pub fn sla_missed(run: &rqps_store::Run) -> bool {
     let model = model::Model::new(run);

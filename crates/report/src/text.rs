@@ -7,6 +7,7 @@ use comfy_table::{
 };
 use rqps_store::Run;
 
+use crate::comparison::{self, Verdicts};
 use crate::model::{self, METRICS_NOTE, Model, Prose, Table, Tone};
 
 /// Whether tones are drawn with terminal escape codes.
@@ -28,6 +29,10 @@ pub fn text(run: &Run, colour: Colour) -> String {
     let mut parts = vec![heading(&prose)];
     if !prose.warnings.is_empty() {
         parts.push(bullets("Take note", &prose.warnings));
+    }
+    if let Some(verdicts) = Verdicts::new(run) {
+        parts.push(comparison::text(&verdicts, colour));
+        return parts.join("\n");
     }
     let summaries = [
         ("Rows inserted (l.x: indexed) or queries per second", model::absolute(&model)),

@@ -74,7 +74,7 @@ pub(crate) fn run(
         let is_done = |test: &&'static Test| {
             passes.iter().any(|pass| pass.round == number && pass.test == test.short_name())
         };
-        let settled = (lab.settled)(comparison, &passes);
+        let settled = (lab.settled)(plan, &passes);
         let mut left: Vec<&'static Test> = tests
             .iter()
             .copied()

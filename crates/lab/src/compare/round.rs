@@ -41,6 +41,14 @@ pub(crate) struct Setting<'a> {
     pub(crate) seed: u64,
 }
 
+impl Setting<'_> {
+    /// A test's place in the plan.
+    fn place(&self, test: &Test) -> u32 {
+        let names = &self.microbenchmark.tests;
+        names.iter().position(|name| name == test.short_name()).unwrap_or(names.len()) as u32
+    }
+}
+
 /// A fixed piece of work, and how long it took so far.
 pub(crate) struct Canaries {
     canary: Canary,
@@ -158,12 +166,12 @@ impl<'a> Round<'a> {
         canaries: &mut Canaries,
         share: (f64, f64),
     ) -> Result<(), LabError> {
-        let class = if test.writes() { "write" } else { "read" };
         for attempt in 1..=REPEATS + 1 {
             let mut pass = PassRecord {
                 round: self.number,
                 test: test.short_name().to_string(),
-                class: class.to_string(),
+                place: self.setting.place(test),
+                class: test.class().to_string(),
                 group: test.group.title().to_string(),
                 load: self.load(),
                 attempt,
