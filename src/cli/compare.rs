@@ -1,6 +1,7 @@
 //! `rqps compare`: who is slower than the base, by how much, and why.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
@@ -27,6 +28,15 @@ const DEFAULT: [&str; 10] = [
     "read-only-count",
 ];
 
+/// How long a test is measured where nothing else is said.
+const DEFAULT_SECS: Duration = Duration::from_secs(2);
+/// Shorter than this, a median over slices is no better than one of them.
+const SHORTEST_SECS: Duration = Duration::from_millis(200);
+/// A budget is cut into so many rounds.
+const ROUNDS_IN_BUDGET: f64 = 8.0;
+/// What of a budget is measured: the rest is for loading, starting and warming up.
+const MEASURED_SHARE: f64 = 0.6;
+
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// The base, then those that are held against it.
@@ -45,9 +55,10 @@ pub(crate) struct Arguments {
     /// Clients, each with a connection to every contender.
     #[arg(long, default_value_t = 1)]
     clients: u32,
-    /// How long each contender is measured for each test in each round.
-    #[arg(long, value_name = "SECONDS", default_value = "3")]
-    secs: Span,
+    /// How long each contender is measured for each test in each round
+    /// [default: 2, or what fits into --budget].
+    #[arg(long, value_name = "SECONDS")]
+    secs: Option<Span>,
     /// Rounds at most: in each all servers are started anew.
     #[arg(long, default_value_t = 12)]
     rounds: u32,
@@ -150,15 +161,25 @@ impl Arguments {
         Ok(plan)
     }
 
+    /// The time per test and contender with which eight rounds fit into the budget.
+    fn fitting_secs(&self, tests: usize) -> Span {
+        let Some(budget) = self.budget else { return Span(DEFAULT_SECS) };
+        let contestants = self.contenders.len() + usize::from(!self.no_twin);
+        let shares = ROUNDS_IN_BUDGET * tests as f64 * contestants as f64;
+        let fitting = budget.0.mul_f64(MEASURED_SHARE / shares);
+        Span(fitting.clamp(SHORTEST_SECS, DEFAULT_SECS))
+    }
+
     fn microbenchmark(&self, names: &[String]) -> anyhow::Result<Microbenchmark> {
         let tests = select(names, Sequence::Suite)?;
         let total_rows = self.rows.0.saturating_mul(u64::from(self.tables));
+        let secs = self.secs.unwrap_or_else(|| self.fitting_secs(tests.len()));
         Ok(Microbenchmark {
             tables: self.tables,
             rows: self.rows,
             clients: vec![self.clients],
-            read_time: self.secs,
-            write_time: self.secs,
+            read_time: secs,
+            write_time: secs,
             tests: tests.iter().map(|test| test.short_name().to_string()).collect(),
             fair_writes: true,
             pause: default_pause(total_rows),

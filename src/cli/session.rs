@@ -9,7 +9,7 @@ use clap::Args;
 use rqps_dbms::Home;
 use rqps_lab::{Lab, Outcome};
 use rqps_plan::{Cache, Contender, Plan};
-use rqps_store::{Manifest, RunDirectory};
+use rqps_store::{Manifest, PassRecord, RunDirectory};
 
 use super::cancel::Cancel;
 use super::exit::Exit;
@@ -86,9 +86,12 @@ pub(crate) fn run(
 
     let mut watch = |event| progress.event(event);
     let keep_data = session.keep_data;
-    let settled = rqps_report::settled_tests;
+    let judge = |plan: &Plan, passes: &[PassRecord]| {
+        let rqps_report::Interim { settled, standing } = rqps_report::interim(plan, passes);
+        rqps_lab::Interim { settled, standing }
+    };
     let mut lab =
-        Lab { home: &home, watch: &mut watch, cancelled: &cancelled, keep_data, settled: &settled };
+        Lab { home: &home, watch: &mut watch, cancelled: &cancelled, keep_data, judge: &judge };
     let outcome = rqps_lab::run(&mut lab, &mut directory, &ready)?;
     progress.finish();
     let run = directory.run()?;

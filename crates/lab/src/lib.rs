@@ -34,8 +34,17 @@ pub struct Lab<'a> {
     pub cancelled: &'a dyn Fn() -> bool,
     /// Data directories stay when a contender is done.
     pub keep_data: bool,
-    /// Is shown the passes of a comparison so far, and answers the tests that need no more rounds.
-    pub settled: &'a dyn Fn(&Plan, &[PassRecord]) -> Vec<String>,
+    /// Is shown the passes of a comparison so far.
+    pub judge: &'a dyn Fn(&Plan, &[PassRecord]) -> Interim,
+}
+
+/// What is known of a comparison before its end.
+#[derive(Clone, Debug, Default)]
+pub struct Interim {
+    /// The tests that need no more rounds.
+    pub settled: Vec<String>,
+    /// For people: where each test stands, a line each.
+    pub standing: Vec<String>,
 }
 
 /// How a run ended.
@@ -78,6 +87,9 @@ pub fn prepare(
             None => rqps_dbms::prepare(home, contender, tell)?,
         })
     };
+    if let Workload::Comparison(comparison) = &plan.workload {
+        compare::fit_memory(plan, comparison)?;
+    }
     plan.contenders.iter().map(&mut prepare).collect()
 }
 

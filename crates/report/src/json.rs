@@ -10,6 +10,7 @@ use rqps_stats::{COSTS, Column, METRICS, bands};
 use rqps_store::{ContenderRecord, Manifest, Run, Sample, Second, StepRecord};
 use serde::Serialize;
 
+use crate::comparison::{ComparisonJson, Verdicts};
 use crate::model::{Measured, Model, StepModel, Totals, bucket_counts, percentile};
 
 /// Names the shape of the result; changed when a reader of the old shape would break.
@@ -24,6 +25,8 @@ struct Result<'a> {
     base: Option<&'a str>,
     contenders: &'a [ContenderRecord],
     steps: Vec<Step<'a>>,
+    /// Of a comparison.
+    comparison: Option<ComparisonJson>,
 }
 
 #[derive(Serialize)]
@@ -144,6 +147,7 @@ pub fn result_json(run: &Run) -> String {
         base: model.base.map(|base| model.contenders[base]),
         contenders: &run.contenders,
         steps: model.steps.iter().map(|step| step_json(&model, step)).collect(),
+        comparison: Verdicts::new(run).as_ref().map(ComparisonJson::new),
     };
     let json = serde_json::to_string(&result).expect("it holds only numbers, text and lists");
     json + "\n"

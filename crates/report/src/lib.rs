@@ -12,7 +12,7 @@ mod model;
 mod text;
 
 pub use crate::csv::{csv, seconds_csv};
-pub use comparison::settled_tests;
+pub use comparison::{Interim, interim};
 pub use html::html;
 pub use json::{SCHEMA, result_json};
 pub use markdown::summary_markdown;

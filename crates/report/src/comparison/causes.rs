@@ -55,7 +55,7 @@ impl Pair<'_> {
             verdict: decided(&verdict.label),
             theta: estimate(&verdict.estimate),
             clients: clients.unwrap_or(1),
-            time: self.cost(&passes, |pass, name| time(pass, name)),
+            time: self.cost(&passes, time),
             parts: self.parts(&passes),
             metrics: self.metrics(&passes),
             environment: Environment {

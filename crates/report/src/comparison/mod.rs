@@ -1,6 +1,7 @@
 //! From the passes of a comparison to verdicts, and what explains them.
 
 mod causes;
+mod json;
 mod observed;
 mod text;
 
@@ -12,6 +13,7 @@ use rqps_store::{PassRecord, Run};
 
 use observed::{Observed, Quantity};
 
+pub(crate) use json::Comparison as ComparisonJson;
 pub(crate) use text::text;
 
 /// What the base is called where it takes part a second time.
@@ -19,7 +21,6 @@ const TWIN: &str = "twin";
 
 /// A comparison arranged for printing.
 pub(crate) struct Verdicts<'a> {
-    pub(crate) run: &'a Run,
     pub(crate) plan: &'a Comparison,
     pub(crate) base: String,
     pub(crate) tests: Vec<Observed<'a>>,
@@ -59,7 +60,7 @@ impl<'a> Verdicts<'a> {
             }
         });
         let judged = judged.collect();
-        Some(Verdicts { run, plan, base: base.clone(), tests, judged })
+        Some(Verdicts { plan, base: base.clone(), tests, judged })
     }
 
     /// Whether any test has become slower, or dearer.
@@ -141,26 +142,44 @@ impl Pair<'_> {
     }
 }
 
-/// The tests of a comparison that need no more rounds: the interval of every contender is narrow
-/// enough. What the estimates are does not matter: stopping on them would find what is not there.
-pub fn settled_tests(plan: &rqps_plan::Plan, passes: &[PassRecord]) -> Vec<String> {
-    let Workload::Comparison(comparison) = &plan.workload else { return Vec::new() };
+/// Where a comparison stands before its end.
+#[derive(Clone, Debug, Default)]
+pub struct Interim {
+    /// The tests that need no more rounds: the interval of every contender is narrow enough. What
+    /// the estimates are does not matter: stopping on them would find what is not there.
+    pub settled: Vec<String>,
+    /// The estimate of every test with its interval, a line each.
+    pub standing: Vec<String>,
+}
+
+/// Judges the passes so far.
+pub fn interim(plan: &rqps_plan::Plan, passes: &[PassRecord]) -> Interim {
+    let Workload::Comparison(comparison) = &plan.workload else { return Interim::default() };
     let names: Vec<String> = plan.contenders.iter().map(|one| one.name()).collect();
-    let Some((base, others)) = names.split_first() else { return Vec::new() };
+    let Some((base, others)) = names.split_first() else { return Interim::default() };
     let tests = observed::tests(passes);
-    let enough = |test: &&Observed<'_>| {
-        let rounds = test.counted().count();
-        rounds >= comparison.fewest_rounds as usize
-    };
     let is_io_bound = plan.cache == Some(Cache::IoBound);
-    let narrow = |test: &&Observed<'_>| {
-        others.iter().all(|contender| {
-            let pair = Pair { plan: comparison, base, contender, is_io_bound };
-            let report = verdict::judge(&[pair.cell(test)], &Options::default());
-            let width = report.verdicts[0].plain.interval.half_width();
-            width <= comparison.precision
-        })
-    };
-    let settled = tests.iter().filter(enough).filter(narrow);
-    settled.map(|test| test.name.to_string()).collect()
+    let mut interim = Interim::default();
+    let mut narrow: Vec<bool> = tests
+        .iter()
+        .map(|test| test.counted().count() >= comparison.fewest_rounds as usize)
+        .collect();
+    for contender in others {
+        let pair = Pair { plan: comparison, base, contender, is_io_bound };
+        let report = verdict::judge(&pair.cells(&tests), &Options::default());
+        for (index, verdict) in report.verdicts.iter().enumerate() {
+            let width = verdict.plain.interval.half_width();
+            narrow[index] &= width <= comparison.precision;
+            let name = tests[index].name;
+            let estimate = match width.is_finite() {
+                true => format!("{} ± {:.2} %", text::percent(verdict.plain.value), 100.0 * width),
+                false => "too few rounds".to_string(),
+            };
+            let settled = if narrow[index] { ", settled" } else { "" };
+            interim.standing.push(format!("{contender} {name}: {estimate}{settled}"));
+        }
+    }
+    let settled = tests.iter().zip(narrow).filter(|(_, narrow)| *narrow);
+    interim.settled = settled.map(|(test, _)| test.name.to_string()).collect();
+    interim
 }

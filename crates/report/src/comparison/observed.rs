@@ -18,8 +18,6 @@ pub(crate) enum Quantity {
     Rate,
     /// Microseconds of CPU of the server per statement; of a DBMS inside the client, of both.
     Cpu,
-    /// How often a thread of the server was put on a CPU, per statement.
-    Switches,
     /// Microseconds of CPU of the client per statement.
     Client,
     /// Microseconds that the server's threads waited for a CPU, per statement.
@@ -116,7 +114,6 @@ fn measured(slice: &SliceRecord, quantity: Quantity) -> (f64, f64) {
         // Inside the client there is no server to be read.
         Quantity::Cpu if slice.server_cpu == 0 => (micros(slice.client_cpu), statements),
         Quantity::Cpu => (micros(slice.server_cpu), statements),
-        Quantity::Switches => (slice.server_switches as f64, statements),
         Quantity::Client => (micros(slice.client_cpu), statements),
         Quantity::RunQueue => (micros(slice.server_run_queue_wait), statements),
     }
