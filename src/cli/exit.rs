@@ -58,7 +58,12 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
         Some(LabError::Cache(_)) => Exit::Usage,
         Some(LabError::Dbms(error)) => of_dbms(error),
         Some(LabError::Store(error)) => of_store(error),
-        Some(LabError::Test(_) | LabError::RangeTooLarge { .. }) => Exit::Usage,
+        Some(
+            LabError::Test(_)
+            | LabError::RangeTooLarge { .. }
+            | LabError::ForeignServer
+            | LabError::Memory { .. },
+        ) => Exit::Usage,
         Some(_) => Exit::Failed,
         None => Exit::Usage,
     }
