@@ -70,9 +70,10 @@ function plot(parent, entries, values, scale, sync) {
       })),
     ],
   }, [xs, ...ys], parent);
-  new ResizeObserver(() => {
+  // Not within the notification, which the new size could bring about again.
+  new ResizeObserver(() => requestAnimationFrame(() => {
     if (parent.clientWidth > 0) chart.setSize({ width: parent.clientWidth, height });
-  }).observe(parent);
+  })).observe(parent);
 }
 
 function element(parent, name, text) {
@@ -137,12 +138,16 @@ function save(button) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-/** Charts of what is folded are drawn when it is unfolded: there are many. */
-function drawAll(parent) {
-  for (const figure of parent.querySelectorAll("figure.chart:not([data-drawn])")) {
+/** Draws what can be seen. What is folded is drawn when it is unfolded: there is much of it. */
+function drawAll() {
+  for (const figure of document.querySelectorAll("figure.chart:not([data-drawn])")) {
     if (figure.closest("details:not([open])")) continue;
     figure.dataset.drawn = "";
     chart(figure);
+  }
+  for (const folded of document.querySelectorAll("details[data-engine][open]:not([data-drawn])")) {
+    folded.dataset.drawn = "";
+    engine(folded);
   }
 }
 
@@ -181,13 +186,8 @@ function reveal() {
   target.scrollIntoView();
 }
 
-drawAll(document);
-for (const folded of document.querySelectorAll("details")) {
-  folded.addEventListener("toggle", () => drawAll(folded));
-}
-for (const folded of document.querySelectorAll("details[data-engine]")) {
-  folded.addEventListener("toggle", () => engine(folded), { once: true });
-}
+drawAll();
+for (const folded of document.querySelectorAll("details")) folded.addEventListener("toggle", drawAll);
 addEventListener("hashchange", reveal);
 reveal();
 for (const button of document.querySelectorAll("button[data-source]")) {

@@ -22,6 +22,9 @@ const GROUPS: [&str; 4] = [
     "Writes",
 ];
 
+/// From here on every statement found a row, as whole percents are printed.
+const ALL_HIT: f64 = 0.995;
+
 /// The title of what the published tables leave out.
 pub(crate) const UNREPORTED: &str = "Not in the published tables";
 
@@ -238,33 +241,33 @@ impl<'m, 'a> Suite<'m, 'a> {
 
     /// What a reader must know before the numbers, in sentences.
     pub(crate) fn notes(&self) -> Vec<String> {
-        let of = |index: usize, name: &&str| {
-            [self.bottleneck(index, name), self.misses(index, name)].into_iter().flatten()
+        let bottleneck = self.noted(
+            "the client is the bottleneck, since it is busy for so much of the time",
+            |measured| client_busy(&measured.window(), measured.record.clients),
+            |busy| busy >= BOTTLENECK,
+        );
+        let misses = self
+            .noted("not all statements found a row to change", hit_share, |share| share < ALL_HIT);
+        [bottleneck, misses].into_iter().flatten().collect()
+    }
+
+    /// `<what>: <contender> <step> 62%, <step> 51%; <contender> …`, of the steps whose share is worth
+    /// telling.
+    fn noted(
+        &self,
+        what: &str,
+        share: fn(&Measured) -> Option<f64>,
+        is_told: fn(f64) -> bool,
+    ) -> Option<String> {
+        let of = |(index, name): (usize, &&str)| {
+            let tests = self.listed(index, |measured| {
+                let share = share(measured).filter(|share| is_told(*share))?;
+                Some(format!("{:.0}%", share * 100.0))
+            });
+            Some(format!("{name} {}", tests?))
         };
-        let contenders = self.model.contenders.iter().enumerate();
-        contenders.flat_map(|(index, name)| of(index, name)).collect()
-    }
-
-    /// The tests in which the client took most of the time.
-    fn bottleneck(&self, index: usize, name: &str) -> Option<String> {
-        let slow = self.listed(index, |measured| {
-            let busy = client_busy(&measured.window(), measured.record.clients)?;
-            (busy >= BOTTLENECK).then(|| format!("{:.0}%", busy * 100.0))
-        });
-        slow.map(|tests| {
-            format!(
-                "{name}: the client is the bottleneck, since it is busy for so much of the time: {tests}"
-            )
-        })
-    }
-
-    /// The tests in which many statements found nothing to change.
-    fn misses(&self, index: usize, name: &str) -> Option<String> {
-        let missed = self.listed(index, |measured| {
-            let share = hit_share(measured)?;
-            (share < 0.995).then(|| format!("{:.0}%", share * 100.0))
-        });
-        missed.map(|tests| format!("{name}: statements that found a row to change: {tests}"))
+        let told: Vec<String> = self.model.contenders.iter().enumerate().filter_map(of).collect();
+        (!told.is_empty()).then(|| format!("{what}: {}", told.join("; ")))
     }
 
     /// `point-query 62%, hot-points@4 51%`, of the steps of which there is something to say.
