@@ -62,8 +62,9 @@ pub(super) fn write(directory: &RunDirectory, run: &Run) -> anyhow::Result<Vec<P
         ("seconds.csv", rqps_report::seconds_csv(run)),
         ("report.html", rqps_report::html(run)),
     ];
+    let files = files.into_iter().chain(rqps_report::suite_files(run));
     let write = |(name, text): (&str, String)| Ok(directory.write(name, text.as_bytes())?);
-    files.into_iter().map(write).collect()
+    files.map(write).collect()
 }
 
 /// What goes to stdout.

@@ -12,10 +12,11 @@ const LINES = 8;
 const GREY = "#888";
 
 // What a second of an operation counts: inserts and deletes by row, queries by statement.
-const COUNTED = { insert: "rows", delete: "rows", query: "operations" };
-const LABELS = { insert: "Inserts", delete: "Deletes", query: "Queries" };
+const COUNTED = { insert: "rows", delete: "rows", query: "operations", transaction: "operations" };
+const LABELS = { insert: "Inserts", delete: "Deletes", query: "Queries", transaction: "Transactions" };
 const TITLES = {
   insert: "Rows inserted per second", delete: "Rows deleted per second", query: "Queries per second",
+  transaction: "Transactions per second",
 };
 
 /** Without the last second if the step ended within it, since its count is not a rate. */
@@ -69,9 +70,10 @@ function plot(parent, entries, values, scale, sync) {
       })),
     ],
   }, [xs, ...ys], parent);
-  new ResizeObserver(() => {
+  // Not within the notification, which the new size could bring about again.
+  new ResizeObserver(() => requestAnimationFrame(() => {
     if (parent.clientWidth > 0) chart.setSize({ width: parent.clientWidth, height });
-  }).observe(parent);
+  })).observe(parent);
 }
 
 function element(parent, name, text) {
@@ -136,7 +138,58 @@ function save(button) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-for (const figure of document.querySelectorAll("figure.chart")) chart(figure);
+/** Draws what can be seen. What is folded is drawn when it is unfolded: there is much of it. */
+function drawAll() {
+  for (const figure of document.querySelectorAll("figure.chart:not([data-drawn])")) {
+    if (figure.closest("details:not([open])")) continue;
+    figure.dataset.drawn = "";
+    chart(figure);
+  }
+  for (const folded of document.querySelectorAll("details[data-engine][open]:not([data-drawn])")) {
+    folded.dataset.drawn = "";
+    engine(folded);
+  }
+}
+
+/** What the DBMS counted in a step, in all and per operation, with two columns for each contender. */
+function engine(folded) {
+  const step = result.steps.find(step => step.name === folded.dataset.engine);
+  const entries = step.results.filter(entry => entry.status === "done");
+  const counted = entries.map(entry => ({ ...entry.engine.counters, ...entry.engine.gauges }));
+  const names = [...new Set(counted.flatMap(Object.keys))].sort();
+  const scroll = element(folded, "div");
+  scroll.className = "scroll";
+  const table = element(scroll, "table");
+  const head = element(element(table, "thead"), "tr");
+  for (const title of ["counter", ...entries.flatMap(entry => [entry.contender, "/o"])]) {
+    element(head, "th", title);
+  }
+  const body = element(table, "tbody");
+  for (const name of names) {
+    const row = element(body, "tr");
+    element(row, "th", name);
+    entries.forEach((entry, index) => {
+      const operations = entry.throughput * entry.seconds;
+      const each = operations > 0 ? entry.engine.counters[name] / operations : NaN;
+      element(row, "td", String(counted[index][name] ?? "-"));
+      element(row, "td", Number.isFinite(each) ? format(each) : "-");
+    });
+  }
+}
+
+/** Unfolds what the address leads to. */
+function reveal() {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const folded = target?.closest("details:not([open])");
+  if (!folded) return;
+  folded.open = true;
+  target.scrollIntoView();
+}
+
+drawAll();
+for (const folded of document.querySelectorAll("details")) folded.addEventListener("toggle", drawAll);
+addEventListener("hashchange", reveal);
+reveal();
 for (const button of document.querySelectorAll("button[data-source]")) {
   button.addEventListener("click", () => save(button));
 }

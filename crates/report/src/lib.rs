@@ -11,7 +11,7 @@ mod markdown;
 mod model;
 mod text;
 
-pub use crate::csv::{csv, seconds_csv};
+pub use crate::csv::{csv, seconds_csv, suite_files};
 pub use comparison::{Interim, interim};
 pub use html::html;
 pub use json::{SCHEMA, result_json};

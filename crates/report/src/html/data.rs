@@ -3,7 +3,7 @@
 use maud::{Markup, PreEscaped, html};
 use rqps_store::Run;
 
-use crate::csv::csv;
+use crate::csv::{csv, suite_files};
 use crate::json::result_json;
 
 /// Offered for saving: the id of the script element, the name of the file, and what it is.
@@ -13,6 +13,7 @@ const FILES: [(&str, &str, &str); 2] = [
 ];
 
 pub(super) fn section(run: &Run) -> Markup {
+    let of_suite = suite_files(run);
     html! {
         section #data {
             h2 { "Data" }
@@ -20,9 +21,13 @@ pub(super) fn section(run: &Run) -> Markup {
                 @for (id, file, what) in FILES {
                     li { button type="button" data-source=(id) data-file=(file) { (file) } " " (what) }
                 }
+                @for (file, _) in &of_suite {
+                    li { button type="button" data-source=(file) data-file=(file) { (file) } }
+                }
             }
             (embedded("result", &result_json(run)))
             (embedded("metrics-csv", &text(&csv(run))))
+            @for (file, content) in &of_suite { (embedded(file, &text(content))) }
         }
     }
 }

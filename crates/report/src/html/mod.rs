@@ -4,13 +4,14 @@ mod data;
 mod environment;
 mod legend;
 mod step;
+mod suite;
 mod summary;
 mod table;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use rqps_store::Run;
 
-use crate::model::{Model, Prose};
+use crate::model::{Model, Prose, Suite};
 
 const STYLE: &str = include_str!("../../assets/report.css");
 const SCRIPT: &str = include_str!("../../assets/report.js");
@@ -25,6 +26,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 pub fn html(run: &Run) -> String {
     let model = Model::new(run);
     let prose = Prose::new(&model);
+    let suite = Suite::new(&model);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -38,13 +40,17 @@ pub fn html(run: &Run) -> String {
             }
             body {
                 header { (head(&prose)) }
-                (contents(&model))
+                (contents(&model, suite.as_ref()))
                 main {
-                    (summary::section(&model))
-                    @for step in &model.steps { (step::section(&model, step)) }
-                    (summary::sizes_section(&model))
+                    @if let Some(suite) = &suite {
+                        (suite::sections(suite))
+                    } @else {
+                        (summary::section(&model))
+                        @for step in &model.steps { (step::section(&model, step)) }
+                        (summary::sizes_section(&model))
+                    }
                     (environment::sections(&model))
-                    (legend::section())
+                    (legend::section(suite.is_some()))
                     (data::section(run))
                 }
                 script { (PreEscaped(CHART_SCRIPT)) }
@@ -68,11 +74,15 @@ fn head(prose: &Prose) -> Markup {
     }
 }
 
-fn contents(model: &Model) -> Markup {
+fn contents(model: &Model, suite: Option<&Suite>) -> Markup {
     html! {
         nav aria-label="Contents" {
-            a href="#summary" { "Summary" }
-            @for step in &model.steps { a href={ "#" (step::anchor(step)) } { (step.name) } }
+            @if let Some(suite) = suite {
+                (suite::contents(suite))
+            } @else {
+                a href="#summary" { "Summary" }
+                @for step in &model.steps { a href={ "#" (step::anchor(step)) } { (step.name) } }
+            }
             a href="#sizes" { "Sizes" }
             a href="#environment" { "Environment" }
             a href="#legend" { "Legend" }

@@ -5,9 +5,12 @@ mod differences;
 mod engine;
 mod histograms;
 mod measured;
+mod measures;
 mod metrics;
+mod microbenchmark;
 mod number;
 mod prose;
+mod scaleup;
 mod sizes;
 mod summary;
 mod table;
@@ -22,8 +25,11 @@ pub(crate) use differences::differences;
 pub(crate) use engine::{ENGINE_NOTE, engine};
 pub(crate) use histograms::{HISTOGRAM_NOTE, bucket_counts, histograms, percentile};
 pub(crate) use measured::{Measured, Totals};
+pub(crate) use measures::{BUSY, MEASURES, RATE, SCAN_NOTE, SHARE, normalised, variations, varies};
 pub(crate) use metrics::{METRICS_NOTE, metrics};
+pub(crate) use microbenchmark::{Grouped, PUBLISHED_NOTE, Suite, Test, UNREPORTED, share};
 pub(crate) use prose::Prose;
+pub(crate) use scaleup::{Growth, SCALEUP_NOTE};
 pub(crate) use sizes::{Size, sizes};
 pub(crate) use summary::{
     ABSOLUTE_NOTE, LAG_NOTE, RELATIVE_NOTE, SLA_NOTE, absolute, lag, relative, sla,

@@ -4,7 +4,9 @@ mod csv;
 mod html;
 mod json;
 mod markdown;
+mod microbenchmark;
 mod sample;
+mod suite;
 mod text;
 
 /// The contenders of most tests.
