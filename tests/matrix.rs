@@ -106,8 +106,12 @@ fn workloads_run_in_turn_each_with_a_run_of_its_own() {
     let writes = matrix.result("ibench-writes");
     assert_eq!(writes.steps(), ["l.i0", "l.x", "l.i1", "l.i2"]);
     writes.assert_all_done();
-    let names: Vec<&str> =
-        writes.0["contenders"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> = writes.0["contenders"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["name"].as_str().unwrap())
+        .collect();
     assert_eq!(names, ["sqlite?cache_size=1000", "sqlite?cache_size=2000"]);
     matrix.0.assert_nothing_is_left();
 

@@ -47,7 +47,7 @@ impl Forecast {
         for contender in items.iter().flat_map(|item| &item.plan.contenders) {
             let is_same =
                 |one: &&Contender| (one.dbms, &one.build) == (contender.dbms, &contender.build);
-            if !absent.iter().any(|one| is_same(&one)) && !is_present(home, contender)? {
+            if !absent.iter().any(is_same) && !is_present(home, contender)? {
                 absent.push(contender);
             }
         }
@@ -132,7 +132,7 @@ fn describe(item: &Item, estimate: &Estimate) -> String {
         item.title,
         size(&item.plan),
         list(&contenders),
-        list(&wrapped(&estimate.steps)),
+        list(&wrapped(estimate.steps.iter().map(String::as_str))),
     )
 }
 
@@ -140,12 +140,12 @@ fn describe(item: &Item, estimate: &Estimate) -> String {
 fn size(plan: &Plan) -> String {
     use rqps_plan::{Compared, InsertBenchmark, Microbenchmark};
     let insert = |of: &InsertBenchmark| {
-        format!("the Insert Benchmark, {} rows for each of {} clients", of.rows, of.clients)
+        format!("the Insert Benchmark, {} rows, clients: {}", of.rows, of.clients)
     };
     let micro = |of: &Microbenchmark| {
         let clients: Vec<String> = of.clients.iter().map(u32::to_string).collect();
         let (tables, rows, clients) = (of.tables, of.rows, clients.join(", "));
-        format!("microbenchmarks, {rows} rows in each of {tables} tables, {clients} clients")
+        format!("microbenchmarks, {rows} rows, tables: {tables}, clients: {clients}")
     };
     match &plan.workload {
         Workload::InsertBenchmark(of) => insert(of),
@@ -160,17 +160,17 @@ fn size(plan: &Plan) -> String {
     }
 }
 
-/// Names in lines of a readable length.
-fn wrapped(names: &[String]) -> Vec<String> {
+/// Words in lines of a readable length.
+fn wrapped<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     const WIDTH: usize = 84;
     let mut lines: Vec<String> = Vec::new();
-    for name in names {
+    for word in words {
         match lines.last_mut() {
-            Some(line) if line.len() + 1 + name.len() <= WIDTH => {
+            Some(line) if line.len() + 1 + word.len() <= WIDTH => {
                 line.push(' ');
-                line.push_str(name);
+                line.push_str(word);
             }
-            _ => lines.push(name.clone()),
+            _ => lines.push(word.to_string()),
         }
     }
     lines
@@ -235,20 +235,22 @@ fn assumptions(items: &[&Item], forecast: &Forecast) -> String {
         }
     }
     let fetch = if forecast.fetched.is_empty() { "" } else { ", without the time to fetch builds" };
-    format!(
+    let text = format!(
         "These are estimates{fetch}: a slow or busy machine takes twice as long, a fast one half. Rows \
-         are taken to be\nloaded at {}/s, indexed at {}/s, written at {}/s and {}/s (50 and 5 rows per \
-         transaction) and checked at {}/s.\nA row of the Insert Benchmark takes {} bytes with its \
-         indexes, one of sbtest half as much again; a\nquarter is added, as much again for logs and \
-         sorting (up to the size of the memory), and what an empty\nserver takes. Contenders and \
-         workloads have the disk one after the other, unless --keep-data is given.\n",
+         are taken to be loaded at {}/s, indexed at {}/s, written at {}/s and {}/s (50 and 5 rows per \
+         transaction) and checked at {}/s. Bytes of a row of the Insert Benchmark with its indexes are \
+         taken to be {}; a row of the microbenchmarks takes half as much again. A quarter is added for \
+         old versions and pages that are not full, as much again for logs and sorting (up to the size \
+         of the memory), and what an empty server takes. Contenders and workloads have the disk one \
+         after the other, unless --keep-data is given.",
         rate(pace::LOAD),
         rate(pace::INDEX),
         rate(pace::WRITE),
         rate(pace::SMALL_WRITE),
         rate(pace::CHECK),
         rows.join(", "),
-    )
+    );
+    wrapped(text.split(' ')).join("\n") + "\n"
 }
 
 #[cfg(test)]
@@ -265,7 +267,7 @@ mod tests {
     #[test]
     fn steps_are_wrapped_between_names() {
         let names: Vec<String> = (0..30).map(|number| format!("step-{number}")).collect();
-        let lines = wrapped(&names);
+        let lines = wrapped(names.iter().map(String::as_str));
         assert!(lines.len() > 1 && lines.iter().all(|line| line.len() <= 84));
         assert_eq!(lines.join(" "), names.join(" "));
     }

@@ -41,19 +41,20 @@ struct Outcomes {
 
 #[derive(Clone, Serialize, Deserialize)]
 struct Outcome {
+    /// Its title, which its directory is called by.
     workload: String,
     outcome: Exit,
-    /// Where its reports are, below that of the matrix.
-    directory: String,
 }
 
 impl Outcomes {
+    /// A workload whose run is gone has not been run.
     fn read(root: &Path) -> anyhow::Result<Self> {
         let path = root.join(OUTCOMES);
-        match fs::read_to_string(&path) {
-            Ok(text) => serde_json::from_str(&text).with_context(|| path.display().to_string()),
-            Err(_) => Ok(Outcomes::default()),
-        }
+        let Ok(text) = fs::read_to_string(&path) else { return Ok(Outcomes::default()) };
+        let read: Result<Outcomes, _> = serde_json::from_str(&text);
+        let mut outcomes = read.with_context(|| format!("'{}' is damaged", path.display()))?;
+        outcomes.workloads.retain(|one| is_begun(&root.join(&one.workload)));
+        Ok(outcomes)
     }
 
     fn of(&self, item: &Item) -> Option<Exit> {
@@ -69,8 +70,7 @@ impl Outcomes {
     fn note(&mut self, item: &Item, outcome: Exit, root: &Path) -> anyhow::Result<()> {
         let title = &item.title;
         self.workloads.retain(|earlier| earlier.workload != *title);
-        let (workload, directory) = (title.clone(), title.clone());
-        self.workloads.push(Outcome { workload, outcome, directory });
+        self.workloads.push(Outcome { workload: title.clone(), outcome });
         write(&root.join(OUTCOMES), &self.json())
     }
 
@@ -155,6 +155,11 @@ fn refuse_other_plan(root: &Path, item: &Item) -> anyhow::Result<()> {
     }
 }
 
+/// Whether a directory holds a run.
+fn is_begun(directory: &Path) -> bool {
+    directory.join("results.sqlite").exists()
+}
+
 /// Runs a workload, or the rest of it.
 fn measure(
     site: &Site,
@@ -164,7 +169,7 @@ fn measure(
     sitting: &Sitting,
 ) -> anyhow::Result<Exit> {
     let path = root.join(&item.title);
-    let mut directory = match sitting.resume && path.join("results.sqlite").exists() {
+    let mut directory = match is_begun(&path) {
         true => RunDirectory::resume(&path)?,
         false => site.create(&path, item.plan.clone())?,
     };
