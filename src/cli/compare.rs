@@ -6,13 +6,13 @@ use std::time::Duration;
 use anyhow::bail;
 use clap::Args;
 use rqps_plan::{
-    Cache, Compared, Comparison, Contender, Count, Method, Microbenchmark, Plan, Span, Workload,
-    default_pause,
+    Cache, Compared, Comparison, Count, Method, Microbenchmark, Plan, Span, Workload, default_pause,
 };
 use rqps_workload::microbenchmark::{Sequence, select};
 
+use super::contenders::Contenders;
 use super::exit::Exit;
-use super::session::{self, Session};
+use super::session::{self, Measures, Session};
 
 /// Tests for somebody who names none: each kind of read once.
 const DEFAULT: [&str; 10] = [
@@ -39,9 +39,8 @@ const MEASURED_SHARE: f64 = 0.6;
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// The base, then those that are held against it.
-    #[arg(value_name = "CONTENDER", required_unless_present = "resume")]
-    contenders: Vec<Contender>,
+    #[command(flatten)]
+    contenders: Contenders,
     /// What is run: tests or groups of the microbenchmarks, as in micro:point-query,scan or
     /// micro:range, or ibench for the Insert Benchmark [default: ten tests that read].
     #[arg(long, value_name = "WORKLOAD")]
@@ -130,7 +129,9 @@ impl FromStr for Percent {
     }
 }
 
-impl Arguments {
+impl Measures for Arguments {
+    const VERB: &'static str = "compare";
+
     fn plan(&self) -> anyhow::Result<Plan> {
         let wanted = self.workload.clone();
         let wanted = wanted.unwrap_or_else(|| Wanted::Micro(DEFAULT.map(str::to_string).to_vec()));
@@ -152,7 +153,7 @@ impl Arguments {
         comparison.slice = self.slice;
         comparison.guards = !self.no_guards;
         let plan = Plan {
-            contenders: self.contenders.clone(),
+            contenders: self.contenders.all(),
             seed: self.session.seed,
             cache: self.session.cache().or(Some(Cache::Cached)),
             workload: Workload::Comparison(comparison),
@@ -160,11 +161,13 @@ impl Arguments {
         plan.validate()?;
         Ok(plan)
     }
+}
 
+impl Arguments {
     /// The time per test and contender with which eight rounds fit into the budget.
     fn fitting_secs(&self, tests: usize) -> Span {
         let Some(budget) = self.budget else { return Span(DEFAULT_SECS) };
-        let contestants = self.contenders.len() + usize::from(!self.no_twin);
+        let contestants = self.contenders.all().len() + usize::from(!self.no_twin);
         let shares = ROUNDS_IN_BUDGET * tests as f64 * contestants as f64;
         let fitting = budget.0.mul_f64(MEASURED_SHARE / shares);
         Span(fitting.clamp(SHORTEST_SECS, DEFAULT_SECS))
@@ -190,5 +193,6 @@ impl Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    session::run("compare", &arguments.session, &arguments.contenders, || arguments.plan())
+    let Arguments { contenders, session, .. } = arguments;
+    session::run(Arguments::VERB, session, &contenders.all(), || arguments.plan())
 }

@@ -7,21 +7,23 @@ use rqps_dbms::source::SourceError;
 use rqps_lab::LabError;
 use rqps_plan::PlanError;
 use rqps_store::StoreError;
+use serde::{Deserialize, Serialize};
 
-/// How a command ended, as its caller's shell sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a command ended, as its caller's shell sees it. The graver, the greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Exit {
     Done,
     /// A comparison found a regression.
     Regression,
-    /// The command or plan asks for something that does not exist or make sense.
-    Usage,
-    /// A step, check or server failed.
-    Failed,
     /// Under --strict: a step did not sustain its write rate.
     SlaMissed,
     /// Under --strict: the machine is not fit to measure on.
     Unfit,
+    /// The command or plan asks for something that does not exist or make sense.
+    Usage,
+    /// A step, check or server failed.
+    Failed,
     Interrupted,
 }
 

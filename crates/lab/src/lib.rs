@@ -10,6 +10,7 @@ mod compare;
 mod contender;
 mod engine;
 mod error;
+mod estimate;
 mod event;
 mod insert_benchmark;
 mod measure;
@@ -23,6 +24,7 @@ use rqps_plan::{Contender, Plan, Workload};
 use rqps_store::{PassRecord, RunDirectory};
 
 pub use error::LabError;
+pub use estimate::{Estimate, Time, build_bytes, estimate, pace};
 pub use event::{Event, Watch};
 
 /// What the lab needs from the outside.
@@ -65,6 +67,25 @@ fn steps(workload: &Workload) -> Result<usize, LabError> {
     })
 }
 
+/// Refuses what is wrong with a plan as far as that can be told without any build.
+pub fn validate(plan: &Plan) -> Result<(), LabError> {
+    match &plan.workload {
+        Workload::Comparison(comparison) => compare::validate(plan, comparison)?,
+        workload => drop(steps(workload)?),
+    }
+    plan.contenders.iter().try_for_each(|contender| {
+        rqps_dbms::resolved(contender)?;
+        cache(plan, contender).map(drop)
+    })
+}
+
+/// The bytes of a contender's cache, if the plan chooses it.
+fn cache(plan: &Plan, contender: &Contender) -> Result<Option<u64>, LabError> {
+    let rows = plan.workload.most_rows();
+    let chosen = plan.cache.map(|cache| cache.bytes(contender, rows, rqps_dbms::memory()));
+    Ok(chosen.transpose()?)
+}
+
 /// Makes every contender ready, so that whatever is wrong with a name, build, config or setting is
 /// found before anything is measured. Answers them in the order of the plan, each with the cache that
 /// the plan has chosen for it.
@@ -73,16 +94,11 @@ pub fn prepare(
     plan: &Plan,
     tell: &mut source::Tell,
 ) -> Result<Vec<Box<dyn Dbms>>, LabError> {
-    match &plan.workload {
-        Workload::Comparison(comparison) => compare::validate(plan, comparison)?,
-        workload => drop(steps(workload)?),
-    }
+    validate(plan)?;
     rqps_dbms::reap(home)?;
     rqps_observe::Group::reap();
-    let rows = plan.workload.most_rows();
     let mut prepare = |contender: &Contender| {
-        let cache = plan.cache.map(|cache| cache.bytes(contender, rows, rqps_dbms::memory()));
-        Ok(match cache.transpose()? {
+        Ok(match cache(plan, contender)? {
             Some(bytes) => rqps_dbms::prepare(home, &with_cache(contender, bytes), tell)?,
             None => rqps_dbms::prepare(home, contender, tell)?,
         })

@@ -23,6 +23,7 @@ use crate::contender::folder;
 use crate::{Event, Lab, LabError, Outcome};
 use contestant::contestants;
 use loads::{Folders, load};
+pub(crate) use round::WARM_UP;
 use round::{Canaries, Round, Setting};
 
 /// What is wrong with a comparison before anything is started.

@@ -24,7 +24,7 @@ use crate::{Event, Lab, LabError};
 /// A pass that a guard refuses is made again so often.
 const REPEATS: u32 = 2;
 /// The share of a test's time that is driven before anything counts: the servers are just started.
-const WARM_UP: f64 = 0.2;
+pub(crate) const WARM_UP: f64 = 0.2;
 /// How long the fixed piece of work takes that tells whether the machine is as fast as before.
 const CANARY: Duration = Duration::from_millis(50);
 /// Random draws of a round: who starts first and has which slot, and the order of slices.
