@@ -89,7 +89,8 @@ pub(crate) fn run(
     let settled = rqps_report::settled_tests;
     let mut lab =
         Lab { home: &home, watch: &mut watch, cancelled: &cancelled, keep_data, settled: &settled };
-    let outcome = rqps_lab::run(&mut lab, &mut directory, &ready)?;
+    let outcome = rqps_lab::run(&mut lab, &mut directory, &ready)
+        .with_context(|| format!("the run in '{}'", path.display()))?;
     progress.finish();
     let run = directory.run()?;
     let is_begun = !run.steps.is_empty() || !run.passes.is_empty();
