@@ -38,7 +38,7 @@ pub(crate) struct ScaleupArguments {
 /// What both verbs say of the tests and their tables.
 #[derive(Args)]
 pub(crate) struct Suite {
-    /// Tables.
+    /// Tables of equal rows.
     #[arg(long, default_value_t = 1)]
     tables: u32,
     /// Rows of each table.
@@ -54,8 +54,8 @@ pub(crate) struct Suite {
     /// of the suite), pre, point, range, aggregate, write.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "reported")]
     tests: Vec<String>,
-    /// In which order the tests run.
-    #[arg(long, value_enum, default_value_t = TestOrder::Suite)]
+    /// In which order the tests run: that of the suite, or as they are given.
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = TestOrder::Suite)]
     order: TestOrder,
     /// Deletes and inserts do the same work for everybody: rows that are deleted are put back, and
     /// inserts begin with the tables as they were loaded. This is the default.
@@ -79,9 +79,7 @@ pub(crate) struct Suite {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum TestOrder {
-    /// As the published suite has them.
     Suite,
-    /// As they are given.
     Given,
 }
 

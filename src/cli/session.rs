@@ -141,7 +141,8 @@ impl Site {
             rqps_lab::Interim { settled, standing }
         };
         let mut lab = Lab { home, watch: &mut watch, cancelled: &cancelled, keep_data, judge };
-        let outcome = rqps_lab::run(&mut lab, directory, ready)?;
+        let outcome = rqps_lab::run(&mut lab, directory, ready)
+            .with_context(|| format!("the run in '{}'", directory.path().display()))?;
         progress.finish();
         let run = directory.run()?;
         let exit = match outcome {

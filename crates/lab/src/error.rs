@@ -25,7 +25,7 @@ pub enum LabError {
     Test(#[from] UnknownTest),
     #[error("{test} reads {size} rows at a time: it needs tables of as many rows, not {rows}")]
     RangeTooLarge { test: &'static str, size: usize, rows: u64 },
-    #[error("the database has other tables of the same names: {0}")]
+    #[error("the database has other tables of the same names, which must go first: {0}")]
     OtherTables(String),
     #[error(
         "{needed} connections are needed and max_connections is {allowed}: use fewer clients, or \
