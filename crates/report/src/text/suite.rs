@@ -19,33 +19,26 @@ pub(super) fn parts(suite: &Suite, colour: Colour) -> Vec<String> {
     if suite.is_scaleup() {
         parts.extend(scaleup(suite, colour));
     }
-    // Those in between are in the exports.
+    // What is between the fewest and the most clients is in the exports.
     let (fewest, most) = suite.range();
     let mut ends = vec![fewest, most];
     ends.dedup();
-    for &clients in &ends {
+    for clients in ends {
         parts.extend(relative(suite, clients, colour));
     }
-    let contenders = suite.model.contenders.len();
-    for &clients in &ends {
-        let with = suite.with_clients(clients);
-        if contenders > 1 {
-            let rates = suite.by_contender(clients, &RATE);
-            parts.push(titled(&format!("Queries per second{with}"), SCAN_NOTE, &rates, colour));
-            let shares = suite.by_contender(clients, &SHARE);
-            parts.push(titled(
-                &format!("The client's share of CPU, %{with}"),
-                CLIENT_NOTE,
-                &shares,
-                colour,
-            ));
-        }
-        if let Some(name) = suite.model.contenders.first() {
-            let measures = suite.by_measure(clients, 0, &MEASURES);
-            let title = format!("What {name} did per second{with}");
-            let note = if clients == fewest { legends() } else { String::new() };
-            parts.push(titled(&title, &note, &measures, colour));
-        }
+    let with = suite.with_clients(most);
+    if suite.others().next().is_some() {
+        let rates = suite.by_contender(most, &RATE);
+        let title = format!("Queries per second{with}");
+        parts.push(titled(&title, SCAN_NOTE, &rates, colour));
+        let shares = suite.by_contender(most, &SHARE);
+        let title = format!("The client's share of CPU, %{with}");
+        parts.push(titled(&title, CLIENT_NOTE, &shares, colour));
+    }
+    if let Some(name) = suite.model.contenders.first() {
+        let measures = suite.by_measure(most, 0, &MEASURES);
+        let title = format!("What {name} did per second{with}");
+        parts.push(titled(&title, &legends(), &measures, colour));
     }
     if suite.plan.pay_after_each_write {
         parts.extend(normalised_writes(suite));
