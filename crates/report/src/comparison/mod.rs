@@ -14,7 +14,7 @@ use rqps_store::{PassRecord, Run};
 use observed::{Observed, Quantity};
 
 pub(crate) use json::Comparison as ComparisonJson;
-pub(crate) use text::text;
+pub(crate) use text::{percent, text};
 
 /// What the base is called where it takes part a second time.
 const TWIN: &str = "twin";
@@ -26,6 +26,7 @@ pub(crate) struct Verdicts<'a> {
     pub(crate) tests: Vec<Observed<'a>>,
     /// Every contender but the base, in the order of the plan.
     pub(crate) judged: Vec<Judged>,
+    is_io_bound: bool,
 }
 
 /// One contender against the base.
@@ -60,7 +61,12 @@ impl<'a> Verdicts<'a> {
             }
         });
         let judged = judged.collect();
-        Some(Verdicts { plan, base: base.clone(), tests, judged })
+        Some(Verdicts { plan, base: base.clone(), tests, judged, is_io_bound })
+    }
+
+    /// The change that does not matter in practice, as a log.
+    pub(crate) fn margin(&self, test: &Observed<'_>) -> f64 {
+        self.plan.margin.unwrap_or_else(|| kind(self.is_io_bound, test).margin())
     }
 
     /// Whether any test has become slower, or dearer.
@@ -74,6 +80,14 @@ impl<'a> Verdicts<'a> {
                     | Label::EfficiencyRegression { .. }
             )
         })
+    }
+}
+
+fn kind(is_io_bound: bool, test: &Observed<'_>) -> Kind {
+    match (is_io_bound, test.writes()) {
+        (true, _) => Kind::IoBound,
+        (false, true) => Kind::CachedWrite,
+        (false, false) => Kind::CachedRead,
     }
 }
 
@@ -91,11 +105,7 @@ impl Pair<'_> {
     }
 
     fn cell(&self, test: &Observed<'_>) -> Cell {
-        let kind = match (self.is_io_bound, test.writes()) {
-            (true, _) => Kind::IoBound,
-            (false, true) => Kind::CachedWrite,
-            (false, false) => Kind::CachedRead,
-        };
+        let kind = kind(self.is_io_bound, test);
         let mut cell = Cell::new(test.name, kind, self.sample(test, Quantity::Rate));
         if let Some(margin) = self.plan.margin {
             cell.margin = margin;

@@ -7,10 +7,12 @@ mod step;
 mod suite;
 mod summary;
 mod table;
+mod verdicts;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use rqps_store::Run;
 
+use crate::comparison::Verdicts;
 use crate::model::{Model, Prose, Suite};
 
 const STYLE: &str = include_str!("../../assets/report.css");
@@ -27,6 +29,7 @@ pub fn html(run: &Run) -> String {
     let model = Model::new(run);
     let prose = Prose::new(&model);
     let suite = Suite::new(&model);
+    let verdicts = Verdicts::new(run);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -40,9 +43,11 @@ pub fn html(run: &Run) -> String {
             }
             body {
                 header { (head(&prose)) }
-                (contents(&model, suite.as_ref()))
+                (contents(&model, suite.as_ref(), verdicts.is_some()))
                 main {
-                    @if let Some(suite) = &suite {
+                    @if let Some(verdicts) = &verdicts {
+                        (verdicts::section(verdicts))
+                    } @else if let Some(suite) = &suite {
                         (suite::sections(suite))
                     } @else {
                         (summary::section(&model))
@@ -74,16 +79,18 @@ fn head(prose: &Prose) -> Markup {
     }
 }
 
-fn contents(model: &Model, suite: Option<&Suite>) -> Markup {
+fn contents(model: &Model, suite: Option<&Suite>, is_comparison: bool) -> Markup {
     html! {
         nav aria-label="Contents" {
-            @if let Some(suite) = suite {
+            @if is_comparison {
+                a href="#verdicts" { "Verdicts" }
+            } @else if let Some(suite) = suite {
                 (suite::contents(suite))
             } @else {
                 a href="#summary" { "Summary" }
                 @for step in &model.steps { a href={ "#" (step::anchor(step)) } { (step.name) } }
             }
-            a href="#sizes" { "Sizes" }
+            @if !is_comparison { a href="#sizes" { "Sizes" } }
             a href="#environment" { "Environment" }
             a href="#legend" { "Legend" }
             a href="#data" { "Data" }
