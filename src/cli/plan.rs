@@ -240,8 +240,8 @@ fn assumptions(items: &[&Item], forecast: &Forecast) -> String {
          are taken to be loaded at {}/s, indexed at {}/s, written at {}/s and {}/s (50 and 5 rows per \
          transaction) and checked at {}/s. Bytes of a row of the Insert Benchmark with its indexes are \
          taken to be {}; a row of the microbenchmarks takes half as much again. A quarter is added for \
-         old versions and pages that are not full, as much again for logs and sorting (up to the size \
-         of the memory), and what an empty server takes. Contenders and workloads have the disk one \
+         old versions and pages that are not full, as much again for logs and sorting ({} times as much \
+         on sqlite, and no more than the memory), and what an empty server takes. Contenders and workloads have the disk one \
          after the other, unless --keep-data is given.",
         rate(pace::LOAD),
         rate(pace::INDEX),
@@ -249,6 +249,7 @@ fn assumptions(items: &[&Item], forecast: &Forecast) -> String {
         rate(pace::SMALL_WRITE),
         rate(pace::CHECK),
         rows.join(", "),
+        rqps_lab::log_share(Dbms::Sqlite),
     );
     wrapped(text.split(' ')).join("\n") + "\n"
 }

@@ -24,7 +24,7 @@ use rqps_plan::{Contender, Plan, Workload};
 use rqps_store::{PassRecord, RunDirectory};
 
 pub use error::LabError;
-pub use estimate::{Estimate, Time, build_bytes, estimate, pace};
+pub use estimate::{Estimate, Time, build_bytes, estimate, log_share, pace};
 pub use event::{Event, Watch};
 
 /// What the lab needs from the outside.
