@@ -45,10 +45,10 @@ pub(super) fn make(
     let mut passes: Vec<PassRecord> = Vec::new();
     for (turn, place) in (0..).zip(order) {
         let contestant = &setting.contestants[place];
-        let share = (f64::from(turn), setting.contestants.len() as f64);
+        let whose = Turn { setting, round: number, load, place, number: turn, tests };
         let mut attempt = 1;
         let run = loop {
-            let run = run(lab, directory, setting, (number, load), place, tests, canaries, share)?;
+            let run = whose.run(lab, directory, canaries)?;
             let why = run.refusal().filter(|_| comparison.guards);
             match why {
                 Some(why) if attempt <= REPEATS => {
@@ -95,99 +95,101 @@ impl Run {
     }
 }
 
-#[allow(clippy::too_many_arguments)]
-fn run(
-    lab: &mut Lab<'_>,
-    directory: &RunDirectory,
-    setting: &Setting<'_>,
-    (number, load): (u32, u32),
+/// A contestant's turn in a round.
+struct Turn<'a> {
+    setting: &'a Setting<'a>,
+    round: u32,
+    load: u32,
+    /// Of the contestant among all of them.
     place: usize,
-    tests: &[String],
-    canaries: &mut Canaries,
-    share: (f64, f64),
-) -> Result<Run, LabError> {
-    let contestant = &setting.contestants[place];
-    let data = setting.folders.round(place);
-    restore(&setting.folders.loaded(place, load), &data)?;
-    let at = Place { data, log: directory.log(&contestant.name), detached: false };
-    let mut server = setting.ready[contestant.index].start(lab.home, &at, lab.cancelled)?;
-    let before = canaries.run();
-    let result = steps(lab, setting, number, contestant, &mut *server, tests, share);
-    let after = canaries.run();
-    let records = result.map_err(|error| {
-        let log = if error.is_disconnect() { server.last_words() } else { None };
-        let log = log.map(|log| format!("; {log}")).unwrap_or_default();
-        match error {
-            LabError::Interrupted => LabError::Interrupted,
-            error => {
-                let (step, reason) = (contestant.name.clone(), format!("{error}{log}"));
-                LabError::Step { step, reason }
-            }
-        }
-    })?;
-    server.discard()?;
-    let refusals = records.iter().map(|record| refusal(record, (before, after), canaries));
-    let canary = [before, after].map(|time| time.as_nanos() as u64);
-    Ok(Run { refusals: refusals.collect(), records, canary })
+    /// Of the turn in the round, from 0.
+    number: u32,
+    tests: &'a [String],
 }
 
-/// Does the steps of the workload, those that fill the tables of the microbenchmarks left out: the
-/// tables are there.
-fn steps(
-    lab: &mut Lab<'_>,
-    setting: &Setting<'_>,
-    number: u32,
-    contestant: &Contestant,
-    server: &mut dyn Server,
-    tests: &[String],
-    (turn, turns): (f64, f64),
-) -> Result<Vec<StepRecord>, LabError> {
-    let target = server.target().clone();
-    let (dialect, seed) = (contestant.dialect, setting.seed);
-    let chosen;
-    let (mut work, first): (Box<dyn Steps + '_>, u32) = match &setting.comparison.of {
-        Compared::Microbenchmark(plan) => {
-            chosen = Microbenchmark { tests: tests.to_vec(), ..plan.clone() };
-            let benchmark = microbenchmark::Benchmark::new(&target, dialect, &chosen, seed);
-            (Box::new(MicrobenchmarkSteps::new(&chosen, benchmark)?), 1)
-        }
-        Compared::InsertBenchmark(plan) => {
-            let benchmark = insert_benchmark::Benchmark::new(&target, dialect, plan, seed);
-            (Box::new(InsertBenchmarkSteps::new(plan, benchmark)), 0)
-        }
-    };
-    let count = work.count() as u32;
-    let mut records = Vec::new();
-    for order in first..count {
-        let mut record = record(work.blank(order), &contestant.name, order);
-        // The journal of attempts is for single runs; here a round is done or it is not.
-        record.attempt = 1;
-        let test = format!("{}: {}", contestant.name, record.step);
-        let outer = &mut lab.watch;
-        let mut watch = |event: Event| {
-            if let Event::Progress { done, .. } = event {
-                let done = f64::from(order - first) + done.clamp(0.0, 1.0);
-                let done = (turn + done / f64::from(count - first)) / turns;
-                outer(Event::Measuring { round: number, test: test.clone(), done });
+impl Turn<'_> {
+    fn contestant(&self) -> &Contestant {
+        &self.setting.contestants[self.place]
+    }
+
+    /// Starts the server on a copy of its data, has it do the work and removes what it made.
+    fn run(
+        &self,
+        lab: &mut Lab<'_>,
+        directory: &RunDirectory,
+        canaries: &mut Canaries,
+    ) -> Result<Run, LabError> {
+        let (setting, contestant) = (self.setting, self.contestant());
+        let data = setting.folders.round(self.place);
+        restore(&setting.folders.loaded(self.place, self.load), &data)?;
+        let at = Place { data, log: directory.log(&contestant.name), detached: false };
+        let mut server = setting.ready[contestant.index].start(lab.home, &at, lab.cancelled)?;
+        let before = canaries.run();
+        let result = self.steps(lab, &*server);
+        let after = canaries.run();
+        let records = match result {
+            Ok(records) => records,
+            Err(LabError::Interrupted) => return Err(LabError::Interrupted),
+            Err(error) => {
+                let log = if error.is_disconnect() { server.last_words() } else { None };
+                let log = log.map(|log| format!("; {log}")).unwrap_or_default();
+                let (step, reason) = (contestant.name.clone(), format!("{error}{log}"));
+                return Err(LabError::Step { step, reason });
             }
         };
-        let mut inner = Lab {
-            home: lab.home,
-            watch: &mut watch,
-            cancelled: lab.cancelled,
-            keep_data: false,
-            judge: lab.judge,
-        };
-        let mut stage = Stage {
-            lab: &mut inner,
-            server: &*server,
-            contender: &contestant.name,
-            steps: count as usize,
-        };
-        work.run(&mut stage, &mut record)?;
-        records.push(record);
+        server.discard()?;
+        let refusals = records.iter().map(|record| refusal(record, (before, after), canaries));
+        let canary = [before, after].map(|time| time.as_nanos() as u64);
+        Ok(Run { refusals: refusals.collect(), records, canary })
     }
-    Ok(records)
+
+    /// Does the steps of the workload, without the one that fills the tables of the microbenchmarks:
+    /// they are there.
+    fn steps(&self, lab: &mut Lab<'_>, server: &dyn Server) -> Result<Vec<StepRecord>, LabError> {
+        let (target, contestant) = (server.target().clone(), self.contestant());
+        let (dialect, seed) = (contestant.dialect, self.setting.seed);
+        let chosen;
+        let (mut work, first): (Box<dyn Steps + '_>, u32) = match &self.setting.comparison.of {
+            Compared::Microbenchmark(plan) => {
+                chosen = Microbenchmark { tests: self.tests.to_vec(), ..plan.clone() };
+                let benchmark = microbenchmark::Benchmark::new(&target, dialect, &chosen, seed);
+                (Box::new(MicrobenchmarkSteps::new(&chosen, benchmark)?), 1)
+            }
+            Compared::InsertBenchmark(plan) => {
+                let benchmark = insert_benchmark::Benchmark::new(&target, dialect, plan, seed);
+                (Box::new(InsertBenchmarkSteps::new(plan, benchmark)), 0)
+            }
+        };
+        let (contender, steps) = (contestant.name.as_str(), work.count());
+        let count = steps as u32;
+        let mut records = Vec::new();
+        for order in first..count {
+            let mut record = record(work.blank(order), contender, order);
+            // The journal of attempts is for single runs; here a round is done or it is not.
+            record.attempt = 1;
+            let test = format!("{contender}: {}", record.step);
+            let outer = &mut lab.watch;
+            let mut watch = |event: Event| {
+                if let Event::Progress { done, .. } = event {
+                    let done = f64::from(order - first) + done.clamp(0.0, 1.0);
+                    let done = f64::from(self.number) + done / f64::from(count - first);
+                    let done = done / self.setting.contestants.len() as f64;
+                    outer(Event::Measuring { round: self.round, test: test.clone(), done });
+                }
+            };
+            let mut inner = Lab {
+                home: lab.home,
+                watch: &mut watch,
+                cancelled: lab.cancelled,
+                keep_data: false,
+                judge: lab.judge,
+            };
+            let mut stage = Stage { lab: &mut inner, server, contender, steps };
+            work.run(&mut stage, &mut record)?;
+            records.push(record);
+        }
+        Ok(records)
+    }
 }
 
 fn refusal(
