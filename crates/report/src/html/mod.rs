@@ -12,13 +12,13 @@ use rqps_store::Run;
 
 use crate::model::{Model, Prose};
 
-const STYLE: &str = include_str!("../../assets/report.css");
+pub(crate) const STYLE: &str = include_str!("../../assets/report.css");
 const SCRIPT: &str = include_str!("../../assets/report.js");
 const CHART_STYLE: &str = include_str!("../../assets/vendor/uplot/uPlot.min.css");
 const CHART_SCRIPT: &str = include_str!("../../assets/vendor/uplot/uPlot.iife.min.js");
 
 /// The browser itself refuses what the page must not do: load or send anything.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
+pub(crate) const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
      img-src data: blob:; form-action 'none'; base-uri 'none'";
 
 /// The whole report, with everything it needs inside.
@@ -45,7 +45,7 @@ pub fn html(run: &Run) -> String {
                     (summary::sizes_section(&model))
                     (environment::sections(&model))
                     (legend::section())
-                    (data::section(run))
+                    (data::section(&model))
                 }
                 script { (PreEscaped(CHART_SCRIPT)) }
                 script { (PreEscaped(SCRIPT)) }
