@@ -7,6 +7,7 @@ mod dbms;
 mod doctor;
 mod exit;
 mod ibench;
+mod index;
 mod micro;
 mod output;
 mod progress;
