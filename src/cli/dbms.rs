@@ -10,7 +10,7 @@ use clap::Subcommand;
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 use rqps_dbms::{Home, Installed, Lease, Place, all_configs, source};
-use rqps_plan::{Build, Contender, Dbms};
+use rqps_plan::{Build, Contender, Dbms, Sweep};
 use rqps_store::RunDirectory;
 use rqps_wire::{Connection, Row, Target};
 
@@ -37,8 +37,8 @@ pub(crate) enum Verb {
     },
     /// Fetch a build now rather than when it is first needed.
     Fetch {
-        #[arg(required = true)]
-        contenders: Vec<Contender>,
+        #[arg(value_name = "CONTENDER", required = true)]
+        contenders: Vec<Sweep>,
     },
     /// Start a server that stays up, and print how to reach it.
     Start {
@@ -132,9 +132,9 @@ fn list(home: &Home, cancel: &Cancel) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn fetch(home: &Home, cancel: &Cancel, contenders: &[Contender]) -> anyhow::Result<Exit> {
+fn fetch(home: &Home, cancel: &Cancel, contenders: &[Sweep]) -> anyhow::Result<Exit> {
     let mut progress = Progress::new();
-    for contender in contenders {
+    for contender in contenders.iter().flat_map(|sweep| &sweep.0) {
         let mut tell = |event| progress.fetch(event, cancel);
         let ready = rqps_dbms::prepare(home, contender, &mut tell)?;
         let text = match ready.build() {

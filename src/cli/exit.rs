@@ -7,19 +7,23 @@ use rqps_dbms::source::SourceError;
 use rqps_lab::LabError;
 use rqps_plan::PlanError;
 use rqps_store::StoreError;
+use serde::{Deserialize, Serialize};
 
-/// How a command ended, as its caller's shell sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a command ended, as its caller's shell sees it. The graver, the greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Exit {
     Done,
-    /// The command or plan asks for something that does not exist or make sense.
-    Usage,
-    /// A step, check or server failed.
-    Failed,
+    /// A comparison found a regression.
+    Regression,
     /// Under --strict: a step did not sustain its write rate.
     SlaMissed,
     /// Under --strict: the machine is not fit to measure on.
     Unfit,
+    /// The command or plan asks for something that does not exist or make sense.
+    Usage,
+    /// A step, check or server failed.
+    Failed,
     Interrupted,
 }
 
@@ -27,6 +31,7 @@ impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> ExitCode {
         ExitCode::from(match exit {
             Exit::Done => 0,
+            Exit::Regression => 1,
             Exit::Usage => 2,
             Exit::Failed => 3,
             Exit::SlaMissed => 4,
@@ -55,7 +60,12 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
         Some(LabError::Cache(_)) => Exit::Usage,
         Some(LabError::Dbms(error)) => of_dbms(error),
         Some(LabError::Store(error)) => of_store(error),
-        Some(LabError::Test(_) | LabError::RangeTooLarge { .. }) => Exit::Usage,
+        Some(
+            LabError::Test(_)
+            | LabError::RangeTooLarge { .. }
+            | LabError::ForeignServer
+            | LabError::Memory { .. },
+        ) => Exit::Usage,
         Some(_) => Exit::Failed,
         None => Exit::Usage,
     }

@@ -2,18 +2,16 @@
 
 use anyhow::bail;
 use clap::Args;
-use rqps_plan::{
-    Contender, Count, InsertBenchmark, Pacing, Plan, Profile, Span, Workload, default_pause,
-};
+use rqps_plan::{Count, InsertBenchmark, Pacing, Plan, Profile, Span, Workload, default_pause};
 
+use super::contenders::Contenders;
 use super::exit::Exit;
-use super::session::{self, Session};
+use super::session::{self, Measures, Session};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Whom to measure; the others are relative to the first.
-    #[arg(value_name = "CONTENDER", required_unless_present = "resume")]
-    contenders: Vec<Contender>,
+    #[command(flatten)]
+    contenders: Contenders,
     /// Rows that each client loads.
     #[arg(long, default_value = "100K")]
     rows: Count,
@@ -59,7 +57,9 @@ pub(crate) struct Arguments {
     session: Session,
 }
 
-impl Arguments {
+impl Measures for Arguments {
+    const VERB: &'static str = "ibench";
+
     fn plan(&self) -> anyhow::Result<Plan> {
         let mut benchmark = InsertBenchmark::new(self.profile, self.rows);
         if let Some(writes) = &self.writes {
@@ -86,7 +86,7 @@ impl Arguments {
         benchmark.partitions = self.partitions;
         benchmark.column_families = self.column_families;
         benchmark.only.clone_from(&self.only);
-        let contenders = self.contenders.clone();
+        let contenders = self.contenders.all();
         let plan = Plan {
             contenders,
             seed: self.session.seed,
@@ -99,5 +99,6 @@ impl Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    session::run("ibench", &arguments.session, &arguments.contenders, || arguments.plan())
+    let Arguments { contenders, session, .. } = arguments;
+    session::run(Arguments::VERB, session, &contenders.all(), || arguments.plan())
 }

@@ -2,17 +2,17 @@
 //! several on the same load.
 
 use clap::{Args, ValueEnum};
-use rqps_plan::{Contender, Count, Microbenchmark, Plan, Span, Workload, default_pause};
+use rqps_plan::{Count, Microbenchmark, Plan, Span, Workload, default_pause};
 use rqps_workload::microbenchmark::{Sequence, select};
 
+use super::contenders::Contenders;
 use super::exit::Exit;
-use super::session::{self, Session};
+use super::session::{self, Measures, Session};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Whom to measure; the others are relative to the first.
-    #[arg(value_name = "CONTENDER", required_unless_present = "resume")]
-    contenders: Vec<Contender>,
+    #[command(flatten)]
+    contenders: Contenders,
     /// Clients, each a connection.
     #[arg(long, default_value_t = 1)]
     clients: u32,
@@ -24,9 +24,8 @@ pub(crate) struct Arguments {
 
 #[derive(Args)]
 pub(crate) struct ScaleupArguments {
-    /// Whom to measure; the others are relative to the first.
-    #[arg(value_name = "CONTENDER", required_unless_present = "resume")]
-    contenders: Vec<Contender>,
+    #[command(flatten)]
+    contenders: Contenders,
     /// Every test runs with each of these numbers of clients.
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,2,4,8")]
     clients: Vec<u32>,
@@ -39,7 +38,7 @@ pub(crate) struct ScaleupArguments {
 /// What both verbs say of the tests and their tables.
 #[derive(Args)]
 pub(crate) struct Suite {
-    /// Tables.
+    /// Tables of equal rows.
     #[arg(long, default_value_t = 1)]
     tables: u32,
     /// Rows of each table.
@@ -55,8 +54,8 @@ pub(crate) struct Suite {
     /// of the suite), pre, point, range, aggregate, write.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "reported")]
     tests: Vec<String>,
-    /// In which order the tests run.
-    #[arg(long, value_enum, default_value_t = TestOrder::Suite)]
+    /// In which order the tests run: that of the suite, or as they are given.
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = TestOrder::Suite)]
     order: TestOrder,
     /// Deletes and inserts do the same work for everybody: rows that are deleted are put back, and
     /// inserts begin with the tables as they were loaded. This is the default.
@@ -80,9 +79,7 @@ pub(crate) struct Suite {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum TestOrder {
-    /// As the published suite has them.
     Suite,
-    /// As they are given.
     Given,
 }
 
@@ -111,25 +108,40 @@ impl Suite {
 }
 
 fn plan(
-    contenders: &[Contender],
+    contenders: &Contenders,
     clients: Vec<u32>,
     suite: &Suite,
     session: &Session,
 ) -> anyhow::Result<Plan> {
     let workload = Workload::Microbenchmark(suite.microbenchmark(clients)?);
-    let contenders = contenders.to_vec();
+    let contenders = contenders.all();
     let plan = Plan { contenders, seed: session.seed, cache: session.cache(), workload };
     plan.validate()?;
     Ok(plan)
 }
 
+impl Measures for Arguments {
+    const VERB: &'static str = "micro";
+
+    fn plan(&self) -> anyhow::Result<Plan> {
+        plan(&self.contenders, vec![self.clients], &self.suite, &self.session)
+    }
+}
+
+impl Measures for ScaleupArguments {
+    const VERB: &'static str = "scaleup";
+
+    fn plan(&self) -> anyhow::Result<Plan> {
+        plan(&self.contenders, self.clients.clone(), &self.suite, &self.session)
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let Arguments { contenders, clients, suite, session } = arguments;
-    session::run("micro", session, contenders, || plan(contenders, vec![*clients], suite, session))
+    let Arguments { contenders, session, .. } = arguments;
+    session::run(Arguments::VERB, session, &contenders.all(), || arguments.plan())
 }
 
 pub(crate) fn run_scaleup(arguments: &ScaleupArguments) -> anyhow::Result<Exit> {
-    let ScaleupArguments { contenders, clients, suite, session } = arguments;
-    let plan = || plan(contenders, clients.clone(), suite, session);
-    session::run("scaleup", session, contenders, plan)
+    let ScaleupArguments { contenders, session, .. } = arguments;
+    session::run(ScaleupArguments::VERB, session, &contenders.all(), || arguments.plan())
 }

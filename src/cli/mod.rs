@@ -2,16 +2,21 @@
 //! only this folder parses flags, prints and exits.
 
 mod cancel;
+mod compare;
 mod configs;
+mod contenders;
 mod dbms;
 mod doctor;
 mod exit;
 mod ibench;
 mod index;
+mod matrix;
 mod micro;
 mod output;
+mod plan;
 mod progress;
 mod report;
+mod run;
 mod session;
 
 use std::process::ExitCode;
@@ -35,8 +40,9 @@ Contenders: [LABEL=]<dbms>[@<build>][/<engine>][:<config>][?<setting>=<value>&â€
   big=postgres@17.6?work_mem=64MB   â€¦ with a setting, under a label
   postgres@/opt/pg/head             your own build: a directory with bin/postgres
   postgres://user@host/db           a server that is already running
+  'postgres@{17.6,18.0}:x10{a,b}'   several at once
 
-Exit codes: 0 done, 2 usage or plan, 3 a step or check failed, 4 write rate missed (--strict),
+Exit codes: 0 done, 1 regression (compare), 2 usage or plan, 3 a step or check failed, 4 write rate missed (--strict),
 5 machine unfit (--strict), 130 interrupted")]
 struct Cli {
     #[command(subcommand)]
@@ -45,12 +51,18 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
+    /// Who is slower than the first, by how much, and why?
+    Compare(compare::Arguments),
     /// Run the Insert Benchmark.
     Ibench(ibench::Arguments),
     /// Run the sysbench microbenchmarks.
     Micro(micro::Arguments),
     /// Run the microbenchmarks with more and more clients on the same tables.
     Scaleup(micro::ScaleupArguments),
+    /// Run a whole matrix: the workloads of a plan file, in turn.
+    Run(run::Arguments),
+    /// Show what a plan file comes to, with the time and disk it will take.
+    Plan(plan::Arguments),
     /// Make the reports of a run again from its stored data.
     Report(report::Arguments),
     /// Get, start and look into the databases themselves.
@@ -66,9 +78,12 @@ pub(crate) fn main() -> ExitCode {
         Err(error) => return refuse(&error),
     };
     let result = match cli.verb {
+        Verb::Compare(arguments) => compare::run(&arguments),
         Verb::Ibench(arguments) => ibench::run(&arguments),
         Verb::Micro(arguments) => micro::run(&arguments),
         Verb::Scaleup(arguments) => micro::run_scaleup(&arguments),
+        Verb::Run(arguments) => run::run(&arguments),
+        Verb::Plan(arguments) => plan::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Dbms(verb) => dbms::run(&verb),
         Verb::Doctor(arguments) => doctor::run(&arguments),
@@ -83,21 +98,23 @@ pub(crate) fn main() -> ExitCode {
 /// A wrong value is told in one line; for everything else clap's own text is the help.
 fn refuse(error: &clap::Error) -> ExitCode {
     match error.kind() {
-        ErrorKind::ValueValidation | ErrorKind::InvalidValue => {
-            let text = error.to_string();
-            let line = text.lines().next().unwrap_or("error: a wrong value");
-            let allowed = match error.get(ContextKind::ValidValue) {
-                Some(ContextValue::Strings(allowed)) => {
-                    format!(": there are: {}", allowed.join(", "))
-                }
-                _ => String::new(),
-            };
-            output::note(&format!("{line}{allowed}"));
-        }
+        ErrorKind::ValueValidation | ErrorKind::InvalidValue => output::note(&refusal(error)),
         // It goes to a terminal or nowhere.
         _ => drop(error.print()),
     }
     if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() }
+}
+
+/// What clap finds wrong, in one line.
+fn refusal(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or("error: a wrong value");
+    match error.get(ContextKind::ValidValue) {
+        Some(ContextValue::Strings(allowed)) => {
+            format!("{line}: there are: {}", allowed.join(", "))
+        }
+        _ => line.to_string(),
+    }
 }
 
 #[cfg(test)]

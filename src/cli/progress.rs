@@ -133,8 +133,15 @@ impl Progress {
             Event::Refused { test, why, attempt } => {
                 self.line(&format!("{test}: attempt {attempt} does not count: {why}"));
             }
-            Event::RoundDone { round, seconds } => {
+            Event::RoundDone { round, seconds, standing } => {
                 self.line(&format!("round {round}: {seconds:.1} s"));
+                standing.iter().for_each(|line| self.line(&format!("  {line}")));
+            }
+            Event::BudgetSpent { rounds, needed } => {
+                let enough = format!("the fewest rounds of a verdict would take {needed:.0} s");
+                self.line(&format!(
+                    "the budget ended the comparison after {rounds} rounds; {enough}"
+                ));
             }
             Event::Failed { contender, error } => {
                 self.line(&format!("error: {contender}: {error}"));

@@ -173,7 +173,8 @@ fn files(run: &Run) -> impl Iterator<Item = (&'static str, String)> + '_ {
         ("seconds.csv", rqps_report::seconds_csv),
         ("report.html", rqps_report::html),
     ];
-    FILES.into_iter().map(|(name, make)| (name, make(run)))
+    let of_all = FILES.into_iter().map(|(name, make)| (name, make(run)));
+    of_all.chain(rqps_report::suite_files(run))
 }
 
 /// Writes all reports of a run into its directory.

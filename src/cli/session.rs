@@ -3,13 +3,14 @@
 
 use std::path::{Path, PathBuf};
 use std::process;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use rqps_dbms::Home;
+use rqps_dbms::{Dbms, Home};
 use rqps_lab::{Lab, Outcome};
 use rqps_plan::{Cache, Contender, Plan};
-use rqps_store::{Manifest, RunDirectory};
+use rqps_store::{Manifest, PassRecord, Run, RunDirectory};
 
 use super::cancel::Cancel;
 use super::exit::Exit;
@@ -17,26 +18,18 @@ use super::output;
 use super::progress::Progress;
 use super::report;
 
+/// A verb that measures: its flags come to a plan.
+pub(crate) trait Measures: Args {
+    const VERB: &'static str;
+
+    fn plan(&self) -> anyhow::Result<Plan>;
+}
+
 #[derive(Args)]
 pub(crate) struct Session {
     /// Decides all random draws: data, order and arrival times.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// The run directory [default: out/<verb>-<time>].
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Go on with the run in --out where it was interrupted.
-    #[arg(long, requires = "out")]
-    resume: bool,
-    /// Exit with 4 if a step did not sustain its write rate.
-    #[arg(long)]
-    strict: bool,
-    /// Leave the data directories on disk.
-    #[arg(long)]
-    keep_data: bool,
-    /// Print result.json instead of the tables.
-    #[arg(long)]
-    json: bool,
     /// Give each DBMS a cache that holds all data with room, whatever its config says.
     #[arg(long, conflicts_with = "io_bound")]
     cached: bool,
@@ -44,6 +37,28 @@ pub(crate) struct Session {
     /// read from the disk only where memory is short: otherwise the page cache has it.
     #[arg(long)]
     io_bound: bool,
+    #[command(flatten)]
+    sitting: Sitting,
+}
+
+/// What does not change what is measured.
+#[derive(Args)]
+pub(crate) struct Sitting {
+    /// The directory for the results [default: out/<verb>-<time>].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Go on in --out where it was interrupted.
+    #[arg(long, requires = "out")]
+    pub(crate) resume: bool,
+    /// Exit with 4 if a step did not sustain its write rate.
+    #[arg(long)]
+    strict: bool,
+    /// Leave the data directories on disk.
+    #[arg(long)]
+    keep_data: bool,
+    /// Print the result as JSON instead of tables.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 impl Session {
@@ -57,6 +72,104 @@ impl Session {
     }
 }
 
+impl Sitting {
+    /// Where the results go.
+    pub(crate) fn directory(&self, verb: &str) -> PathBuf {
+        let compact = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S");
+        self.out.clone().unwrap_or_else(|| PathBuf::from("out").join(format!("{verb}-{compact}")))
+    }
+}
+
+/// What measuring needs of the process; there can be one.
+pub(crate) struct Site {
+    pub(crate) home: Home,
+    cancel: Cancel,
+}
+
+/// What has come of a run.
+pub(crate) struct Measured {
+    pub(crate) exit: Exit,
+    /// What is stored, if anything was measured, and the reports that were written of it.
+    pub(crate) reported: Option<(Run, Vec<PathBuf>)>,
+}
+
+impl Site {
+    pub(crate) fn new() -> anyhow::Result<Self> {
+        let cancel = Cancel::listen().context("signals cannot be caught")?;
+        Ok(Site { home: Home::from_env().map_err(rqps_dbms::DbmsError::from)?, cancel })
+    }
+
+    /// Finds everything that can be wrong with a plan, and fetches the builds.
+    pub(crate) fn prepare(&self, plan: &Plan) -> anyhow::Result<Vec<Box<dyn Dbms>>> {
+        let mut progress = Progress::new();
+        let mut tell = |event| progress.fetch(event, &self.cancel);
+        let ready = rqps_lab::prepare(&self.home, plan, &mut tell);
+        progress.finish();
+        Ok(ready?)
+    }
+
+    /// Makes the directory of a new run.
+    pub(crate) fn create(&self, path: &Path, plan: Plan) -> anyhow::Result<RunDirectory> {
+        let now = jiff::Timestamp::now();
+        let data = self.home.data().map_err(rqps_dbms::DbmsError::from)?;
+        let manifest = Manifest {
+            id: format!("{}-{}-{}", now.strftime("%Y%m%dT%H%M%S"), process::id(), number()),
+            rqps_version: env!("CARGO_PKG_VERSION").to_string(),
+            created: now.to_string(),
+            command: std::env::args().map(without_secrets).collect(),
+            cpus: rqps_observe::cpus(),
+            machine: rqps_observe::machine_facts(&data),
+            order: Vec::new(),
+        };
+        Ok(RunDirectory::create(path, plan, manifest)?)
+    }
+
+    /// Measures what the run does not have yet, and writes its reports.
+    pub(crate) fn measure(
+        &self,
+        directory: &mut RunDirectory,
+        ready: &[Box<dyn Dbms>],
+        sitting: &Sitting,
+    ) -> anyhow::Result<Measured> {
+        let mut progress = Progress::new();
+        progress.line(&format!("results go to {}", directory.path().display()));
+        let mut watch = |event| progress.event(event);
+        let cancelled = || self.cancel.is_wanted();
+        let (home, keep_data) = (&self.home, sitting.keep_data);
+        let judge = &|plan: &Plan, passes: &[PassRecord]| {
+            let rqps_report::Interim { settled, standing } = rqps_report::interim(plan, passes);
+            rqps_lab::Interim { settled, standing }
+        };
+        let mut lab = Lab { home, watch: &mut watch, cancelled: &cancelled, keep_data, judge };
+        let outcome = rqps_lab::run(&mut lab, directory, ready)
+            .with_context(|| format!("the run in '{}'", directory.path().display()))?;
+        progress.finish();
+        let run = directory.run()?;
+        let exit = match outcome {
+            Outcome::Complete if sitting.strict && rqps_report::sla_missed(&run) => Exit::SlaMissed,
+            Outcome::Complete if rqps_report::has_regression(&run) => Exit::Regression,
+            Outcome::Complete => Exit::Done,
+            Outcome::Failed => Exit::Failed,
+            Outcome::Interrupted => Exit::Interrupted,
+        };
+        let is_begun = !run.steps.is_empty() || !run.passes.is_empty();
+        let reported = match is_begun {
+            true => {
+                let files = report::write(directory, &run)?;
+                Some((run, files))
+            }
+            false => None,
+        };
+        Ok(Measured { exit, reported })
+    }
+}
+
+/// How many runs this process has begun before.
+fn number() -> usize {
+    static BEGUN: AtomicUsize = AtomicUsize::new(0);
+    BEGUN.fetch_add(1, Ordering::Relaxed)
+}
+
 /// Runs what a verb asks for. `plan` makes its plan from the flags; contenders may be left out when
 /// a run is resumed.
 pub(crate) fn run(
@@ -65,60 +178,38 @@ pub(crate) fn run(
     contenders: &[Contender],
     plan: impl FnOnce() -> anyhow::Result<Plan>,
 ) -> anyhow::Result<Exit> {
-    let cancel = Cancel::listen().context("signals cannot be caught")?;
-    let home = Home::from_env().map_err(rqps_dbms::DbmsError::from)?;
-    let mut progress = Progress::new();
-    let cancelled = || cancel.is_wanted();
-
+    let site = Site::new()?;
+    let sitting = &session.sitting;
     // Everything that can be wrong with the request is found before the run directory is made.
-    let (resumed, plan) = match session.resume {
-        true => resume(session, contenders, plan).map(|(run, plan)| (Some(run), plan))?,
+    let (resumed, plan) = match sitting.resume {
+        true => resume(sitting, contenders, plan).map(|(run, plan)| (Some(run), plan))?,
         false => (None, plan()?),
     };
-    let mut tell = |event| progress.fetch(event, &cancel);
-    let ready = rqps_lab::prepare(&home, &plan, &mut tell)?;
+    let ready = site.prepare(&plan)?;
     let mut directory = match resumed {
         Some(directory) => directory,
-        None => create(verb, session, plan, &home)?,
+        None => site.create(&sitting.directory(verb), plan)?,
     };
-    let path = directory.path().to_path_buf();
-    progress.line(&format!("results go to {}", path.display()));
-
-    let mut watch = |event| progress.event(event);
-    let keep_data = session.keep_data;
-    let settled = rqps_report::settled_tests;
-    let mut lab =
-        Lab { home: &home, watch: &mut watch, cancelled: &cancelled, keep_data, settled: &settled };
-    let outcome = rqps_lab::run(&mut lab, &mut directory, &ready)?;
-    progress.finish();
-    let run = directory.run()?;
-    let is_begun = !run.steps.is_empty() || !run.passes.is_empty();
-    if is_begun {
-        let files = report::write(&directory, &run)?;
-        output::print(&report::result(&run, session.json))?;
+    let Measured { exit, reported } = site.measure(&mut directory, &ready, sitting)?;
+    if let Some((run, files)) = &reported {
+        output::print(&report::result(run, sitting.json))?;
         files.iter().for_each(|file| output::note(&format!("wrote {}", file.display())));
-    }
-    Ok(match outcome {
-        Outcome::Complete if session.strict && rqps_report::sla_missed(&run) => Exit::SlaMissed,
-        Outcome::Complete => Exit::Done,
-        Outcome::Failed | Outcome::Interrupted => {
-            if is_begun {
-                let out = path.display();
-                output::note(&format!("to go on with the rest: rqps {verb} --resume --out {out}"));
-            }
-            if outcome == Outcome::Failed { Exit::Failed } else { Exit::Interrupted }
+        if matches!(exit, Exit::Failed | Exit::Interrupted) {
+            let out = directory.path().display();
+            output::note(&format!("to go on with the rest: rqps {verb} --resume --out {out}"));
         }
-    })
+    }
+    Ok(exit)
 }
 
 /// Opens the run to go on with. Contenders may be left out; if they are given, so must be all else,
 /// and it must be the same plan. Given contenders count, for they may have passwords.
 fn resume(
-    session: &Session,
+    sitting: &Sitting,
     contenders: &[Contender],
     plan: impl FnOnce() -> anyhow::Result<Plan>,
 ) -> anyhow::Result<(RunDirectory, Plan)> {
-    let path = session.out.as_deref().unwrap_or(Path::new("."));
+    let path = sitting.out.as_deref().unwrap_or(Path::new("."));
     let directory = RunDirectory::resume(path)?;
     if contenders.is_empty() {
         let plan = directory.plan.clone();
@@ -133,26 +224,6 @@ fn resume(
         );
     }
     Ok((directory, plan))
-}
-
-fn create(verb: &str, session: &Session, plan: Plan, home: &Home) -> anyhow::Result<RunDirectory> {
-    let now = jiff::Timestamp::now();
-    let compact = now.strftime("%Y%m%dT%H%M%S");
-    let path = match &session.out {
-        Some(path) => path.clone(),
-        None => PathBuf::from("out").join(format!("{verb}-{compact}")),
-    };
-    let data = home.data().map_err(rqps_dbms::DbmsError::from)?;
-    let manifest = Manifest {
-        id: format!("{compact}-{}", process::id()),
-        rqps_version: env!("CARGO_PKG_VERSION").to_string(),
-        created: now.to_string(),
-        command: std::env::args().map(without_secrets).collect(),
-        cpus: rqps_observe::cpus(),
-        machine: rqps_observe::machine_facts(&data),
-        order: Vec::new(),
-    };
-    Ok(RunDirectory::create(&path, plan, manifest)?)
 }
 
 /// A contender prints itself without its password; anything else is kept as it was typed.

@@ -120,7 +120,7 @@ impl Rqps {
         self.path("work")
     }
 
-    /// The run directory of [`Rqps::ibench`].
+    /// The run directory of [`Rqps::ibench`] and the like.
     pub(crate) fn out(&self) -> PathBuf {
         self.path("out")
     }
@@ -156,9 +156,19 @@ impl Rqps {
     }
 
     pub(crate) fn start_ibench(&self, arguments: &str) -> Running {
+        self.start("ibench", arguments)
+    }
+
+    /// Starts a verb that measures into [`Rqps::out`].
+    pub(crate) fn start(&self, verb: &str, arguments: &str) -> Running {
         let out = self.out().display().to_string();
-        let words = ["ibench", "--out", &out].into_iter().chain(arguments.split_whitespace());
+        let words = [verb, "--out", &out].into_iter().chain(arguments.split_whitespace());
         Running::start(self.command(words))
+    }
+
+    /// Runs `rqps micro` into [`Rqps::out`] to the end.
+    pub(crate) fn micro(&self, arguments: &str) -> Finished {
+        self.start("micro", arguments).finish()
     }
 
     /// Goes on with the run in [`Rqps::out`].

@@ -6,6 +6,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use rqps_wire::{Error, Target};
@@ -28,6 +29,10 @@ const SOCKET_NAME: &str = "/.s.PGSQL.65535";
 const START_PATIENCE: Duration = Duration::from_secs(600);
 /// How long a server may take to write what it must when it is stopped.
 const STOP_PATIENCE: Duration = Duration::from_secs(300);
+/// How long a server may take to let somebody in, if it does at all.
+const LOGIN_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a server may take that is to end at once.
+const QUIT_PATIENCE: Duration = Duration::from_secs(10);
 /// Another program may take the port between our look and the server's.
 const PORT_ATTEMPTS: u32 = 3;
 
@@ -195,6 +200,17 @@ impl Managed {
         process::tail(&self.lease.log, self.log_start)
     }
 
+    /// Whether somebody who connects now is let in. A server that is frozen does not even answer.
+    fn lets_in(&self) -> bool {
+        let (tell, told) = mpsc::channel();
+        let target = self.target.clone();
+        std::thread::spawn(move || {
+            // Nobody listens any more when the answer is too late.
+            let _ = tell.send(target.connect().is_ok());
+        });
+        told.recv_timeout(LOGIN_PATIENCE).unwrap_or(false)
+    }
+
     fn end(&mut self, signal: Signal, patience: Duration) {
         let deadline = Instant::now() + patience;
         if let Some(pid) = Pid::from_raw(self.child.id() as i32).filter(|_| !self.has_ended()) {
@@ -274,12 +290,18 @@ impl Server for Managed {
     }
 
     fn stop(&mut self) -> Result<(), DbmsError> {
-        self.end(self.signals.stop, STOP_PATIENCE);
+        // One that lets nobody in has no more to write than a crash leaves it, and while Postgres 17
+        // recovers from the death of a backend, an orderly stop never ends.
+        if self.lets_in() {
+            self.end(self.signals.stop, STOP_PATIENCE);
+        } else {
+            self.end(self.signals.quit, QUIT_PATIENCE);
+        }
         Ok(())
     }
 
     fn discard(&mut self) -> Result<(), DbmsError> {
-        self.end(self.signals.quit, Duration::from_secs(10));
+        self.end(self.signals.quit, QUIT_PATIENCE);
         let data = &self.lease.data;
         fs::remove_dir_all(data).map_err(DbmsError::file("remove", data))
     }
@@ -290,7 +312,7 @@ impl Drop for Managed {
         if self.has_ended() {
             self.lease.end(&self.home);
         } else if !self.detached {
-            self.end(self.signals.quit, Duration::from_secs(10));
+            self.end(self.signals.quit, QUIT_PATIENCE);
         }
     }
 }

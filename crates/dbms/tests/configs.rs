@@ -41,16 +41,22 @@ impl Bench {
         Ok(settings)
     }
 
-    /// Starts a build under each config of its families, except those named, and looks at what is
-    /// expected of some: config, setting, value.
-    fn starts_under_all(&self, build: &str, except: &[&str], expected: &[(&str, &str, &str)]) {
+    /// Starts a build under each config of its families, except those named, with settings that
+    /// spare the disk, and looks at what is expected of some: config, setting, value.
+    fn starts_under_all(
+        &self,
+        build: &str,
+        except: &[&str],
+        sparing: &str,
+        expected: &[(&str, &str, &str)],
+    ) {
         let contender: Contender = build.parse().unwrap();
         for config in configs(contender.dbms, contender.engine.as_deref()) {
             let is_everywhere = ["base", "stock"].contains(&config.name);
             if is_everywhere || except.contains(&config.name) {
                 continue;
             }
-            let settings = match self.run(&format!("{build}:{}", config.name)) {
+            let settings = match self.run(&format!("{build}:{}{sparing}", config.name)) {
                 Ok(settings) => settings,
                 Err(error) => panic!("{build}:{}: {error}", config.name),
             };
@@ -61,6 +67,11 @@ impl Bench {
         }
     }
 }
+
+/// Logs of a share of the memory are gigabytes, and some versions write all of them at the start.
+const SMALL_LOGS: &str = "?innodb_log_file_size=48M";
+const SMALL_REDO: &str = "?innodb_redo_log_capacity=128M";
+const NO_FSYNC: &str = "?fsync=off";
 
 /// What the later configs change of those they build on.
 const POSTGRES: [(&str, &str, &str); 9] = [
@@ -90,14 +101,14 @@ const MYROCKS: [(&str, &str, &str); 4] = [
 
 #[test]
 fn postgres_17_starts_under_all_its_configs() {
-    Bench::new().starts_under_all("postgres@17.6", &[], &POSTGRES);
+    Bench::new().starts_under_all("postgres@17.6", &[], NO_FSYNC, &POSTGRES);
 }
 
 #[test]
 fn postgres_18_starts_under_all_its_configs() {
     let bench = Bench::new();
     // The build may be without io_uring, which it says when it is started.
-    bench.starts_under_all("postgres@18.0", &["x10d"], &POSTGRES);
+    bench.starts_under_all("postgres@18.0", &["x10d"], NO_FSYNC, &POSTGRES);
     for (config, method) in [("x10b", "sync"), ("x10c", "worker")] {
         let settings = bench.run(&format!("postgres@18.0:{config}")).unwrap();
         assert_eq!(settings["io_method"], method);
@@ -123,22 +134,22 @@ fn postgres_12_starts_under_configs_with_settings_that_it_does_not_know() {
 
 #[test]
 fn mysql_5_6_starts_under_all_its_configs() {
-    Bench::new().starts_under_all("mysql@5.6.14", &[], &INNODB);
+    Bench::new().starts_under_all("mysql@5.6.14", &[], SMALL_LOGS, &INNODB);
 }
 
 #[test]
 fn mysql_8_0_starts_under_all_its_configs() {
-    Bench::new().starts_under_all("mysql@8.0.33", &[], &INNODB);
+    Bench::new().starts_under_all("mysql@8.0.33", &[], SMALL_REDO, &INNODB);
 }
 
 #[test]
 fn mysql_9_starts_under_all_its_configs() {
-    Bench::new().starts_under_all("mysql@9.7", &[], &INNODB);
+    Bench::new().starts_under_all("mysql@9.7", &[], SMALL_REDO, &INNODB);
 }
 
 #[test]
 fn mariadb_starts_under_all_its_configs() {
-    Bench::new().starts_under_all("mariadb@11.4.5", &[], &INNODB);
+    Bench::new().starts_under_all("mariadb@11.4.5", &[], "", &INNODB);
 }
 
 #[test]
@@ -150,7 +161,7 @@ fn a_data_directory_is_made_with_what_it_cannot_change_later() {
 #[test]
 fn myrocks_starts_under_all_its_configs_and_always_with_read_committed() {
     let bench = Bench::new();
-    bench.starts_under_all("mariadb@10.11/rocksdb", &[], &MYROCKS);
+    bench.starts_under_all("mariadb@10.11/rocksdb", &[], "", &MYROCKS);
     for config in ["stock", "base", "y9c"] {
         let settings = bench.run(&format!("mariadb@10.11/rocksdb:{config}")).unwrap();
         let isolation = settings.get("transaction_isolation").or(settings.get("tx_isolation"));

@@ -25,7 +25,7 @@ pub enum LabError {
     Test(#[from] UnknownTest),
     #[error("{test} reads {size} rows at a time: it needs tables of as many rows, not {rows}")]
     RangeTooLarge { test: &'static str, size: usize, rows: u64 },
-    #[error("the database has other tables of the same names: {0}")]
+    #[error("the database has other tables of the same names, which must go first: {0}")]
     OtherTables(String),
     #[error(
         "{needed} connections are needed and max_connections is {allowed}: use fewer clients, or \
@@ -47,6 +47,15 @@ pub enum LabError {
     Group(#[from] rqps_observe::GroupError),
     #[error(transparent)]
     Lock(#[from] rqps_observe::LockError),
+    /// The connection of a contender in a comparison met an error.
+    #[error("{error}")]
+    Driven { slot: usize, error: rqps_wire::Error },
+    #[error(
+        "{contenders} servers with caches of {needed} MB together do not fit into {most} MB, which is \
+         70 % of this machine's memory: {fit} of them would; compare fewer at a time, or take smaller \
+         tables"
+    )]
+    Memory { contenders: usize, needed: u64, most: u64, fit: usize },
     /// A step's error with what the server's log says to it.
     #[error("{step}: {reason}")]
     Step { step: String, reason: String },

@@ -87,9 +87,17 @@ pub enum Event {
         why: String,
         attempt: u32,
     },
+    /// All tests of a round are measured; where each stands, a line each.
     RoundDone {
         round: u32,
         seconds: f64,
+        standing: Vec<String>,
+    },
+    /// The budget ends a comparison before it has all its rounds.
+    BudgetSpent {
+        rounds: u32,
+        /// Seconds that the fewest rounds would take.
+        needed: f64,
     },
     Failed {
         contender: String,

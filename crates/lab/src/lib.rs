@@ -10,6 +10,7 @@ mod compare;
 mod contender;
 mod engine;
 mod error;
+mod estimate;
 mod event;
 mod insert_benchmark;
 mod measure;
@@ -19,10 +20,11 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rqps_dbms::{Dbms, Home, source, with_cache};
-use rqps_plan::{Comparison, Contender, Plan, Workload};
+use rqps_plan::{Contender, Plan, Workload};
 use rqps_store::{PassRecord, RunDirectory};
 
 pub use error::LabError;
+pub use estimate::{Estimate, Time, build_bytes, estimate, log_share, pace};
 pub use event::{Event, Watch};
 
 /// What the lab needs from the outside.
@@ -34,8 +36,17 @@ pub struct Lab<'a> {
     pub cancelled: &'a dyn Fn() -> bool,
     /// Data directories stay when a contender is done.
     pub keep_data: bool,
-    /// Is shown the passes of a comparison so far, and answers the tests that need no more rounds.
-    pub settled: &'a dyn Fn(&Comparison, &[PassRecord]) -> Vec<String>,
+    /// Is shown the passes of a comparison so far.
+    pub judge: &'a dyn Fn(&Plan, &[PassRecord]) -> Interim,
+}
+
+/// What is known of a comparison before its end.
+#[derive(Clone, Debug, Default)]
+pub struct Interim {
+    /// The tests that need no more rounds.
+    pub settled: Vec<String>,
+    /// For people: where each test stands, a line each.
+    pub standing: Vec<String>,
 }
 
 /// How a run ended.
@@ -56,6 +67,25 @@ fn steps(workload: &Workload) -> Result<usize, LabError> {
     })
 }
 
+/// Refuses what is wrong with a plan as far as that can be told without any build.
+pub fn validate(plan: &Plan) -> Result<(), LabError> {
+    match &plan.workload {
+        Workload::Comparison(comparison) => compare::validate(plan, comparison)?,
+        workload => drop(steps(workload)?),
+    }
+    plan.contenders.iter().try_for_each(|contender| {
+        rqps_dbms::resolved(contender)?;
+        cache(plan, contender).map(drop)
+    })
+}
+
+/// The bytes of a contender's cache, if the plan chooses it.
+fn cache(plan: &Plan, contender: &Contender) -> Result<Option<u64>, LabError> {
+    let rows = plan.workload.most_rows();
+    let chosen = plan.cache.map(|cache| cache.bytes(contender, rows, rqps_dbms::memory()));
+    Ok(chosen.transpose()?)
+}
+
 /// Makes every contender ready, so that whatever is wrong with a name, build, config or setting is
 /// found before anything is measured. Answers them in the order of the plan, each with the cache that
 /// the plan has chosen for it.
@@ -64,20 +94,18 @@ pub fn prepare(
     plan: &Plan,
     tell: &mut source::Tell,
 ) -> Result<Vec<Box<dyn Dbms>>, LabError> {
-    match &plan.workload {
-        Workload::Comparison(comparison) => compare::validate(plan, comparison)?,
-        workload => drop(steps(workload)?),
-    }
+    validate(plan)?;
     rqps_dbms::reap(home)?;
     rqps_observe::Group::reap();
-    let rows = plan.workload.most_rows();
     let mut prepare = |contender: &Contender| {
-        let cache = plan.cache.map(|cache| cache.bytes(contender, rows, rqps_dbms::memory()));
-        Ok(match cache.transpose()? {
+        Ok(match cache(plan, contender)? {
             Some(bytes) => rqps_dbms::prepare(home, &with_cache(contender, bytes), tell)?,
             None => rqps_dbms::prepare(home, contender, tell)?,
         })
     };
+    if let Workload::Comparison(comparison) = &plan.workload {
+        compare::fit_memory(plan, comparison)?;
+    }
     plan.contenders.iter().map(&mut prepare).collect()
 }
 

@@ -18,13 +18,24 @@ const LOAD: &str = "load";
 
 /// A test with a number of clients.
 #[derive(Clone, Copy)]
-struct Turn {
-    test: &'static Test,
+pub(crate) struct Turn {
+    pub(crate) test: &'static Test,
     /// What the plan says; some tests run with as many as there are tables.
     planned: u32,
     clients: u32,
     /// The debt of the writes before it is paid first.
-    pays: bool,
+    pub(crate) pays: bool,
+}
+
+impl Turn {
+    /// What its step is called.
+    fn name(&self, plan: &Microbenchmark) -> String {
+        let name = self.test.short_name();
+        match plan.clients[..] {
+            [_] => name.to_string(),
+            _ => format!("{name}@{}", self.planned),
+        }
+    }
 }
 
 /// The load and the turns of the plan on one server.
@@ -39,7 +50,14 @@ pub(crate) fn count(plan: &Microbenchmark) -> Result<usize, LabError> {
     Ok(turns(plan)?.len() + 1)
 }
 
-fn turns(plan: &Microbenchmark) -> Result<Vec<Turn>, LabError> {
+/// The names of the plan's steps, in order.
+pub(crate) fn names(plan: &Microbenchmark) -> Result<Vec<String>, LabError> {
+    let turns = turns(plan)?;
+    let load = std::iter::once(LOAD.to_string());
+    Ok(load.chain(turns.iter().map(|turn| turn.name(plan))).collect())
+}
+
+pub(crate) fn turns(plan: &Microbenchmark) -> Result<Vec<Turn>, LabError> {
     let mut turns = Vec::new();
     // The load is a write as well.
     let mut owes = true;
@@ -190,12 +208,8 @@ impl Steps for MicrobenchmarkSteps<'_> {
                 target_rate: None,
             };
         };
-        let name = turn.test.short_name();
         Blank {
-            step: match self.plan.clients[..] {
-                [_] => name.to_string(),
-                _ => format!("{name}@{}", turn.planned),
-            },
+            step: turn.name(self.plan),
             title: turn.test.group.title().to_string(),
             group: turn.test.is_reported().then(|| turn.test.group.title().to_string()),
             counts: if turn.test.is_scan() { Counts::RowsScanned } else { Counts::Statements },

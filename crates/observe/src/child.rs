@@ -29,6 +29,11 @@ impl Script {
         self.child.id()
     }
 
+    /// Waits for something, such as a line.
+    pub(crate) fn is_asleep(&self) -> bool {
+        procfs::process::Process::new(self.pid() as i32).unwrap().stat().unwrap().state == 'S'
+    }
+
     /// Lets a script that waits in `read` go on.
     pub(crate) fn go(&self) {
         self.child.stdin.as_ref().unwrap().write_all(b"\n").unwrap();

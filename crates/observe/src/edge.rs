@@ -122,6 +122,10 @@ mod tests {
         let mut reader = EdgeReader::new(waiting.pid(), None).unwrap();
         let before = reader.read();
         for _ in 0..50 {
+            // A line that is there before it asks costs it no switch.
+            while !waiting.is_asleep() {
+                std::thread::yield_now();
+            }
             waiting.go();
             waiting.line();
         }

@@ -102,9 +102,14 @@ fn swap() -> Option<Finding> {
     Some(Finding { subject: "swap in use".to_string(), value, warning })
 }
 
+/// Bytes that may still be written to the filesystem of a path; none if it cannot be told.
+pub fn free_bytes(path: &Path) -> Option<u64> {
+    let stat = rustix::fs::statvfs(path).ok()?;
+    Some(stat.f_bavail * stat.f_frsize)
+}
+
 fn free_disk(data: &Path) -> Option<Finding> {
-    let stat = rustix::fs::statvfs(data).ok()?;
-    let free = stat.f_bavail * stat.f_frsize;
+    let free = free_bytes(data)?;
     let warning = (free < FREE_DISK).then(|| "a run may fill the disk: make room".to_string());
     let value = format!("{:.1} GiB", free as f64 / f64::from(1 << 30));
     Some(Finding { subject: "free disk".to_string(), value, warning })

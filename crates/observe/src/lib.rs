@@ -21,7 +21,7 @@ pub use canary::Canary;
 pub use cgroup::{Group, GroupCpu, GroupError, Throttle};
 pub use edge::{Edge, EdgeReader};
 pub use engine::{EngineReading, EngineValue};
-pub use fitness::{Finding, examine};
+pub use fitness::{Finding, examine, free_bytes};
 pub use guards::{Canaries, Conduct, GuardFailure, foreign_cpu, guards};
 pub use lock::{LockError, SessionLock};
 pub use machine::{cpus, machine_facts};

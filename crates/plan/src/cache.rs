@@ -41,6 +41,11 @@ impl Need {
     }
 }
 
+/// Bytes that a row of the Insert Benchmark takes with its four index entries.
+pub fn row_bytes(contender: &Contender) -> u64 {
+    Need::of(contender).row
+}
+
 /// Room beside the data, in percent of them: old row versions, pages that are not full.
 const ROOM: u64 = 25;
 /// Who caches everything has no less than what servers have without a config.

@@ -5,13 +5,15 @@ mod comparison;
 mod contender;
 mod counts;
 mod insert_benchmark;
+mod matrix;
 mod microbenchmark;
 mod nearest;
 mod operation;
 mod plan_file;
 mod quantity;
+mod sweep;
 
-pub use cache::{Cache, CacheError};
+pub use cache::{Cache, CacheError, row_bytes};
 pub use comparison::{Compared, Comparison, ComparisonError, Method};
 pub use contender::{Build, Contender, ContenderError, Dbms, Source, check_names, is_path};
 pub use counts::Counts;
@@ -19,8 +21,10 @@ pub use insert_benchmark::{
     InsertBenchmark, InsertBenchmarkError, Maintenance, Pacing, Profile, Query, Step, StepKind,
     default_pause,
 };
+pub use matrix::{Entry, Key, Line, Matrix, MatrixError, Value, WHO};
 pub use microbenchmark::{Microbenchmark, MicrobenchmarkError};
 pub use nearest::suggestion;
 pub use operation::Operation;
 pub use plan_file::{Plan, PlanError, Workload};
 pub use quantity::{Count, QuantityError, Span};
+pub use sweep::{Sweep, SweepError};

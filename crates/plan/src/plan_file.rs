@@ -86,6 +86,11 @@ impl Plan {
         Ok(())
     }
 
+    /// Whether a file is a stored plan, with one workload, and not a matrix that a person wrote.
+    pub fn is_stored(text: &str) -> bool {
+        text.parse::<toml::Table>().is_ok_and(|table| table.contains_key("workload"))
+    }
+
     pub fn from_toml(text: &str) -> Result<Self, PlanError> {
         let plan: Plan = toml::from_str(text)?;
         plan.validate()?;
@@ -118,6 +123,8 @@ mod tests {
             )),
         };
         assert_eq!(Plan::from_toml(&plan.to_toml()).unwrap(), plan);
+        assert!(Plan::is_stored(&plan.to_toml()));
+        assert!(!Plan::is_stored("contenders = ['sqlite']\n[ibench.small]\n"));
     }
 
     #[test]

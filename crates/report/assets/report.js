@@ -9,6 +9,12 @@ async function unpacked(id) {
   return new Response(stream).text();
 }
 
+/** The same as data, read once. */
+const read = {};
+function parsed(id) {
+  return read[id] ??= unpacked(id).then(JSON.parse);
+}
+
 // After Okabe and Ito, without the colours that vanish on white or on black; a ninth contender starts
 // over with a dashed line.
 const COLOURS = ["#1f86cc", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#8c8c8c", "#a89600"];
@@ -56,9 +62,10 @@ function plot(parent, data, values, scale, sync) {
       })),
     ],
   }, [xs, ...ys], parent);
-  new ResizeObserver(() => {
+  // Not within the notification, which the new size could bring about again.
+  new ResizeObserver(() => requestAnimationFrame(() => {
     if (parent.clientWidth > 0) chart.setSize({ width: parent.clientWidth, height });
-  }).observe(parent);
+  })).observe(parent);
 }
 
 function element(parent, name, text) {
@@ -123,27 +130,36 @@ async function save(button) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-async function show() {
-  const figures = document.querySelectorAll("figure.chart");
+/** Draws what can be seen. What is folded is drawn when it is unfolded: there is much of it. */
+async function drawAll() {
+  const unfolded = selector => [...document.querySelectorAll(selector + ":not([data-drawn])")]
+    .filter(place => !place.closest("details:not([open])"));
+  const figures = unfolded("figure.chart");
+  const tables = unfolded("details[data-engine] > div");
+  const places = [...figures, ...tables];
+  for (const place of places) place.dataset.drawn = "";
   if (typeof DecompressionStream === "undefined") {
-    for (const figure of figures) figure.textContent = "The charts need a browser of 2023 or later.";
+    for (const place of places) place.textContent = "This needs a browser of 2023 or later.";
     return;
   }
-  const charts = JSON.parse(await unpacked("charts"));
-  for (const figure of figures) chart(figure, charts);
-  document.documentElement.dataset.drawn = figures.length;
+  for (const figure of figures) chart(figure, await parsed("charts"));
+  // The report wrote these tables, with every name escaped.
+  for (const place of tables) place.innerHTML = (await parsed("engine"))[place.parentElement.dataset.engine];
 }
 
-/** The report wrote these tables, with every name escaped. */
-async function fill(details) {
-  const place = details.querySelector("div");
-  if (!place.hasChildNodes()) place.innerHTML = JSON.parse(await unpacked("engine"))[details.dataset.engine];
+/** Unfolds what the address leads to. */
+function reveal() {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const folded = target?.closest("details:not([open])");
+  if (!folded) return;
+  folded.open = true;
+  target.scrollIntoView();
 }
 
-for (const details of document.querySelectorAll("details[data-engine]")) {
-  details.addEventListener("toggle", () => fill(details));
-}
+drawAll();
+for (const folded of document.querySelectorAll("details")) folded.addEventListener("toggle", drawAll);
+addEventListener("hashchange", reveal);
+reveal();
 for (const button of document.querySelectorAll("button[data-source]")) {
   button.addEventListener("click", () => save(button));
 }
-show();

@@ -3,6 +3,8 @@
 
 #[path = "../tests/report/sample.rs"]
 mod sample;
+#[path = "../tests/report/suite.rs"]
+mod suite;
 
 use std::path::Path;
 use std::{env, fs, io};
@@ -31,7 +33,12 @@ fn main() -> io::Result<()> {
     let hostile = "postgres@/opt/</script><script>alert(1)</script>&\"'|`*/bin";
     let many: Vec<String> = (0..50).map(|index| format!("c{index}=postgres@17.{index}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    let runs: [(&str, Run); 6] = [
+    let mut vacuumed = suite::run(&three, &[1]);
+    suite::vacuum_each_write(&mut vacuumed);
+    let runs: [(&str, Run); 9] = [
+        ("micro", suite::run(&three, &[1])),
+        ("micro-vacuumed", vacuumed),
+        ("scaleup", suite::run(&three, &[1, 2, 4, 8, 16])),
         ("usual", usual),
         ("trouble", trouble),
         ("silent", silent),

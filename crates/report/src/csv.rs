@@ -1,10 +1,14 @@
 //! Tables for spreadsheets and scripts: one row per contender and step, and one per second.
 
+mod suite;
+
 use ::csv::Writer;
 use rqps_observe::Metric;
 use rqps_store::{Operation, Run};
 
 use crate::model::{Measured, Model, StepModel, metrics, seconds};
+
+pub use suite::suite_files;
 
 /// The metrics of every finished step under the posts' column names.
 pub fn csv(run: &Run) -> String {

@@ -1,16 +1,19 @@
 //! The result for programs: what was derived, and the raw seconds it was derived from. The shape is
 //! stated in `schema/result.schema.json`.
 
+mod suite;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use rqps_observe::{Kind, Metric};
-use rqps_plan::Plan;
+use rqps_plan::{Plan, Workload};
 use rqps_stats::histogram::{NAMES, PERCENTILES};
 use rqps_stats::{COSTS, Column, METRICS, bands};
 use rqps_store::{ContenderRecord, EngineSample, Manifest, Run, Sample, Second, StepRecord};
 use serde::Serialize;
 
-use crate::model::{Measured, Model, StepModel, Totals, bucket_counts, percentile};
+use crate::comparison::{ComparisonJson, Verdicts};
+use crate::model::{Measured, Model, StepModel, Suite, Totals, bucket_counts, percentile};
 
 /// Names the shape of the result; changed when a reader of the old shape would break.
 pub const SCHEMA: &str = "rqps-result/2";
@@ -24,6 +27,11 @@ struct Result<'a> {
     base: Option<&'a str>,
     contenders: &'a [ContenderRecord],
     steps: Vec<Step<'a>>,
+    /// Of a comparison.
+    comparison: Option<ComparisonJson>,
+    /// Of the microbenchmarks, where tests ran with several numbers of clients.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scaleup: Option<Vec<suite::Scaleup<'a>>>,
 }
 
 #[derive(Serialize)]
@@ -59,6 +67,9 @@ struct StepResult<'a> {
     /// The posts' columns; null for what the tables print as NA.
     metrics: BTreeMap<&'static str, Option<f64>>,
     costs: BTreeMap<&'static str, Option<f64>>,
+    /// Of the microbenchmarks only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    test: Option<suite::OfTest>,
     /// As read: counters over the window, gauges at its end.
     totals: BTreeMap<&'static str, u64>,
     work: BTreeMap<&'static str, Work>,
@@ -160,6 +171,8 @@ fn json(run: &Run, raw: Raw) -> String {
         base: model.base.map(|base| model.contenders[base]),
         contenders: &run.contenders,
         steps: model.steps.iter().map(|step| step_json(&model, step, raw)).collect(),
+        comparison: Verdicts::new(run).as_ref().map(ComparisonJson::new),
+        scaleup: Suite::new(&model).filter(Suite::is_scaleup).map(|suite| suite::scaleup(&suite)),
     };
     let json = serde_json::to_string(&result).expect("it holds only numbers, text and lists");
     json + "\n"
@@ -167,17 +180,28 @@ fn json(run: &Run, raw: Raw) -> String {
 
 fn step_json<'a>(model: &Model<'a>, step: &'a StepModel<'a>, raw: Raw) -> Step<'a> {
     let base = model.base.and_then(|base| step.measured[base].as_ref()?.finished_rate());
+    let is_test = matches!(model.run.plan.workload, Workload::Microbenchmark(_));
     Step {
         name: step.name,
         title: step.title,
         group: step.group,
         unit: step.counts.unit(),
         operation: step.counts.operation(),
-        results: step.measured.iter().flatten().map(|measured| of(measured, base, raw)).collect(),
+        results: step
+            .measured
+            .iter()
+            .flatten()
+            .map(|measured| of(measured, base, is_test, raw))
+            .collect(),
     }
 }
 
-fn of<'a>(measured: &'a Measured<'a>, base: Option<f64>, raw: Raw) -> StepResult<'a> {
+fn of<'a>(
+    measured: &'a Measured<'a>,
+    base: Option<f64>,
+    is_test: bool,
+    raw: Raw,
+) -> StepResult<'a> {
     let record = measured.record;
     let is_kept = raw == Raw::Kept;
     let window = measured.window();
@@ -208,6 +232,7 @@ fn of<'a>(measured: &'a Measured<'a>, base: Option<f64>, raw: Raw) -> StepResult
         }),
         metrics: derived(&METRICS),
         costs: derived(&COSTS),
+        test: is_test.then(|| suite::of_test(measured)),
         totals: record.cost.iter().map(|(metric, value)| (metric.name(), value)).collect(),
         work: measured
             .totals

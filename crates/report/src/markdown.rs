@@ -1,9 +1,11 @@
 //! The result for a pull request: at most sixty lines.
 
+mod suite;
+
 use rqps_plan::Workload;
 use rqps_store::Run;
 
-use crate::model::{self, Model, Prose, Table};
+use crate::model::{self, Cell, Model, Prose, Suite, Table};
 
 /// Rows of each table and warnings that are shown; three tables of them stay below sixty lines.
 const ROWS: usize = 10;
@@ -22,6 +24,11 @@ pub fn summary_markdown(run: &Run) -> String {
         lines.push(String::new());
         lines.extend(prose.warnings.iter().take(WARNINGS).map(|w| format!("- {}", escape(w))));
         lines.extend(rest(prose.warnings.len(), WARNINGS).map(|rest| format!("- {rest}")));
+    }
+    if let Some(suite) = Suite::new(&model) {
+        lines.extend(suite::lines(&suite));
+        lines.push(String::new());
+        return lines.join("\n");
     }
     let summaries = [
         ("Relative to the first", model::relative(&model)),
@@ -53,16 +60,19 @@ fn table(table: &Table) -> Vec<String> {
     // The last row can be the target, which belongs to those above it however many are shown.
     let shown = if table.rows.len() > ROWS { ROWS - 1 } else { table.rows.len() };
     for row in &table.rows[..shown] {
-        let cells = row.cells.iter().map(|cell| match cell.tone.mark() {
-            "" => escape(&cell.text),
-            mark => format!("{} {mark}", escape(&cell.text)),
-        });
-        lines.push(line(&escape(&row.name), cells.collect()));
+        lines.push(line(&escape(&row.name), row.cells.iter().map(marked).collect()));
     }
     if let Some(rest) = rest(table.rows.len(), shown) {
         lines.push(line(&rest, vec![String::new(); table.headings.len()]));
     }
     lines
+}
+
+fn marked(cell: &Cell) -> String {
+    match cell.tone.mark() {
+        "" => escape(&cell.text),
+        mark => format!("{} {mark}", escape(&cell.text)),
+    }
 }
 
 fn rest(all: usize, shown: usize) -> Option<String> {

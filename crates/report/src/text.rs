@@ -1,13 +1,18 @@
 //! What a terminal shows: the summary tables, then the metrics of each step. Histograms and
 //! per-second series are for the page and the exports.
 
+mod suite;
+
 use comfy_table::presets::NOTHING;
 use comfy_table::{
     Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table as Drawn, Width,
 };
 use rqps_store::Run;
 
-use crate::model::{self, METRICS_NOTE, Model, Prose, Table, Tone};
+use crate::comparison::{self, Verdicts};
+use crate::model::{self, METRICS_NOTE, Model, Prose, Suite, Table, Tone};
+
+pub(crate) use suite::published;
 
 /// Whether tones are drawn with terminal escape codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +33,14 @@ pub fn text(run: &Run, colour: Colour) -> String {
     let mut parts = vec![heading(&prose)];
     if !prose.warnings.is_empty() {
         parts.push(bullets("Take note", &prose.warnings));
+    }
+    if let Some(verdicts) = Verdicts::new(run) {
+        parts.push(comparison::text(&verdicts, colour));
+        return parts.join("\n");
+    }
+    if let Some(suite) = Suite::new(&model) {
+        parts.extend(suite::parts(&suite, colour));
+        return parts.join("\n");
     }
     let summaries = [
         ("Rows inserted (l.x: indexed) or queries per second", model::absolute(&model)),

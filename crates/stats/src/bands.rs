@@ -99,6 +99,16 @@ pub fn relative(value: f64, base: f64) -> Option<f64> {
     (base > 0.0).then(|| value / base)
 }
 
+/// How a share of the base is marked in the tables of the microbenchmarks, where 1.05 and 0.95
+/// themselves, as printed, are marked.
+pub fn published_band(share: f64) -> Relative {
+    match (share * 100.0).round() {
+        percent if percent >= FASTER_ABOVE => Relative::Faster,
+        percent if percent <= SLOWER_BELOW => Relative::Slower,
+        _ => Relative::Same,
+    }
+}
+
 /// How a share of the base is coloured. The whole percent is compared, as it is printed: 1.05 and
 /// 0.95 themselves are the same.
 pub fn relative_band(share: f64) -> Relative {
@@ -166,5 +176,13 @@ mod tests {
             assert_eq!(relative_band(share), band, "{share}");
         }
         assert_eq!(relative(5.0, 0.0), None);
+        for (share, band) in [
+            (1.044, Relative::Same),
+            (1.046, Relative::Faster),
+            (0.956, Relative::Same),
+            (0.954, Relative::Slower),
+        ] {
+            assert_eq!(published_band(share), band, "{share}");
+        }
     }
 }

@@ -234,6 +234,11 @@ mod tests {
     }
 
     #[test]
+    fn ties_share_the_mean_of_their_ranks() {
+        assert_eq!(doubled_midranks(&[3.0, 1.0, 3.0, 2.0]), [7, 2, 7, 4]);
+    }
+
+    #[test]
     fn ties_have_the_p_value_of_their_midranks() {
         for (base, other) in [
             (&[1.0, 2.0, 2.0, 3.0][..], &[2.0, 3.0, 3.0, 4.0, 4.0][..]),

@@ -62,6 +62,21 @@ impl Law {
     }
 }
 
+/// The rate with so many clients over that with the fewest, in the posts with 48 clients and one, by
+/// which they sort tests: more than 40, 30 to 40, 20 to 30, 10 to 20, and less.
+const PUBLISHED_BOUNDS: [f64; 4] = [40.0, 30.0, 20.0, 10.0];
+const PUBLISHED_CLIENTS: f64 = 48.0;
+
+/// The posts' lower bounds for `ideal` times as many clients, the highest first.
+pub fn bounds(ideal: f64) -> [f64; 4] {
+    PUBLISHED_BOUNDS.map(|bound| bound * ideal / PUBLISHED_CLIENTS)
+}
+
+/// Which of the five buckets that the bounds make, counted from 0; a bound belongs to the higher.
+pub fn bucket(relative: f64, ideal: f64) -> usize {
+    bounds(ideal).iter().filter(|bound| relative < **bound).count()
+}
+
 /// The coefficients of 1/l, s/l and k/l in N / rate, times rate / N, so that the right side is 1.
 fn row(point: &Point) -> [f64; 3] {
     let others = point.clients - 1.0;
@@ -249,6 +264,14 @@ mod tests {
         assert!(found.contention.contains(0.05) && found.contention.half_width() < 0.02);
         assert_eq!(scalability(&each[..3], 0.05), None, "two points fit any law");
         assert_eq!(scalability(&[], 0.05), None);
+    }
+
+    #[test]
+    fn buckets_are_those_published_for_48_clients_and_in_proportion_for_others() {
+        let of_48: Vec<usize> = [41.0, 40.0, 35.0, 20.0, 19.9, 9.0].map(|r| bucket(r, 48.0)).into();
+        assert_eq!(of_48, [0, 0, 1, 2, 3, 4]);
+        assert_eq!(bounds(24.0), [20.0, 15.0, 10.0, 5.0]);
+        assert_eq!([3.9, 2.6, 0.7].map(|relative| bucket(relative, 4.0)), [0, 1, 4]);
     }
 
     #[test]

@@ -378,6 +378,13 @@ mod tests {
     }
 
     #[test]
+    fn no_change_is_judged_at_ninety_percent() {
+        // t on 7 degrees: 1.895 at 90 %, 2.365 at 95 %; half-widths of 1.8 % and 2.2 %.
+        let ratios = AROUND_ZERO.map(|value| value * 0.0095 * (7.0_f64 * 8.0 / 36e-6).sqrt());
+        assert!(words(exactly(&ratios)).starts_with("no change"));
+    }
+
+    #[test]
     fn a_build_against_itself_raises_few_alarms() {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(20);
         let (mut alarms, mut covered, mut invalid) = (0, 0, 0);

@@ -20,5 +20,12 @@ pub enum StoreError {
     #[error("'{}' is damaged: {reason}", path.display())]
     Damaged { path: PathBuf, reason: String },
     #[error("the results cannot be stored: {0}")]
-    Sql(#[from] rusqlite::Error),
+    Sql(rusqlite::Error),
+}
+
+// Not as its source: what it says is said already.
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        StoreError::Sql(error)
+    }
 }

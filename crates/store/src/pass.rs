@@ -14,7 +14,10 @@ pub struct PassRecord {
     /// Counted from 1.
     pub round: u32,
     pub test: String,
-    /// The class that decides its practical margin: `read`, `write` or `io`.
+    /// Its place among the tests of the plan.
+    pub place: u32,
+    /// What its statements do, such as `point`, `range` or `update`: tests of a class have much in
+    /// common.
     pub class: String,
     /// The tests that are shown together with it.
     pub group: String,
@@ -73,7 +76,8 @@ create table pass (
     id integer primary key,
     round integer not null,         -- from 1
     test text not null,
-    class text not null,            -- read, write, io
+    place integer not null,         -- among the tests of the plan, from 0
+    class text not null,            -- what the statements do: point, range, update, …
     grouped text not null,          -- the tests that are shown together with it
     load integer not null,          -- which of the independent loads of the data, from 1
     attempt integer not null,       -- from 1
@@ -143,11 +147,12 @@ fn insert_pass(transaction: &Transaction<'_>, pass: &PassRecord) -> Result<i64, 
     let json = |list: &[u64]| serde_json::to_string(list).expect("numbers are JSON");
     let cpus: Vec<u64> = pass.cpus.iter().map(|cpu| u64::from(*cpu)).collect();
     transaction.execute(
-        "insert into pass (round, test, class, grouped, load, attempt, invalid, started, seconds, \
-         cpus, canary) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        "insert into pass (round, test, place, class, grouped, load, attempt, invalid, started, \
+         seconds, cpus, canary) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
         params![
             pass.round,
             pass.test,
+            pass.place,
             pass.class,
             pass.group,
             pass.load,
@@ -214,6 +219,7 @@ fn pass(row: &Row<'_>) -> Result<PassRecord, rusqlite::Error> {
     Ok(PassRecord {
         round: row.get("round")?,
         test: row.get("test")?,
+        place: row.get("place")?,
         class: row.get("class")?,
         group: row.get("grouped")?,
         load: row.get("load")?,

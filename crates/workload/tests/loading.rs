@@ -40,27 +40,26 @@ fn lines_are_loaded_counted_and_refused_as_one() {
         // The connection is as good as before.
         assert_eq!(connection.load("t", &COLUMNS, &lines(200_001, 5)).unwrap(), 5, "{contender}");
         assert_eq!(connection.run("delete from t where id > 200000").unwrap(), 5);
+        if contender != "postgres@17.6" {
+            without_files_it_is_loaded_by_inserts(&fixture, contender);
+        }
     }
 }
 
-#[test]
-fn a_server_that_takes_no_files_is_loaded_by_inserts() {
-    for contender in ["mysql@8.0.33", "mariadb@11.4.5"] {
-        let fixture = Fixture::start(contender);
-        let connection = &mut *fixture.connect();
-        connection.run("set global local_infile = 0").unwrap();
-        connection.run("create table t (id int primary key, v varchar(20) not null)").unwrap();
-        let files = "show global status like 'Com_load'";
-        let before = connection.query(files).unwrap();
-        assert_eq!(connection.load("t", &COLUMNS, &lines(1, 100_000)).unwrap(), 100_000);
-        let sum = scalar(connection, "select sum(id) from t where v = concat('value ', id)");
-        assert_eq!(sum.unwrap().unwrap(), "5000050000", "{contender}");
-        assert_eq!(connection.query(files).unwrap(), before, "{contender}");
+fn without_files_it_is_loaded_by_inserts(fixture: &Fixture, contender: &str) {
+    let connection = &mut *fixture.connect();
+    connection.run("set global local_infile = 0").unwrap();
+    connection.run("create table u (id int primary key, v varchar(20) not null)").unwrap();
+    let files = "show global status like 'Com_load'";
+    let before = connection.query(files).unwrap();
+    assert_eq!(connection.load("u", &COLUMNS, &lines(1, 100_000)).unwrap(), 100_000);
+    let sum = scalar(connection, "select sum(id) from u where v = concat('value ', id)");
+    assert_eq!(sum.unwrap().unwrap(), "5000050000", "{contender}");
+    assert_eq!(connection.query(files).unwrap(), before, "{contender}");
 
-        let plan = plan(2, 6000);
-        let benchmark = fixture.benchmark(&plan);
-        run(benchmark.loaders().unwrap());
-        run(benchmark.indexers().unwrap());
-        benchmark.finish_load().unwrap();
-    }
+    let plan = plan(2, 6000);
+    let benchmark = fixture.benchmark(&plan);
+    run(benchmark.loaders().unwrap());
+    run(benchmark.indexers().unwrap());
+    benchmark.finish_load().unwrap();
 }

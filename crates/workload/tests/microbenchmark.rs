@@ -3,115 +3,129 @@
 
 mod common;
 
-use std::collections::HashSet;
-
-use common::{CONTENDERS, Fixture, SEED, effects, load, named, plan, run, run_test};
+use common::{Fixture, SEED, effects, load, named, plan, run, run_test};
 use rqps_load::Statements;
-use rqps_wire::scalar;
+use rqps_plan::Microbenchmark;
+use rqps_wire::{Row, scalar};
 use rqps_workload::Dialect;
 use rqps_workload::microbenchmark::{Benchmark, Found, Group, tests};
 
-/// Every test on a DBMS with two clients, and the statements they are counted as.
-fn sends_the_published_mix(contender: &str) {
-    let plan = plan(2, 1000);
-    let fixture = Fixture::loaded(contender, &plan);
-    let benchmark = fixture.benchmark(&plan);
-    const OPERATIONS: u64 = 40;
-    for test in tests() {
-        let tally = run_test(&benchmark, test, 2, OPERATIONS);
-        assert_eq!(tally.operations, 2 * OPERATIONS, "{}", test.name);
-        let Statements { reads, writes, others } = test.event.statements();
-        let each = 2 * OPERATIONS;
-        let expected =
-            Statements { reads: reads * each, writes: writes * each, others: others * each };
-        if tally.retries == 0 {
-            assert_eq!(tally.statements, expected, "{contender}: {}", test.name);
-        } else {
-            // What was sent before a deadlock is counted, too.
-            assert_eq!(test.group, Group::Write, "{contender}: {} retries", test.name);
-            assert!(tally.statements.total() >= expected.total(), "{}", test.name);
-        }
+/// Everything that holds on every DBMS, on one server: each has its own tables, made anew.
+fn all_holds_on(contender: &'static str) {
+    let server = Server { contender, fixture: Fixture::start(contender) };
+    server.rows_and_keys_are_those_of_sqlite();
+    server.tables_of_another_shape_are_known_and_replaced();
+    server.every_test_sends_the_published_mix();
+    server.reads_return_the_rows_that_they_ask_for();
+    server.fair_writes_do_the_same_work_in_every_test_of_a_run();
+    server.published_writes_leave_the_tables_as_they_become();
+    server.victims_of_each_other_begin_again_and_the_books_stay_right();
+    server.a_change_that_no_test_made_is_found();
+}
+
+#[test]
+fn all_holds_on_sqlite() {
+    all_holds_on("sqlite");
+}
+
+// Servers that do not wait long before they choose a victim.
+
+#[test]
+fn all_holds_on_postgres() {
+    all_holds_on("postgres@17.6?deadlock_timeout=5ms");
+}
+
+#[test]
+fn all_holds_on_mysql() {
+    all_holds_on("mysql@8.0.33");
+}
+
+#[test]
+fn all_holds_on_mariadb() {
+    all_holds_on("mariadb@11.4.5");
+}
+
+#[test]
+fn all_holds_on_myrocks() {
+    all_holds_on("mariadb@10.11/rocksdb?rocksdb_deadlock_detect=on");
+}
+
+struct Server {
+    contender: &'static str,
+    fixture: Fixture,
+}
+
+impl Server {
+    /// The benchmark with its tables as they are loaded.
+    fn loaded<'a>(&'a self, plan: &'a Microbenchmark) -> Benchmark<'a> {
+        let benchmark = self.fixture.benchmark(plan);
+        load(&benchmark);
+        benchmark
     }
-}
 
-#[test]
-fn sqlite_gets_the_published_mix() {
-    sends_the_published_mix(CONTENDERS[0]);
-}
-
-#[test]
-fn postgres_gets_the_published_mix() {
-    sends_the_published_mix(CONTENDERS[1]);
-}
-
-#[test]
-fn mysql_gets_the_published_mix() {
-    sends_the_published_mix(CONTENDERS[2]);
-}
-
-#[test]
-fn mariadb_gets_the_published_mix() {
-    sends_the_published_mix(CONTENDERS[3]);
-}
-
-#[test]
-fn myrocks_gets_the_published_mix() {
-    sends_the_published_mix(CONTENDERS[4]);
-}
-
-#[test]
-fn every_dbms_gets_the_same_rows_under_the_same_keys() {
-    let plan = plan(2, 6000);
-    let mut seen = HashSet::new();
-    for contender in CONTENDERS {
-        let fixture = Fixture::start(contender);
-        let benchmark = fixture.benchmark(&plan);
+    fn rows_and_keys_are_those_of_sqlite(&self) {
+        let contender = self.contender;
+        let plan = plan(2, 6000);
+        let benchmark = self.fixture.benchmark(&plan);
         assert_eq!(benchmark.existing().unwrap(), Found::Nothing, "{contender}");
         // The check after the load compares a checksum.
         assert_eq!(load(&benchmark), 12_000, "{contender}");
         assert_eq!(benchmark.existing().unwrap(), Found::Same, "{contender}");
-        let mut connection = fixture.connect();
-        let sql = "select id, k, c, pad from sbtest2 where id in (1, 2, 5000, 5001, 6000)";
-        let mut rows = connection.query(sql).unwrap();
-        rows.iter_mut().flatten().flatten().for_each(|text| *text = text.trim_end().to_string());
-        rows.sort();
-        assert_eq!(rows.len(), 5);
-        seen.insert(rows);
+        let sqlite = Fixture::loaded("sqlite", &plan);
+        assert_eq!(some_rows(&self.fixture), some_rows(&sqlite), "{contender}");
         // The next id is the server's to give.
-        let insert = "insert into sbtest1 (k, c, pad) values (1, '', '')";
-        connection.run(insert).unwrap();
+        let mut connection = self.fixture.connect();
+        connection.run("insert into sbtest1 (k, c, pad) values (1, '', '')").unwrap();
         let max = scalar(&mut *connection, "select max(id) from sbtest1").unwrap().unwrap();
         assert_eq!(max, "6001", "{contender}");
     }
-    assert_eq!(seen.len(), 1, "{seen:?}");
-}
 
-#[test]
-fn tables_of_another_shape_are_known_and_replaced() {
-    let (small, large) = (plan(1, 1000), plan(3, 1500));
-    for contender in ["sqlite", "postgres@17.6", "mysql@8.0.33"] {
-        let fixture = Fixture::loaded(contender, &large);
-        let benchmark = fixture.benchmark(&small);
+    fn tables_of_another_shape_are_known_and_replaced(&self) {
+        let contender = self.contender;
+        let (small, large) = (plan(1, 1000), plan(3, 1500));
+        self.loaded(&large);
+        let benchmark = self.fixture.benchmark(&small);
         let other = Found::Other(format!("3 tables of 1500 rows, seed {SEED}"));
         assert_eq!(benchmark.existing().unwrap(), other, "{contender}");
-        let other_seed = Benchmark::new(fixture.target(), fixture.dialect, &large, SEED + 1);
+        let other_seed =
+            Benchmark::new(self.fixture.target(), self.fixture.dialect, &large, SEED + 1);
         assert!(matches!(other_seed.existing().unwrap(), Found::Other(_)), "{contender}");
         // A load that was not brought to its end leaves no tables that count as loaded.
         run(benchmark.loaders().unwrap());
         assert!(matches!(benchmark.existing().unwrap(), Found::Other(_)), "{contender}");
         load(&benchmark);
         assert_eq!(benchmark.existing().unwrap(), Found::Same, "{contender}");
-        let gone = fixture.connect().query("select * from sbtest2").unwrap_err().to_string();
+        let gone = self.fixture.connect().query("select * from sbtest2").unwrap_err().to_string();
         assert!(gone.contains("sbtest2"), "{contender}: {gone}");
     }
-}
 
-#[test]
-fn reads_return_the_rows_that_they_ask_for() {
-    let plan = plan(2, 2000);
-    for contender in CONTENDERS {
-        let fixture = Fixture::loaded(contender, &plan);
-        let benchmark = fixture.benchmark(&plan);
+    /// Every test with two clients, and the statements they are counted as.
+    fn every_test_sends_the_published_mix(&self) {
+        let contender = self.contender;
+        let plan = plan(2, 1000);
+        let benchmark = self.loaded(&plan);
+        const OPERATIONS: u64 = 40;
+        for test in tests() {
+            let tally = run_test(&benchmark, test, 2, OPERATIONS);
+            assert_eq!(tally.operations, 2 * OPERATIONS, "{}", test.name);
+            let Statements { reads, writes, others } = test.event.statements();
+            let each = 2 * OPERATIONS;
+            let expected =
+                Statements { reads: reads * each, writes: writes * each, others: others * each };
+            if tally.retries == 0 {
+                assert_eq!(tally.statements, expected, "{contender}: {}", test.name);
+            } else {
+                // What was sent before a deadlock is counted, too.
+                assert_eq!(test.group, Group::Write, "{contender}: {} retries", test.name);
+                assert!(tally.statements.total() >= expected.total(), "{}", test.name);
+            }
+        }
+    }
+
+    fn reads_return_the_rows_that_they_ask_for(&self) {
+        let contender = self.contender;
+        let plan = plan(2, 2000);
+        let benchmark = self.loaded(&plan);
         let rows = |name: &str| -> Vec<u64> {
             effects(&benchmark, named(name), 30).iter().map(|effect| effect.rows).collect()
         };
@@ -151,14 +165,11 @@ fn reads_return_the_rows_that_they_ask_for() {
         about("range-covered-si", 99.0, 10.0);
         about("range-notcovered-si", 99.0, 10.0);
     }
-}
 
-#[test]
-fn fair_writes_do_the_same_work_in_every_test_of_a_run() {
-    let plan = plan(2, 1000);
-    for contender in CONTENDERS {
-        let fixture = Fixture::loaded(contender, &plan);
-        let benchmark = fixture.benchmark(&plan);
+    fn fair_writes_do_the_same_work_in_every_test_of_a_run(&self) {
+        let contender = self.contender;
+        let plan = plan(2, 1000);
+        let benchmark = self.loaded(&plan);
         for _ in 0..2 {
             // More than there are rows: all of them hit.
             let deletes = run_test(&benchmark, named("delete"), 2, 1500);
@@ -167,7 +178,7 @@ fn fair_writes_do_the_same_work_in_every_test_of_a_run() {
         for _ in 0..2 {
             run_test(&benchmark, named("insert"), 2, 50);
             let sql = "select count(*), min(id), max(id) from sbtest1";
-            let row = fixture.connect().query(sql).unwrap().remove(0);
+            let row = self.fixture.connect().query(sql).unwrap().remove(0);
             let [rows, min, max] = [0, 1, 2].map(|n| row[n].as_ref().unwrap().parse().unwrap());
             assert_eq!(min, 1);
             assert!((1001..1101).contains(&rows), "{contender}: {rows} rows");
@@ -175,40 +186,27 @@ fn fair_writes_do_the_same_work_in_every_test_of_a_run() {
             assert_eq!(max, rows, "{contender}");
         }
     }
-}
 
-#[test]
-fn published_writes_leave_the_tables_as_they_become() {
-    let mut plan = plan(1, 1000);
-    plan.fair_writes = false;
-    for contender in ["sqlite", "postgres@17.6", "mysql@8.0.33"] {
-        let fixture = Fixture::loaded(contender, &plan);
-        let benchmark = fixture.benchmark(&plan);
+    fn published_writes_leave_the_tables_as_they_become(&self) {
+        let contender = self.contender;
+        let mut plan = plan(1, 1000);
+        plan.fair_writes = false;
+        let benchmark = self.loaded(&plan);
         let deletes = run_test(&benchmark, named("delete"), 1, 1000);
         // A part e^-1 of the rows is left, and a delete that finds nothing is not a write.
         let left = 1000 - deletes.statements.writes;
         assert!((330..405).contains(&left), "{contender}: {left}");
         assert_eq!(deletes.statements.others, left, "{contender}");
         run_test(&benchmark, named("insert"), 1, 20);
-        let rows = scalar(&mut *fixture.connect(), "select count(*) from sbtest1").unwrap();
+        let rows = scalar(&mut *self.fixture.connect(), "select count(*) from sbtest1").unwrap();
         assert_eq!(rows.unwrap(), (left + 20).to_string(), "{contender}");
     }
-}
 
-#[test]
-fn victims_of_each_other_begin_again_and_the_books_stay_right() {
-    // So few rows that clients meet, and servers that do not wait long before they choose a victim.
-    let plan = plan(1, 10);
-    let contenders = [
-        "sqlite",
-        "postgres@17.6?deadlock_timeout=5ms",
-        "mysql@8.0.33",
-        "mariadb@11.4.5",
-        "mariadb@10.11/rocksdb?rocksdb_deadlock_detect=on",
-    ];
-    for contender in contenders {
-        let fixture = Fixture::loaded(contender, &plan);
-        let benchmark = fixture.benchmark(&plan);
+    fn victims_of_each_other_begin_again_and_the_books_stay_right(&self) {
+        let contender = self.contender;
+        // So few rows that clients meet.
+        let plan = plan(1, 10);
+        let benchmark = self.loaded(&plan);
         let mut retries = 0;
         for test in ["write-only", "read-write_range=10", "update-inlist", "update-index"] {
             let tally = run_test(&benchmark, named(test), 4, 60);
@@ -216,16 +214,14 @@ fn victims_of_each_other_begin_again_and_the_books_stay_right() {
             retries += tally.retries;
         }
         // SQLite has its writers wait for each other.
-        assert_eq!(retries > 0, fixture.dialect != Dialect::Sqlite, "{contender}: {retries}");
+        assert_eq!(retries > 0, self.fixture.dialect != Dialect::Sqlite, "{contender}: {retries}");
     }
-}
 
-#[test]
-fn a_change_that_no_test_made_is_found() {
-    let plan = plan(1, 1000);
-    for contender in ["sqlite", "postgres@17.6", "mysql@8.0.33"] {
-        let fixture = Fixture::loaded(contender, &plan);
-        let benchmark = fixture.benchmark(&plan);
+    fn a_change_that_no_test_made_is_found(&self) {
+        let contender = self.contender;
+        let plan = plan(1, 1000);
+        let fixture = &self.fixture;
+        let benchmark = self.loaded(&plan);
         let fails_with = |sql: &str, what: &str| {
             let test = named("update-index");
             let cast = benchmark.cast(test, 1, 0).unwrap();
@@ -248,4 +244,14 @@ fn a_change_that_no_test_made_is_found() {
         let error = benchmark.finish_load().unwrap_err().to_string();
         assert!(error.starts_with("sbtest1: checksum should be "), "{contender}: {error}");
     }
+}
+
+/// Rows of the second table, without the blanks that some DBMSs fill up with.
+fn some_rows(fixture: &Fixture) -> Vec<Row> {
+    let sql = "select id, k, c, pad from sbtest2 where id in (1, 2, 5000, 5001, 6000)";
+    let mut rows = fixture.connect().query(sql).unwrap();
+    rows.iter_mut().flatten().flatten().for_each(|text| *text = text.trim_end().to_string());
+    rows.sort();
+    assert_eq!(rows.len(), 5);
+    rows
 }

@@ -196,8 +196,12 @@ mod tests {
     use std::net::TcpListener;
     use std::ops::ControlFlow;
     use std::os::unix::fs::PermissionsExt;
+    use std::time::{Duration, Instant};
 
     use rqps_plan::Dbms as Name;
+    use rqps_wire::scalar;
+    use rustix::fs::{CWD, Mode, mkfifoat};
+    use rustix::process::{Pid, kill_process};
 
     use super::*;
     use crate::source;
@@ -241,6 +245,28 @@ mod tests {
             let error = launch.start(&all_are_taken, &|| false).err().unwrap().to_string();
             assert!(error.contains("Address already in use"), "{error}");
             assert_eq!(fs::read_dir(home.run().unwrap()).unwrap().count(), 0, "nothing is left");
+        });
+    }
+
+    #[test]
+    fn a_server_that_recovers_is_stopped_at_once_and_its_data_can_be_used() {
+        with_postgres(|postgres, home, place| {
+            let mut server = postgres.start(home, place, &|| false).unwrap();
+            // Recovery reads this file first, and from a pipe that nobody writes to it reads for ever.
+            let label = place.data.join("backup_label");
+            mkfifoat(CWD, &label, Mode::from(0o644)).unwrap();
+            let mut connection = server.target().connect().unwrap();
+            let backend = scalar(&mut *connection, "select pg_backend_pid()").unwrap();
+            let backend = Pid::from_raw(backend.unwrap().parse().unwrap()).unwrap();
+            kill_process(backend, Signal::KILL).unwrap();
+            while !fs::read_to_string(&place.log).unwrap().contains("reinitializing") {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            let begun = Instant::now();
+            server.stop().unwrap();
+            assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+            fs::remove_file(&label).unwrap();
+            postgres.start(home, place, &|| false).unwrap().stop().unwrap();
         });
     }
 }

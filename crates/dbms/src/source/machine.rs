@@ -54,46 +54,64 @@ impl Machine {
         build: &Build,
         tell: &mut Tell,
     ) -> Result<Installed, SourceError> {
+        if let Some(present) = self.present(home, dbms, build, tell)? {
+            return Ok(present);
+        }
+        match build {
+            Build::Version { source, version } => {
+                self.fetch_version(home, dbms, *source, version, tell)
+            }
+            Build::Any | Build::System | Build::Path(_) | Build::Server { .. } => {
+                self.fetch_newest(home, dbms, tell)
+            }
+        }
+    }
+
+    /// What can be had without asking a registry; none if it has to be fetched, or looked for.
+    pub(super) fn present(
+        &self,
+        home: &Home,
+        dbms: Dbms,
+        build: &Build,
+        tell: &mut Tell,
+    ) -> Result<Option<Installed>, SourceError> {
         if catalog::server_programs(dbms).is_empty() {
             return Err(SourceError::BuiltIn(dbms));
         }
         match build {
             Build::Server { url } => Err(SourceError::Running(url.clone())),
-            Build::Path(path) => probe::describe(dbms, None, &own(path)?, Fetched::default(), tell),
-            Build::System => self.of_system(dbms, None, tell),
+            Build::Path(path) => {
+                probe::describe(dbms, None, &own(path)?, Fetched::default(), tell).map(Some)
+            }
+            Build::System => self.of_system(dbms, None, tell).map(Some),
             Build::Version { source: Some(Source::System), version } => {
-                self.of_system(dbms, Some(version), tell)
+                self.of_system(dbms, Some(version), tell).map(Some)
             }
             Build::Version { source, version } => {
                 if source.is_none()
                     && let Some(installed) =
                         unless_absent(self.of_system(dbms, Some(version), tell))?
                 {
-                    return Ok(installed);
+                    return Ok(Some(installed));
                 }
                 for package in catalog::packages(dbms, self.arch, *source) {
                     let source = package.registry.source();
                     if let Some(stored) = store::find(home, dbms, version, source)? {
-                        return Ok(stored);
+                        return Ok(Some(stored));
                     }
                 }
                 let list = List::of(home, dbms, *source)?;
-                if let Some(chosen) = version::choose(&list.fresh(), version)
-                    && let Some(stored) = store::find(home, dbms, &chosen.version, chosen.source)?
-                {
-                    return Ok(stored);
+                match version::choose(&list.fresh(), version) {
+                    Some(chosen) => store::find(home, dbms, &chosen.version, chosen.source),
+                    None => Ok(None),
                 }
-                self.fetch_version(home, dbms, *source, version, tell)
             }
             Build::Any => {
                 if let Some(installed) = unless_absent(self.of_system(dbms, None, tell))? {
-                    return Ok(installed);
+                    return Ok(Some(installed));
                 }
                 let mut stored = store::builds(home)?.into_iter();
-                match stored.find(|installed| installed.dbms == dbms) {
-                    Some(newest) => Ok(newest),
-                    None => self.fetch_newest(home, dbms, tell),
-                }
+                Ok(stored.find(|installed| installed.dbms == dbms))
             }
         }
     }

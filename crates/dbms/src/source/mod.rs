@@ -108,6 +108,17 @@ pub fn obtain(
     Machine::this().obtain(home, dbms, build, tell)
 }
 
+/// The build that [`obtain`] would answer without asking any registry; none if it has to be fetched, or
+/// looked for.
+pub fn present(
+    home: &Home,
+    dbms: Dbms,
+    build: &Build,
+    tell: &mut Tell,
+) -> Result<Option<Installed>, SourceError> {
+    Machine::this().present(home, dbms, build, tell)
+}
+
 /// The builds that are there: fetched ones, then the system's.
 pub fn installed(home: &Home, tell: &mut Tell) -> Result<Vec<Installed>, SourceError> {
     Machine::this().installed(home, tell)

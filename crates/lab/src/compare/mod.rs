@@ -15,7 +15,7 @@ use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rqps_dbms::Dbms;
 use rqps_observe::SessionLock;
-use rqps_plan::{Build, Compared, Comparison, Plan};
+use rqps_plan::{Build, Compared, Comparison, Method, Plan};
 use rqps_store::RunDirectory;
 use rqps_workload::microbenchmark::{Sequence, Test, select};
 
@@ -23,6 +23,7 @@ use crate::contender::folder;
 use crate::{Event, Lab, LabError, Outcome};
 use contestant::contestants;
 use loads::{Folders, load};
+pub(crate) use round::WARM_UP;
 use round::{Canaries, Round, Setting};
 
 /// What is wrong with a comparison before anything is started.
@@ -35,6 +36,32 @@ pub(crate) fn validate(plan: &Plan, comparison: &Comparison) -> Result<(), LabEr
         Compared::InsertBenchmark(_) => Ok(()),
     }
 }
+
+/// Whether all servers can be up at once, where the plan says what each caches.
+pub(crate) fn fit_memory(plan: &Plan, comparison: &Comparison) -> Result<(), LabError> {
+    let Some(cache) = plan.cache.filter(|_| comparison.method == Method::Slices) else {
+        return Ok(());
+    };
+    let (rows, memory) = (plan.workload.most_rows(), rqps_dbms::memory());
+    let of = |one: &contestant::Contestant| cache.bytes(&plan.contenders[one.index], rows, memory);
+    let needs = contestants(plan, comparison).iter().map(of).collect::<Result<Vec<u64>, _>>()?;
+    let most = memory / 100 * MOST_MEMORY;
+    let needed: u64 = needs.iter().sum();
+    if needed <= most {
+        return Ok(());
+    }
+    let mut sum = 0;
+    let fits = |need: &&u64| {
+        sum += **need;
+        sum <= most
+    };
+    let fit = needs.iter().take_while(fits).count();
+    let contenders = needs.len();
+    Err(LabError::Memory { contenders, needed: needed >> 20, most: most >> 20, fit })
+}
+
+/// What the caches of all servers may take of the memory, in percent.
+const MOST_MEMORY: u64 = 70;
 
 pub(crate) fn run(
     lab: &mut Lab<'_>,
@@ -58,7 +85,6 @@ pub(crate) fn run(
             load(lab, directory, plan, microbenchmark, &*ready[one.index], one, &to)?;
         }
     }
-    let mut canaries = Canaries::new();
     let setting = Setting {
         comparison,
         microbenchmark,
@@ -68,39 +94,64 @@ pub(crate) fn run(
         seed: plan.seed,
     };
     let tests = select(&microbenchmark.tests, Sequence::Given)?;
-    let mut longest_round = 0.0_f64;
+    let outcome = rounds(lab, directory, plan, &setting, &tests, began)?;
+    if outcome == Outcome::Complete && !lab.keep_data {
+        folders.remove_all();
+    }
+    Ok(outcome)
+}
+
+/// Makes rounds until every test is settled, or there have been enough of them, or time is up.
+fn rounds(
+    lab: &mut Lab<'_>,
+    directory: &mut RunDirectory,
+    plan: &Plan,
+    setting: &Setting<'_>,
+    tests: &[&'static Test],
+    began: Instant,
+) -> Result<Outcome, LabError> {
+    let comparison = setting.comparison;
+    let mut canaries = Canaries::new();
+    let mut longest = 0.0_f64;
     for number in 1..=comparison.rounds {
         let passes = directory.passes()?;
-        let is_done = |test: &&'static Test| {
+        let is_done = |test: &Test| {
             passes.iter().any(|pass| pass.round == number && pass.test == test.short_name())
         };
-        let settled = (lab.settled)(comparison, &passes);
-        let mut left: Vec<&'static Test> = tests
-            .iter()
-            .copied()
-            .filter(|test| !is_done(test) && !settled.iter().any(|name| name == test.short_name()))
-            .collect();
+        let settled = (lab.judge)(plan, &passes).settled;
+        let is_settled = |test: &Test| settled.iter().any(|name| name == test.short_name());
+        let left = tests.iter().copied().filter(|test| !is_done(test) && !is_settled(test));
+        let mut left: Vec<&'static Test> = left.collect();
         if left.is_empty() {
             continue;
         }
-        let over = |budget: rqps_plan::Span| {
-            number > comparison.fewest_rounds
-                && began.elapsed().as_secs_f64() + longest_round > budget.0.as_secs_f64()
-        };
-        if comparison.budget.is_some_and(over) {
+        let elapsed = began.elapsed().as_secs_f64();
+        let over = |budget: rqps_plan::Span| elapsed + longest > budget.0.as_secs_f64();
+        if number > 1 && comparison.budget.is_some_and(over) {
+            let missing = comparison.fewest_rounds.saturating_sub(number - 1);
+            let needed = elapsed + longest * f64::from(missing);
+            (lab.watch)(Event::BudgetSpent { rounds: number - 1, needed });
             break;
         }
-        left.shuffle(&mut random);
+        // Of its own, so that a run that goes on has the order that it would have had.
+        left.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(plan.seed ^ u64::from(number)));
         let round_began = Instant::now();
-        let (rounds, tests) = (comparison.rounds, left.len());
-        (lab.watch)(Event::RoundBegun { round: number, rounds, tests });
-        make(lab, directory, &setting, number, &left, &mut canaries)?;
+        let (rounds, count) = (comparison.rounds, left.len());
+        (lab.watch)(Event::RoundBegun { round: number, rounds, tests: count });
+        match make(lab, directory, setting, number, &left, &mut canaries) {
+            Ok(()) => {}
+            Err(LabError::Interrupted) => return Ok(Outcome::Interrupted),
+            Err(error @ LabError::Store(_)) => return Err(error),
+            Err(error) => {
+                let (contender, error) = (format!("round {number}"), error.to_string());
+                (lab.watch)(Event::Failed { contender, error });
+                return Ok(Outcome::Failed);
+            }
+        }
         let seconds = round_began.elapsed().as_secs_f64();
-        longest_round = longest_round.max(seconds);
-        (lab.watch)(Event::RoundDone { round: number, seconds });
-    }
-    if !lab.keep_data {
-        folders.remove_all();
+        longest = longest.max(seconds);
+        let standing = (lab.judge)(plan, &directory.passes()?).standing;
+        (lab.watch)(Event::RoundDone { round: number, seconds, standing });
     }
     Ok(Outcome::Complete)
 }
@@ -113,7 +164,7 @@ fn make(
     tests: &[&'static Test],
     canaries: &mut Canaries,
 ) -> Result<(), LabError> {
-    let round = Round::start(lab, directory, setting, number)?;
+    let mut round = Round::start(lab, directory, setting, number)?;
     let share = 1.0 / tests.len() as f64;
     for (index, test) in tests.iter().enumerate() {
         round.pass(lab, directory, test, canaries, (index as f64 * share, share))?;

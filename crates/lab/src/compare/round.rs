@@ -8,7 +8,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rqps_dbms::{Dbms, Place, Server};
-use rqps_load::{Meter, Relay, Slicing, Work};
+use rqps_load::{Failure, Meter, Relay, Slicing, Work};
 use rqps_observe::{
     Canary, Conduct, EdgeReader, Group, Observer, Placement, Reading, guards, pin_thread, pin_tree,
 };
@@ -24,7 +24,7 @@ use crate::{Event, Lab, LabError};
 /// A pass that a guard refuses is made again so often.
 const REPEATS: u32 = 2;
 /// The share of a test's time that is driven before anything counts: the servers are just started.
-const WARM_UP: f64 = 0.2;
+pub(crate) const WARM_UP: f64 = 0.2;
 /// How long the fixed piece of work takes that tells whether the machine is as fast as before.
 const CANARY: Duration = Duration::from_millis(50);
 /// Random draws of a round: who starts first and has which slot, and the order of slices.
@@ -39,6 +39,14 @@ pub(crate) struct Setting<'a> {
     pub(crate) ready: &'a [Box<dyn Dbms>],
     pub(crate) folders: &'a Folders,
     pub(crate) seed: u64,
+}
+
+impl Setting<'_> {
+    /// A test's place in the plan.
+    fn place(&self, test: &Test) -> u32 {
+        let names = &self.microbenchmark.tests;
+        names.iter().position(|name| name == test.short_name()).unwrap_or(names.len()) as u32
+    }
 }
 
 /// A fixed piece of work, and how long it took so far.
@@ -151,19 +159,19 @@ impl<'a> Round<'a> {
 
     /// Measures a test, again if a guard refuses it.
     pub(crate) fn pass(
-        &self,
+        &mut self,
         lab: &mut Lab<'_>,
         directory: &mut RunDirectory,
         test: &'static Test,
         canaries: &mut Canaries,
         share: (f64, f64),
     ) -> Result<(), LabError> {
-        let class = if test.writes() { "write" } else { "read" };
         for attempt in 1..=REPEATS + 1 {
             let mut pass = PassRecord {
                 round: self.number,
                 test: test.short_name().to_string(),
-                class: class.to_string(),
+                place: self.setting.place(test),
+                class: test.class().to_string(),
                 group: test.group.title().to_string(),
                 load: self.load(),
                 attempt,
@@ -171,7 +179,8 @@ impl<'a> Round<'a> {
                 cpus: self.cpus.iter().map(|cpu| *cpu as u32).collect(),
                 ..PassRecord::default()
             };
-            self.measure(lab, test, canaries, &mut pass, share)?;
+            let result = self.measure(lab, test, canaries, &mut pass, share);
+            result.map_err(|error| self.named(error, &pass.test))?;
             directory.save_pass(&pass)?;
             match pass.invalid {
                 None => break,
@@ -181,6 +190,16 @@ impl<'a> Round<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Says whose connection an error is of, and what the log of its server says to it.
+    fn named(&mut self, error: LabError, test: &str) -> LabError {
+        let LabError::Driven { slot, error } = error else { return error };
+        let one = &mut self.running[slot];
+        let log = if error.is_disconnect() { one.server.last_words() } else { None };
+        let log = log.map(|log| format!("; {log}")).unwrap_or_default();
+        let step = format!("{}: {test}", one.contestant.name);
+        LabError::Step { step, reason: format!("{error}{log}") }
     }
 
     fn measure(
@@ -236,13 +255,14 @@ impl<'a> Round<'a> {
             let done = from + share * done as f64 / all;
             watch(Event::Measuring { round, test: name.clone(), done });
         };
-        relay.run(&warm_up, slicing, &mut tell, lab.cancelled)?;
+        relay.run(&warm_up, slicing, &mut tell, lab.cancelled).map_err(driven)?;
         let before_canary = canaries.run();
         let mut observers: Vec<Observer> = self.observers()?;
         let first: Vec<Reading> = observers.iter_mut().map(Observer::read).collect();
         let (began, wall) = (Instant::now(), SystemTime::now());
         let mut tell_measured = |done: usize| tell(warm_up.len() + done);
-        let slices = relay.run(&measured, slicing, &mut tell_measured, lab.cancelled)?;
+        let slices = relay.run(&measured, slicing, &mut tell_measured, lab.cancelled);
+        let slices = slices.map_err(driven)?;
         pass.seconds = began.elapsed().as_secs_f64();
         let wall_seconds = wall
             .elapsed()
@@ -302,7 +322,9 @@ impl<'a> Round<'a> {
     fn observers(&self) -> Result<Vec<Observer>, LabError> {
         let observer = |one: &Running<'_>| -> Result<Observer, LabError> {
             let server = &one.server;
-            let observer = Observer::new(server.process(), server.data(), server.database_path()?);
+            // What runs inside the client is seen as the client.
+            let process = server.process().filter(|_| !server.is_embedded());
+            let observer = Observer::new(process, server.data(), server.database_path()?);
             Ok(match &one.group {
                 Some(group) => observer.in_group(group)?,
                 None => observer,
@@ -348,6 +370,14 @@ impl<'a> Round<'a> {
             }
         }
         Ok(())
+    }
+}
+
+/// The slot of a contender whose connection met an error is where its name is found.
+fn driven(failure: Failure) -> LabError {
+    match failure {
+        Failure::Cancelled => LabError::Interrupted,
+        Failure::Worker { index, error } => LabError::Driven { slot: index, error },
     }
 }
 

@@ -11,7 +11,7 @@ use flate2::write::ZlibEncoder;
 use maud::{Markup, html};
 
 use super::table::table;
-use crate::csv::csv;
+use crate::csv::{csv, suite_files};
 use crate::json::summary_json;
 use crate::model::{Model, charts, engine};
 
@@ -23,12 +23,16 @@ const FILES: [(&str, &str, &str); 2] = [
 
 pub(super) fn section(model: &Model) -> Markup {
     let lines = serde_json::to_string(&charts(model)).expect("it holds only numbers and text");
+    let of_suite = suite_files(model.run);
     html! {
         section #data {
             h2 { "Data" }
             ul.files {
                 @for (id, file, what) in FILES {
                     li { button type="button" data-source=(id) data-file=(file) { (file) } " " (what) }
+                }
+                @for (file, _) in &of_suite {
+                    li { button type="button" data-source=(file) data-file=(file) { (file) } }
                 }
             }
             p.note {
@@ -39,6 +43,7 @@ pub(super) fn section(model: &Model) -> Markup {
             (embedded("engine", &engine_tables(model)))
             (embedded("result", &summary_json(model.run)))
             (embedded("metrics-csv", &csv(model.run)))
+            @for (file, content) in &of_suite { (embedded(file, content)) }
         }
     }
 }

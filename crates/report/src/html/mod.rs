@@ -4,13 +4,16 @@ mod data;
 mod environment;
 mod legend;
 mod step;
+mod suite;
 mod summary;
 mod table;
+mod verdicts;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use rqps_store::Run;
 
-use crate::model::{Model, Prose};
+use crate::comparison::Verdicts;
+use crate::model::{Model, Prose, Suite};
 
 pub(crate) const STYLE: &str = include_str!("../../assets/report.css");
 const SCRIPT: &str = include_str!("../../assets/report.js");
@@ -25,6 +28,8 @@ pub(crate) const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; 
 pub fn html(run: &Run) -> String {
     let model = Model::new(run);
     let prose = Prose::new(&model);
+    let suite = Suite::new(&model);
+    let verdicts = Verdicts::new(run);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -38,13 +43,19 @@ pub fn html(run: &Run) -> String {
             }
             body {
                 header { (head(&prose)) }
-                (contents(&model))
+                (contents(&model, suite.as_ref(), verdicts.is_some()))
                 main {
-                    (summary::section(&model))
-                    @for step in &model.steps { (step::section(&model, step)) }
-                    (summary::sizes_section(&model))
+                    @if let Some(verdicts) = &verdicts {
+                        (verdicts::section(verdicts))
+                    } @else if let Some(suite) = &suite {
+                        (suite::sections(suite))
+                    } @else {
+                        (summary::section(&model))
+                        @for step in &model.steps { (step::section(&model, step)) }
+                        (summary::sizes_section(&model))
+                    }
                     (environment::sections(&model))
-                    (legend::section())
+                    (legend::section(suite.is_some()))
                     (data::section(&model))
                 }
                 script { (PreEscaped(CHART_SCRIPT)) }
@@ -68,12 +79,18 @@ fn head(prose: &Prose) -> Markup {
     }
 }
 
-fn contents(model: &Model) -> Markup {
+fn contents(model: &Model, suite: Option<&Suite>, is_comparison: bool) -> Markup {
     html! {
         nav aria-label="Contents" {
-            a href="#summary" { "Summary" }
-            @for step in &model.steps { a href={ "#" (step::anchor(step)) } { (step.name) } }
-            a href="#sizes" { "Sizes" }
+            @if is_comparison {
+                a href="#verdicts" { "Verdicts" }
+            } @else if let Some(suite) = suite {
+                (suite::contents(suite))
+            } @else {
+                a href="#summary" { "Summary" }
+                @for step in &model.steps { a href={ "#" (step::anchor(step)) } { (step.name) } }
+            }
+            @if !is_comparison { a href="#sizes" { "Sizes" } }
             a href="#environment" { "Environment" }
             a href="#legend" { "Legend" }
             a href="#data" { "Data" }

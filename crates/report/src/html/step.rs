@@ -4,57 +4,88 @@ use maud::{Markup, html};
 use rqps_plan::Counts;
 
 use super::table::table;
-use crate::model::{self, ENGINE_NOTE, HISTOGRAM_NOTE, METRICS_NOTE, Model, StepModel, Tone};
+use crate::model::{
+    self, ENGINE_NOTE, HISTOGRAM_NOTE, METRICS_NOTE, Measured, Model, StepModel, Tone,
+};
 
 /// The id of a step's section. Names hold no blanks, and whatever else is allowed in an id.
 pub(super) fn anchor(step: &StepModel) -> String {
     format!("step-{}", step.name)
 }
 
+const ENGINE_TITLE: &str = "What the DBMS counted itself";
+
+/// Fewer seconds than this are no curve.
+const LEAST_SECONDS: usize = 3;
+
 pub(super) fn section(model: &Model, step: &StepModel) -> Markup {
-    let histograms = model::histograms(model, step);
     let metrics = model::metrics(model, step);
-    let costs = model::costs(model, step);
-    let engine = model::engine(model, step);
     html! {
         section.step id=(anchor(step)) {
             h2 { (step.heading()) }
             (bars(model, step))
-            // Building indexes is one statement: it has no seconds to show.
-            @if step.counts != Counts::RowsIndexed {
-                h3 { "Second by second" }
-                figure.chart data-step=(step.name) {
-                    noscript { "The charts are drawn by the script in this page." }
-                }
-            }
-            @for histogram in &histograms {
-                h3 { (histogram.title()) }
-                (table("contender", &histogram.table))
-            }
-            @if !histograms.is_empty() { p.note { (HISTOGRAM_NOTE) } }
+            (chart(step))
+            (histogram_tables(model, step))
             @if !metrics.is_empty() {
                 h3 { "Metrics" }
                 (table("tag", &metrics))
                 p.note { (METRICS_NOTE) " " a href="#legend" { "Legend" } }
             }
-            @if !costs.is_empty() {
-                h3 { "Cost by side, per " (step.counts.operation()) }
-                (table("contender", &costs))
+            (cost_table(model, step))
+            (engine_table(model, step))
+        }
+    }
+}
+
+/// The seconds of the step, drawn by the script. Building indexes is one statement: it has none.
+pub(super) fn chart(step: &StepModel) -> Markup {
+    let longest = step.measured.iter().flatten().map(Measured::seconds).max().unwrap_or(0);
+    html! {
+        @if step.counts != Counts::RowsIndexed && longest >= LEAST_SECONDS {
+            h3 { "Second by second" }
+            figure.chart data-step=(step.name) {
+                noscript { "The charts are drawn by the script in this page." }
             }
-            @if !engine.is_empty() {
-                // The table is among the compressed data: a DBMS has hundreds of counters.
-                details data-engine=(step.name) {
-                    summary { "What the DBMS counted itself" }
-                    div {}
-                    p.note { (ENGINE_NOTE) }
-                }
+        }
+    }
+}
+
+pub(super) fn histogram_tables(model: &Model, step: &StepModel) -> Markup {
+    let histograms = model::histograms(model, step);
+    html! {
+        @for histogram in &histograms {
+            h3 { (histogram.title()) }
+            (table("contender", &histogram.table))
+        }
+        @if !histograms.is_empty() { p.note { (HISTOGRAM_NOTE) } }
+    }
+}
+
+pub(super) fn cost_table(model: &Model, step: &StepModel) -> Markup {
+    let costs = model::costs(model, step);
+    html! {
+        @if !costs.is_empty() {
+            h3 { "Cost by side, per " (step.counts.operation()) }
+            (table("contender", &costs))
+        }
+    }
+}
+
+/// The table itself is among the compressed data, for the script: a DBMS has hundreds of counters.
+pub(super) fn engine_table(model: &Model, step: &StepModel) -> Markup {
+    html! {
+        @if !model::engine(model, step).is_empty() {
+            details data-engine=(step.name) {
+                summary { (ENGINE_TITLE) }
+                div {}
+                p.note { (ENGINE_NOTE) }
             }
         }
     }
 }
 
 /// Throughput as bars from zero on one scale.
-fn bars(model: &Model, step: &StepModel) -> Markup {
+pub(super) fn bars(model: &Model, step: &StepModel) -> Markup {
     let rates: Vec<(usize, f64, Tone)> = step
         .done()
         .filter_map(|(index, measured)| {

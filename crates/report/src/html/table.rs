@@ -30,7 +30,8 @@ pub(super) fn table(corner: &str, table: &Table) -> Markup {
     }
 }
 
-fn draw(cell: &Cell) -> Markup {
+/// A cell with its mark.
+pub(super) fn draw(cell: &Cell) -> Markup {
     let style = match cell.tone {
         Tone::Shade(shade) if shade > 0 => Some(format!("--shade:{shade}")),
         _ => None,

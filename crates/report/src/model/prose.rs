@@ -6,7 +6,7 @@ use rqps_plan::{Cache, Compared, Comparison, InsertBenchmark, Method, Microbench
 use rqps_store::Status;
 
 use super::costs::IN_PROCESS;
-use super::{Model, merged, summary};
+use super::{Model, Suite, merged, summary};
 
 pub(crate) struct Prose {
     /// `Insert Benchmark: postgres@17.6, postgres@18.0`
@@ -191,6 +191,7 @@ fn warnings(model: &Model) -> Vec<String> {
     warnings.extend(unstarted(model));
     warnings.extend(troubles(model));
     warnings.extend(summary::missed(model));
+    warnings.extend(Suite::new(model).iter().flat_map(Suite::notes));
     warnings.extend(shared_processes(model));
     warnings.extend(makers(model));
     warnings

@@ -95,7 +95,7 @@ fn relative_tone(share: f64) -> Tone {
 }
 
 /// The word for a step that has no number.
-fn unfinished(measured: &Measured) -> Cell {
+pub(super) fn unfinished(measured: &Measured) -> Cell {
     Cell::missing(match measured.record.status {
         Status::Failed => "failed",
         Status::Running | Status::Interrupted => "stopped",

@@ -90,4 +90,14 @@ impl Table {
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty() || self.headings.is_empty()
     }
+
+    /// Rows become columns, and columns rows; what headings mean is lost.
+    pub(crate) fn transposed(&self) -> Table {
+        let headings = self.rows.iter().map(|row| Heading::new(&row.name, ""));
+        let rows = self.headings.iter().enumerate().map(|(column, heading)| {
+            let cells = self.rows.iter().map(|row| row.cells[column].clone());
+            Row::new(&heading.name, cells.collect())
+        });
+        Table { headings: headings.collect(), rows: rows.collect() }
+    }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::sample::{self, run};
 use crate::{HOSTILE, THREE};
 
-fn schema() -> Validator {
+pub(crate) fn schema() -> Validator {
     let schema = include_str!("../../schema/result.schema.json");
     let schema: Value = serde_json::from_str(schema).expect("the schema is JSON");
     jsonschema::validator_for(&schema).expect("the schema is a schema")

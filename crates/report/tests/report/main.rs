@@ -7,7 +7,9 @@ mod index;
 mod json;
 mod markdown;
 mod merged;
+mod microbenchmark;
 mod sample;
+mod suite;
 mod text;
 
 /// The contenders of most tests.

@@ -33,7 +33,7 @@ pub(crate) fn run(contenders: &[&str], seconds: u64) -> Run {
     let order = records.iter().rev().map(|record| record.name.clone()).collect();
     Run {
         plan,
-        manifest: manifest(contenders, order),
+        manifest: manifest("ibench", contenders, order),
         contenders: records,
         steps,
         passes: Vec::new(),
@@ -90,7 +90,7 @@ pub(crate) fn trouble(run: &mut Run) {
     run.plan.contenders.push("never=postgres@15.14".parse().unwrap());
 }
 
-fn contender(contender: &rqps_plan::Contender) -> ContenderRecord {
+pub(crate) fn contender(contender: &rqps_plan::Contender) -> ContenderRecord {
     let name = contender.name();
     let embedded = contender.dbms == rqps_plan::Dbms::Sqlite;
     let work_mem = if name.contains("18") { "16MB" } else { "4MB" };
@@ -114,8 +114,8 @@ fn contender(contender: &rqps_plan::Contender) -> ContenderRecord {
     }
 }
 
-fn manifest(contenders: &[&str], order: Vec<String>) -> Manifest {
-    let command = ["rqps", "ibench"].iter().chain(contenders);
+pub(crate) fn manifest(verb: &str, contenders: &[&str], order: Vec<String>) -> Manifest {
+    let command = ["rqps", verb].into_iter().chain(contenders.iter().copied());
     Manifest {
         rqps_version: "0.1.0".to_string(),
         created: "2026-11-21T20:15:00Z".to_string(),

@@ -114,7 +114,8 @@ impl<'a> Benchmark<'a> {
         Ok(match mark {
             Some(mark) if mark == self.mark() => Found::Same,
             Some(Mark { tables, rows, seed }) => {
-                Found::Other(format!("{tables} tables of {rows} rows, seed {seed}"))
+                let plural = if tables == 1 { "" } else { "s" };
+                Found::Other(format!("{tables} table{plural} of {rows} rows, seed {seed}"))
             }
             None if self.has_tables(connection)? => {
                 Found::Other("tables that rqps did not make, or not to the end".to_string())

@@ -6,11 +6,11 @@ use std::time::Duration;
 use rqps_plan::{Microbenchmark, suggestion};
 
 use super::statement::{
-    DELETE_ROWS, Event, HOT_POINTS, INSERT, POINT_QUERY, POINTS_COVERED_PK, POINTS_COVERED_SI,
-    POINTS_NOTCOVERED_PK, POINTS_NOTCOVERED_SI, RANDOM_POINTS, RANGE_COVERED_PK, RANGE_COVERED_SI,
-    RANGE_NOTCOVERED_PK, RANGE_NOTCOVERED_SI, READ_ONLY, READ_ONLY_COUNT, READ_ONLY_DISTINCT,
-    READ_ONLY_ORDER, READ_ONLY_SIMPLE, READ_ONLY_SUM, READ_WRITE, SCAN, UPDATE_INDEX,
-    UPDATE_INLIST, UPDATE_NONINDEX, WRITE_ONLY,
+    DELETE_ROWS, Does, Event, HOT_POINTS, INSERT, POINT_QUERY, POINTS_COVERED_PK,
+    POINTS_COVERED_SI, POINTS_NOTCOVERED_PK, POINTS_NOTCOVERED_SI, RANDOM_POINTS, RANGE_COVERED_PK,
+    RANGE_COVERED_SI, RANGE_NOTCOVERED_PK, RANGE_NOTCOVERED_SI, READ_ONLY, READ_ONLY_COUNT,
+    READ_ONLY_DISTINCT, READ_ONLY_ORDER, READ_ONLY_SIMPLE, READ_ONLY_SUM, READ_WRITE, SCAN,
+    UPDATE_INDEX, UPDATE_INLIST, UPDATE_NONINDEX, WRITE_ONLY,
 };
 
 /// A microbenchmark.
@@ -233,6 +233,24 @@ impl Test {
     pub fn short_name(&self) -> &'static str {
         let namesakes = TESTS.iter().filter(|test| test.stem() == self.stem()).count();
         if namesakes == 1 { self.stem() } else { self.name }
+    }
+
+    /// What its statements do, in a word: tests of a class have much in common.
+    pub fn class(&self) -> &'static str {
+        let does = |what| self.event.does(what);
+        match (self.group, self.keys) {
+            _ if self.is_scan() => "scan",
+            (Group::Point, _) if self.stem() == "hot-points" => "hot point",
+            (Group::Point, _) => "point",
+            (Group::Range | Group::Aggregate, _) => "range",
+            (Group::Write, Keys::First) => "hot update",
+            (Group::Write, _) => match (does(Does::Insert), does(Does::Delete)) {
+                (true, true) => "read-write",
+                (true, false) => "insert",
+                (false, true) => "delete",
+                (false, false) => "update",
+            },
+        }
     }
 
     pub fn is_reported(&self) -> bool {

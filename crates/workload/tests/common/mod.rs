@@ -16,10 +16,6 @@ use rqps_workload::Dialect;
 use rqps_workload::microbenchmark::{Assigned, Benchmark, Test, tests};
 use tempfile::TempDir;
 
-/// Every dialect, with a server that has it.
-pub(crate) const CONTENDERS: [&str; 5] =
-    ["sqlite", "postgres@17.6", "mysql@8.0.33", "mariadb@11.4.5", "mariadb@10.11/rocksdb"];
-
 pub(crate) const SEED: u64 = 42;
 
 pub(crate) struct Fixture {

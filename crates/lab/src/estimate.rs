@@ -1,0 +1,376 @@
+//! What a plan will take, before anything is started: time and disk, from the plan and from what such
+//! work took before. A busy or slow machine takes twice as long, a fast one half.
+
+use std::ops::{Add, AddAssign, Mul};
+use std::time::Duration;
+
+use rqps_plan::{
+    Build, Compared, Comparison, Contender, Dbms, InsertBenchmark, Maintenance, Microbenchmark,
+    Plan, StepKind, Workload, row_bytes,
+};
+use rqps_workload::microbenchmark::{Sequence, select};
+
+use crate::{LabError, compare, microbenchmark};
+
+/// How fast work is taken to be done, in rows per second. Medians of rqps with one client and 200K rows
+/// on SQLite, Postgres 17, MySQL 8.0, MariaDB 11.4 and MyRocks, on a VM with two busy cores. The
+/// slowest took three times as long as the fastest.
+pub mod pace {
+    /// Loading in key order.
+    pub const LOAD: f64 = 100_000.0;
+    /// Building the three secondary indexes of the Insert Benchmark.
+    pub const INDEX: f64 = 80_000.0;
+    /// Inserting and deleting with secondary indexes, in transactions of 50 rows.
+    pub const WRITE: f64 = 15_000.0;
+    /// The same in transactions of 5 rows.
+    pub const SMALL_WRITE: f64 = 9_000.0;
+    /// Reading a table and its indexes to check them.
+    pub const CHECK: f64 = 300_000.0;
+    /// Copying a data directory, in bytes per second.
+    pub const COPY: f64 = 200e6;
+}
+
+/// Of a transaction with so many rows the overhead counts little.
+const LARGE_TRANSACTION: u32 = 50;
+/// Room beside the data, in percent of them: old row versions, pages that are not full.
+const ROOM: u64 = 25;
+
+/// Where the time goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Time {
+    /// Data directories are made, servers started, data copied.
+    pub starts: Duration,
+    /// Rows loaded and indexed.
+    pub loads: Duration,
+    pub measured: Duration,
+    pub pauses: Duration,
+    pub checks: Duration,
+}
+
+impl Time {
+    pub fn total(&self) -> Duration {
+        self.starts + self.loads + self.measured + self.pauses + self.checks
+    }
+}
+
+impl Add for Time {
+    type Output = Time;
+    fn add(self, other: Time) -> Time {
+        Time {
+            starts: self.starts + other.starts,
+            loads: self.loads + other.loads,
+            measured: self.measured + other.measured,
+            pauses: self.pauses + other.pauses,
+            checks: self.checks + other.checks,
+        }
+    }
+}
+
+impl AddAssign for Time {
+    fn add_assign(&mut self, other: Time) {
+        *self = *self + other;
+    }
+}
+
+impl Mul<u32> for Time {
+    type Output = Time;
+    fn mul(self, factor: u32) -> Time {
+        Time {
+            starts: self.starts * factor,
+            loads: self.loads * factor,
+            measured: self.measured * factor,
+            pauses: self.pauses * factor,
+            checks: self.checks * factor,
+        }
+    }
+}
+
+/// What a plan will take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Estimate {
+    /// Of every contender, in order; those of a comparison are its tests.
+    pub steps: Vec<String>,
+    /// Of all contenders together.
+    pub time: Time,
+    /// Bytes of data directories, with their logs, when they are most.
+    pub disk: u64,
+}
+
+/// The estimate for a plan on a machine with so many CPUs and bytes of memory. An error if the plan
+/// has a test that there is not.
+pub fn estimate(plan: &Plan, cpus: u32, memory: u64) -> Result<Estimate, LabError> {
+    let machine = Machine { cpus, memory };
+    let each = |of: &dyn Fn(&Contender) -> Time| {
+        plan.contenders.iter().map(of).fold(Time::default(), Time::add)
+    };
+    let disks = || plan.contenders.iter().map(|one| machine.disk(one, &plan.workload));
+    Ok(match &plan.workload {
+        Workload::InsertBenchmark(benchmark) => Estimate {
+            steps: benchmark.steps().into_iter().map(|step| step.name).collect(),
+            time: each(&|one| start(one) + machine.insert_benchmark(benchmark)),
+            disk: disks().max().unwrap_or(0),
+        },
+        Workload::Microbenchmark(benchmark) => {
+            let time = machine.microbenchmark(benchmark)?;
+            Estimate {
+                steps: microbenchmark::names(benchmark)?,
+                time: each(&|one| start(one) + time),
+                disk: disks().max().unwrap_or(0),
+            }
+        }
+        Workload::Comparison(comparison) => machine.comparison(plan, comparison)?,
+    })
+}
+
+struct Machine {
+    cpus: u32,
+    memory: u64,
+}
+
+impl Machine {
+    /// The time that rows take which several clients share. A client and its server take turns on a
+    /// CPU or keep two busy.
+    fn seconds(&self, rows: u64, rate: f64, clients: u32) -> Duration {
+        let parallel = clients.min(self.cpus / 2).max(1);
+        Duration::from_secs_f64(rows as f64 / (rate * f64::from(parallel)))
+    }
+
+    fn insert_benchmark(&self, plan: &InsertBenchmark) -> Time {
+        let mut time = Time::default();
+        for step in plan.steps() {
+            let rows = step.rows.saturating_mul(u64::from(plan.clients));
+            let of = |rows, rate| self.seconds(rows, rate, plan.clients);
+            match step.kind {
+                StepKind::Load => time.loads += of(rows, pace::LOAD),
+                StepKind::Index => {
+                    time.loads +=
+                        of(plan.rows.0.saturating_mul(u64::from(plan.clients)), pace::INDEX);
+                }
+                StepKind::Write if step.rows_per_commit >= LARGE_TRANSACTION => {
+                    time.measured += of(rows, pace::WRITE);
+                }
+                StepKind::Write => time.measured += of(rows, pace::SMALL_WRITE),
+                StepKind::Query { .. } => time.measured += plan.query_time.0,
+            }
+            if step.before == Maintenance::Pause {
+                time.pauses += plan.pause.0;
+            }
+            if plan.check {
+                time.checks += self.seconds(plan.most_rows(), pace::CHECK, 1);
+            }
+        }
+        time
+    }
+
+    fn load(&self, plan: &Microbenchmark) -> Duration {
+        let rows = plan.rows.0.saturating_mul(u64::from(plan.tables));
+        // One secondary index and not three.
+        let index = 3.0 * pace::INDEX;
+        self.seconds(rows, pace::LOAD, plan.tables) + self.seconds(rows, index, plan.tables)
+    }
+
+    fn microbenchmark(&self, plan: &Microbenchmark) -> Result<Time, LabError> {
+        let mut time = Time { loads: self.load(plan), ..Time::default() };
+        let rows = plan.rows.0.saturating_mul(u64::from(plan.tables));
+        for turn in microbenchmark::turns(plan)? {
+            let measured = turn.test.measured(plan);
+            time.measured += Microbenchmark::warm_up(measured) + measured;
+            if turn.pays {
+                time.pauses += plan.pause.0;
+            }
+            if plan.check && turn.test.writes() {
+                time.checks += self.seconds(rows, pace::CHECK, 1);
+            }
+        }
+        Ok(time)
+    }
+
+    fn comparison(&self, plan: &Plan, comparison: &Comparison) -> Result<Estimate, LabError> {
+        let base = plan.contenders.first().filter(|_| comparison.twin);
+        let contestants = || plan.contenders.iter().chain(base);
+        let data = |one: &Contender| self.disk(one, &plan.workload);
+        let all: u64 = contestants().map(data).sum();
+        let mut once = Time::default();
+        let mut round = Time::default();
+        let steps = match &comparison.of {
+            Compared::InsertBenchmark(benchmark) => {
+                contestants().for_each(|one| {
+                    round += start(one) + self.insert_benchmark(benchmark);
+                });
+                benchmark.steps().into_iter().map(|step| step.name).collect()
+            }
+            Compared::Microbenchmark(benchmark) => {
+                let tests = select(&benchmark.tests, Sequence::Given)?;
+                contestants().for_each(|one| {
+                    let loads = self.load(benchmark);
+                    once += (start(one) + Time { loads, ..Time::default() }) * comparison.loads;
+                    let copied = Duration::from_secs_f64(data(one) as f64 / pace::COPY);
+                    round.starts += Duration::from_secs(1) + copied;
+                    for test in &tests {
+                        round.measured += test.measured(benchmark).mul_f64(1.0 + compare::WARM_UP);
+                    }
+                });
+                tests.iter().map(|test| test.short_name().to_string()).collect()
+            }
+        };
+        // A budget ends what its rounds have left, but not before the fewest rounds.
+        let mut rounds = comparison.rounds;
+        while rounds > comparison.fewest_rounds
+            && comparison.budget.is_some_and(|budget| (once + round * rounds).total() > budget.0)
+        {
+            rounds -= 1;
+        }
+        let disk = match comparison.of {
+            // Of every load a directory stays, and a round has a copy.
+            Compared::Microbenchmark(_) => all * u64::from(comparison.loads + 1),
+            Compared::InsertBenchmark(_) => contestants().map(data).max().unwrap_or(0),
+        };
+        Ok(Estimate { steps, time: once + round * rounds, disk })
+    }
+
+    /// A data directory when it is largest. Logs and what is sorted take no more than the memory, by
+    /// which the named configs limit their logs.
+    fn disk(&self, contender: &Contender, workload: &Workload) -> u64 {
+        if matches!(contender.build, Build::Server { .. }) {
+            return 0;
+        }
+        let rows = workload.most_rows().saturating_mul(row_bytes(contender));
+        let data = (rows / 100).saturating_mul(100 + ROOM);
+        let logs = data.saturating_mul(log_share(contender.dbms)).min(self.memory);
+        empty(contender).saturating_add(data).saturating_add(logs)
+    }
+}
+
+/// Making an empty data directory and starting a server on it, as measured.
+fn start(contender: &Contender) -> Time {
+    let seconds = match (&contender.build, contender.dbms, contender.engine.as_deref()) {
+        (Build::Server { .. }, ..) | (_, Dbms::Sqlite, _) => 0,
+        (_, Dbms::Postgres, _) | (_, _, Some("rocksdb")) => 2,
+        (_, Dbms::Mysql, _) => 10,
+        (_, Dbms::Mariadb, _) => 20,
+    };
+    Time { starts: Duration::from_secs(seconds), ..Time::default() }
+}
+
+/// Bytes of a data directory with hardly a row in it, as measured: InnoDB makes its redo logs as large
+/// as the config wants them at once.
+fn empty(contender: &Contender) -> u64 {
+    match (contender.dbms, contender.engine.as_deref()) {
+        (Dbms::Sqlite, _) => 0,
+        (Dbms::Postgres, _) => 100 << 20,
+        (_, Some("rocksdb")) => 300 << 20,
+        (Dbms::Mariadb, _) => 1_200 << 20,
+        (Dbms::Mysql, _) => 2_300 << 20,
+    }
+}
+
+/// How many times the data logs and what is sorted take. SQLite's log grows for as long as somebody
+/// reads or writes: measured in l.i1, 740 MB beside 28 MB of data.
+pub fn log_share(dbms: Dbms) -> u64 {
+    if dbms == Dbms::Sqlite { 25 } else { 1 }
+}
+
+/// Bytes that a build takes, with what is downloaded for it: those that rqps knows are not larger.
+pub fn build_bytes(dbms: Dbms) -> u64 {
+    match dbms {
+        Dbms::Sqlite => 0,
+        Dbms::Postgres => 100 << 20,
+        Dbms::Mysql | Dbms::Mariadb => 500 << 20,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rqps_plan::{Count, Profile, Span};
+
+    use super::*;
+
+    const GB: u64 = 1 << 30;
+
+    fn plan(contenders: &str, workload: Workload) -> Plan {
+        let contenders = contenders.split(' ').map(|one| one.parse().unwrap()).collect();
+        Plan { contenders, seed: 1, cache: None, workload }
+    }
+
+    fn insert_benchmark(rows: u64) -> Workload {
+        let mut benchmark = InsertBenchmark::new(Profile::P2025, Count(rows));
+        benchmark.query_time = Span(Duration::from_secs(60));
+        Workload::InsertBenchmark(benchmark)
+    }
+
+    fn microbenchmark() -> Microbenchmark {
+        Microbenchmark {
+            tables: 1,
+            rows: Count(100_000),
+            clients: vec![1, 2],
+            read_time: Span(Duration::from_secs(10)),
+            write_time: Span(Duration::from_secs(20)),
+            tests: vec!["point-query".to_string(), "delete".to_string(), "insert".to_string()],
+            fair_writes: true,
+            pause: Span(Duration::from_secs(3)),
+            pay_after_each_write: false,
+            check: true,
+        }
+    }
+
+    fn of(plan: &Plan) -> Estimate {
+        estimate(plan, 2, 16 * GB).unwrap()
+    }
+
+    #[test]
+    fn measured_time_and_pauses_are_those_of_the_plan() {
+        let of = of(&plan("a=sqlite b=sqlite", Workload::Microbenchmark(microbenchmark())));
+        assert_eq!(
+            of.steps.join(" "),
+            "load point-query@1 point-query@2 delete@1 delete@2 insert@1 insert@2"
+        );
+        // Two contenders, each with two tests of 10 s and 2 s before, and four of 20 s and 4 s.
+        assert_eq!(of.time.measured, Duration::from_secs(2 * (2 * 12 + 4 * 24)));
+        // The load is paid for before the first read.
+        assert_eq!(of.time.pauses, Duration::from_secs(2 * 3));
+        assert!(of.time.checks > Duration::ZERO && of.time.starts == Duration::ZERO);
+    }
+
+    #[test]
+    fn loads_grow_with_the_rows_and_are_shared_by_clients() {
+        let loads = |rows| of(&plan("postgres", insert_benchmark(rows))).time.loads;
+        assert!(
+            (loads(10_000_000).as_secs_f64() / loads(1_000_000).as_secs_f64() - 10.0).abs() < 0.1
+        );
+        let Workload::InsertBenchmark(mut benchmark) = insert_benchmark(1_000_000) else {
+            panic!()
+        };
+        benchmark.clients = 4;
+        let four = plan("postgres", Workload::InsertBenchmark(benchmark));
+        let on = |cpus| estimate(&four, cpus, 16 * GB).unwrap().time.loads;
+        assert_eq!(on(2), on(8) * 4);
+    }
+
+    #[test]
+    fn contenders_have_the_disk_one_after_the_other() {
+        let disk = |contenders| of(&plan(contenders, insert_benchmark(10_000_000))).disk;
+        let postgres = disk("postgres");
+        // Ten million rows with their indexes are 3 GB: see `row_bytes`.
+        assert!((5 * GB..10 * GB).contains(&postgres), "{postgres}");
+        assert_eq!(disk("a=postgres b=postgres"), postgres);
+        assert!(disk("mariadb/rocksdb") < disk("mariadb"));
+        assert_eq!(disk("postgres://host/db"), 0, "it is not on this machine");
+    }
+
+    #[test]
+    fn a_comparison_keeps_every_load_and_ends_with_its_budget() {
+        let mut comparison = Comparison::new(Compared::Microbenchmark(microbenchmark()));
+        let alone = of(&plan("sqlite", Workload::Microbenchmark(microbenchmark())));
+        let compared = |comparison: &Comparison| {
+            of(&plan("a=sqlite b=sqlite", Workload::Comparison(comparison.clone())))
+        };
+        let all = compared(&comparison);
+        // Two contenders and the twin, two loads each and a copy.
+        assert_eq!(all.disk, 3 * 3 * alone.disk);
+        comparison.budget = Some(Span(all.time.total() * 3 / 4));
+        let within = compared(&comparison).time.total();
+        assert!(within <= all.time.total() * 3 / 4 && within > all.time.total() / 2);
+        comparison.budget = Some(Span(Duration::from_secs(1)));
+        assert!(compared(&comparison).time.measured == all.time.measured / 2, "the fewest rounds");
+    }
+}

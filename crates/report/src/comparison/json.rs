@@ -1,0 +1,234 @@
+//! The verdicts for programs, every round among them.
+
+use std::collections::BTreeMap;
+
+use rqps_stats::Estimate;
+use rqps_stats::cause::{budget, budget_text};
+use rqps_stats::label::Label;
+use serde::Serialize;
+
+use super::observed::{Observed, Quantity, level};
+use super::{Judged, TWIN, Verdicts};
+
+#[derive(Serialize)]
+pub(crate) struct Comparison {
+    method: &'static str,
+    base: String,
+    contenders: Vec<Contender>,
+}
+
+#[derive(Serialize)]
+struct Contender {
+    name: String,
+    /// Why nothing of it can be believed.
+    invalid: Option<String>,
+    tests: Vec<Test>,
+    findings: Vec<Finding>,
+}
+
+#[derive(Serialize)]
+struct Test {
+    name: String,
+    group: String,
+    class: String,
+    /// `regression`, `small_regression`, …
+    label: &'static str,
+    /// The label in words, with its numbers.
+    verdict: String,
+    /// rQPS with the interval adjusted for the number of tests.
+    ratio: Option<Ratio>,
+    /// The same with the interval of the test by itself.
+    plain: Option<Ratio>,
+    adjusted_p: f64,
+    /// The change that would have been seen with a chance of 80 %, as a share.
+    detectable: Option<f64>,
+    rounds_needed: Option<u32>,
+    /// Statements per second, over all rounds.
+    base_rate: Option<f64>,
+    rate: Option<f64>,
+    /// The base's second part against its first.
+    twin: Option<Ratio>,
+    costs: BTreeMap<String, Ratio>,
+    /// Where the time of a statement went, in microseconds.
+    time_budget: TimeBudget,
+    rounds: Vec<Round>,
+    /// Passes that a guard refused, with the reason.
+    refused: Vec<String>,
+}
+
+/// A ratio to the base.
+#[derive(Serialize)]
+struct Ratio {
+    value: f64,
+    /// Null where there is no bound.
+    low: Option<f64>,
+    high: Option<f64>,
+    p: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Round {
+    round: u32,
+    load: u32,
+    attempt: u32,
+    cpus: Vec<u32>,
+    /// The ratio of this round.
+    ratio: Option<f64>,
+    /// Statements per second by contender, the twin among them.
+    rates: BTreeMap<String, f64>,
+}
+
+#[derive(Serialize)]
+struct TimeBudget {
+    base: f64,
+    contender: f64,
+    text: String,
+    parts: Vec<Part>,
+}
+
+#[derive(Serialize)]
+struct Part {
+    /// Null: what no part accounts for.
+    name: Option<&'static str>,
+    /// Contender minus base.
+    change: f64,
+    /// The interval of the change leaves out zero.
+    is_sure: bool,
+}
+
+#[derive(Serialize)]
+struct Finding {
+    rule: &'static str,
+    cause: &'static str,
+    confidence: String,
+    statement: String,
+    tests: Vec<String>,
+    share: Option<f64>,
+    /// What would contradict it, and whether it was looked at.
+    contradicted_by: Vec<(&'static str, bool)>,
+    next: String,
+}
+
+impl Comparison {
+    pub(crate) fn new(verdicts: &Verdicts<'_>) -> Self {
+        Comparison {
+            method: verdicts.plan.method.name(),
+            base: verdicts.base.clone(),
+            contenders: verdicts.judged.iter().map(|one| contender(verdicts, one)).collect(),
+        }
+    }
+}
+
+fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Contender {
+    let tests = verdicts.tests.iter().enumerate();
+    Contender {
+        name: judged.contender.clone(),
+        invalid: judged.invalid.clone(),
+        tests: tests.map(|(index, observed)| test(verdicts, judged, index, observed)).collect(),
+        findings: judged
+            .findings
+            .iter()
+            .map(|finding| Finding {
+                rule: finding.cause.rule(),
+                cause: finding.cause.name(finding.slower),
+                confidence: finding.confidence.to_string(),
+                statement: finding.statement.clone(),
+                tests: finding.tests.clone(),
+                share: finding.share,
+                contradicted_by: finding
+                    .contradicted_by
+                    .iter()
+                    .map(|check| (check.what, check.looked_at))
+                    .collect(),
+                next: finding.next.clone(),
+            })
+            .collect(),
+    }
+}
+
+fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Observed<'_>) -> Test {
+    let (verdict, evidence) = (&judged.verdicts[index], &judged.evidence[index]);
+    let mean = |name: &str| {
+        let rates: Vec<f64> =
+            observed.counted().filter_map(|pass| level(pass, name, Quantity::Rate)).collect();
+        (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
+    };
+    let mut ratios = verdict.contributions.iter().map(|log| log.exp());
+    let names = [verdicts.base.as_str(), TWIN, judged.contender.as_str()];
+    Test {
+        name: observed.name.to_string(),
+        group: observed.group.to_string(),
+        class: observed.class.to_string(),
+        label: label(&verdict.label),
+        verdict: verdict.label.to_string(),
+        ratio: ratio(&verdict.estimate),
+        plain: ratio(&verdict.plain),
+        adjusted_p: verdict.adjusted_p,
+        detectable: finite(verdict.detectable.exp_m1()),
+        rounds_needed: verdict.rounds_needed,
+        base_rate: mean(&verdicts.base),
+        rate: mean(&judged.contender),
+        twin: verdict.twin.as_ref().and_then(ratio),
+        costs: verdict
+            .costs
+            .iter()
+            .filter_map(|(name, cost)| Some((name.clone(), ratio(cost)?)))
+            .collect(),
+        time_budget: TimeBudget {
+            base: evidence.time.base,
+            contender: evidence.time.contender,
+            text: budget_text(evidence),
+            parts: budget(evidence)
+                .into_iter()
+                .map(|bar| Part {
+                    name: bar.part.map(|part| part.name()),
+                    change: bar.change,
+                    is_sure: bar.is_sure,
+                })
+                .collect(),
+        },
+        rounds: observed
+            .counted()
+            .map(|pass| Round {
+                round: pass.round,
+                load: pass.load,
+                attempt: pass.attempt,
+                cpus: pass.cpus.clone(),
+                ratio: ratios.next(),
+                rates: names
+                    .iter()
+                    .filter_map(|name| Some((name.to_string(), level(pass, name, Quantity::Rate)?)))
+                    .collect(),
+            })
+            .collect(),
+        refused: observed.refusals().map(str::to_string).collect(),
+    }
+}
+
+/// None without a value, as there is with too few rounds.
+fn ratio(of: &Estimate) -> Option<Ratio> {
+    let interval = of.interval.exp();
+    Some(Ratio {
+        value: finite(of.ratio())?,
+        low: finite(interval.low).filter(|low| *low > 0.0),
+        high: finite(interval.high),
+        p: finite(of.p),
+    })
+}
+
+fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}
+
+fn label(label: &Label) -> &'static str {
+    match label {
+        Label::Regression { .. } => "regression",
+        Label::SmallRegression { .. } => "small_regression",
+        Label::Improvement { .. } => "improvement",
+        Label::SmallImprovement { .. } => "small_improvement",
+        Label::NoChange { .. } => "no_change",
+        Label::Inconclusive { .. } => "inconclusive",
+        Label::Invalid { .. } => "invalid",
+        Label::EfficiencyRegression { .. } => "efficiency_regression",
+    }
+}

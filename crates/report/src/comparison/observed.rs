@@ -1,0 +1,159 @@
+//! What was observed of one test in all rounds, as the estimators take it.
+
+use rqps_stats::slices::{self, Slice};
+use rqps_store::{PassRecord, SliceRecord};
+
+/// All passes of one test.
+pub(crate) struct Observed<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) group: &'a str,
+    pub(crate) class: &'a str,
+    pub(crate) passes: Vec<&'a PassRecord>,
+}
+
+/// What is held against the base's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Quantity {
+    /// Statements per second.
+    Rate,
+    /// Microseconds of CPU of the server per statement; of a DBMS inside the client, of both.
+    Cpu,
+    /// Microseconds of CPU of the client per statement.
+    Client,
+    /// Microseconds that the server's threads waited for a CPU, per statement.
+    RunQueue,
+}
+
+/// The tests in the order of the groups in which they were first met.
+pub(crate) fn tests(passes: &[PassRecord]) -> Vec<Observed<'_>> {
+    let mut tests: Vec<Observed<'_>> = Vec::new();
+    for pass in passes {
+        match tests.iter_mut().find(|test| test.name == pass.test) {
+            Some(test) => test.passes.push(pass),
+            None => tests.push(Observed {
+                name: &pass.test,
+                group: &pass.group,
+                class: &pass.class,
+                passes: vec![pass],
+            }),
+        }
+    }
+    tests.sort_by_key(|test| test.passes.first().map(|pass| pass.place));
+    tests
+}
+
+impl<'a> Observed<'a> {
+    /// Of each round the pass that no guard refused.
+    pub(crate) fn counted(&self) -> impl Iterator<Item = &'a PassRecord> + '_ {
+        self.passes.iter().copied().filter(|pass| pass.invalid.is_none())
+    }
+
+    /// Why passes do not count.
+    pub(crate) fn refusals(&self) -> impl Iterator<Item = &'a str> + '_ {
+        self.passes.iter().filter_map(|pass| pass.invalid.as_deref())
+    }
+
+    /// Changes the tables.
+    pub(crate) fn writes(&self) -> bool {
+        ["insert", "update", "hot update", "delete", "read-write", "load"].contains(&self.class)
+    }
+}
+
+/// The log of a contender's level over the base's in a pass: the median over the cycles.
+pub(crate) fn log_ratio(
+    pass: &PassRecord,
+    contender: &str,
+    base: &[&str],
+    quantity: Quantity,
+) -> Option<f64> {
+    let names = names(pass);
+    let index = |name: &str| names.iter().position(|known| *known == name);
+    let base: Option<Vec<usize>> = base.iter().map(|name| index(name)).collect();
+    let restart = slices::restart(&parts(pass, &names, quantity), index(contender)?, &base?)?;
+    restart.log_ratio.is_finite().then_some(restart.log_ratio)
+}
+
+/// The level of a contender in a pass, over all its slices.
+pub(crate) fn level(pass: &PassRecord, contender: &str, quantity: Quantity) -> Option<f64> {
+    let own = pass.slices.iter().filter(|slice| slice.contender == contender);
+    let (amount, per) = own
+        .map(|slice| measured(slice, quantity))
+        .fold((0.0, 0.0), |(amount, per), (more, longer)| (amount + more, per + longer));
+    // The clients of a contender work at the same time.
+    let clients = match quantity {
+        Quantity::Rate => pass.slices.iter().map(|slice| slice.client).max().unwrap_or(1),
+        _ => 1,
+    };
+    (amount > 0.0 && per > 0.0).then(|| amount / per * f64::from(clients))
+}
+
+/// The names of those who take part, in alphabetical order.
+fn names(pass: &PassRecord) -> Vec<&str> {
+    let mut names: Vec<&str> = pass.slices.iter().map(|slice| slice.contender.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+fn parts(pass: &PassRecord, names: &[&str], quantity: Quantity) -> Vec<Slice> {
+    let cycle = names.len() as u32;
+    let part = |slice: &SliceRecord| {
+        let contender = names.iter().position(|name| *name == slice.contender)?;
+        let (amount, per) = measured(slice, quantity);
+        Some(Slice { cycle: slice.place / cycle, contender, amount, per })
+    };
+    pass.slices.iter().filter_map(part).collect()
+}
+
+/// An amount, and what it is divided by.
+fn measured(slice: &SliceRecord, quantity: Quantity) -> (f64, f64) {
+    let statements = (slice.reads + slice.writes + slice.others) as f64;
+    let micros = |nanos: u64| nanos as f64 / 1e3;
+    match quantity {
+        Quantity::Rate => (statements, slice.nanos as f64 / 1e9),
+        // Inside the client there is no server to be read.
+        Quantity::Cpu if slice.server_cpu == 0 => (micros(slice.client_cpu), statements),
+        Quantity::Cpu => (micros(slice.server_cpu), statements),
+        Quantity::Client => (micros(slice.client_cpu), statements),
+        Quantity::RunQueue => (micros(slice.server_run_queue_wait), statements),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three cycles of a base and a contender that does half as much.
+    fn pass() -> PassRecord {
+        let slice = |place: u32, contender: &str, reads: u64| SliceRecord {
+            place,
+            client: 1,
+            contender: contender.to_string(),
+            nanos: 10_000_000,
+            reads,
+            server_cpu: 5_000_000,
+            ..SliceRecord::default()
+        };
+        let slices = vec![
+            slice(0, "base", 1000),
+            slice(1, "new", 500),
+            slice(2, "new", 450),
+            slice(3, "base", 900),
+            slice(4, "base", 1100),
+            slice(5, "new", 550),
+        ];
+        PassRecord { slices, ..PassRecord::default() }
+    }
+
+    #[test]
+    fn ratios_are_within_cycles_and_levels_over_all_of_them() {
+        let pass = pass();
+        let ratio = log_ratio(&pass, "new", &["base"], Quantity::Rate).unwrap();
+        assert!((ratio.exp() - 0.5).abs() < 1e-9);
+        let cpu = log_ratio(&pass, "new", &["base"], Quantity::Cpu).unwrap();
+        assert!((cpu.exp() - 2.0).abs() < 1e-9);
+        assert_eq!(level(&pass, "base", Quantity::Rate), Some(100_000.0));
+        assert_eq!(level(&pass, "new", Quantity::Cpu), Some(10.0));
+        assert_eq!(log_ratio(&pass, "absent", &["base"], Quantity::Rate), None);
+    }
+}

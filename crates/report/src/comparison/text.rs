@@ -1,0 +1,126 @@
+//! The verdicts as a terminal shows them: what was found, then a table by test.
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{Cell, CellAlignment, Color, Table};
+use rqps_stats::label::Label;
+use rqps_stats::verdict::Verdict;
+
+use super::{Judged, Verdicts};
+use crate::Colour;
+
+/// `-2.3 %` of a ratio.
+pub(crate) fn percent(log: f64) -> String {
+    let percent = 100.0 * log.exp_m1();
+    match percent.is_finite() {
+        true => format!("{percent:+.2} %"),
+        false => "-".to_string(),
+    }
+}
+
+/// The verdicts as text, without the facts of the run.
+pub(crate) fn text(verdicts: &Verdicts<'_>, colour: Colour) -> String {
+    let mut parts = Vec::new();
+    for judged in &verdicts.judged {
+        parts.push(format!("{} relative to {}\n", judged.contender, verdicts.base));
+        if let Some(why) = &judged.invalid {
+            parts.push(format!("Nothing of this can be believed: {why}\n"));
+        }
+        parts.push(table(verdicts, judged, colour));
+        parts.push(findings(judged));
+    }
+    parts.push(legend(verdicts));
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
+}
+
+fn table(verdicts: &Verdicts<'_>, judged: &Judged, colour: Colour) -> String {
+    let mut drawn = Table::new();
+    drawn.load_style(NOTHING);
+    drawn.force_no_tty();
+    if colour == Colour::Always {
+        drawn.enforce_styling();
+    }
+    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+    let headings = ["rQPS", "95 % interval", "cpu/o", "rounds"];
+    let mut header = vec![Cell::new("")];
+    header.extend(headings.map(|name| right(name.to_string())));
+    header.push(Cell::new("verdict"));
+    drawn.set_header(header);
+    let mut group = "";
+    for (test, verdict) in verdicts.tests.iter().zip(&judged.verdicts) {
+        if test.group != group {
+            group = test.group;
+            drawn.add_row([Cell::new(group)]);
+        }
+        let interval = verdict.estimate.interval.exp();
+        let (ratio, interval) = match verdict.contributions.len() < 2 {
+            true => ("-".to_string(), "-".to_string()),
+            false => (
+                format!("{:.3}", verdict.ratio()),
+                format!("{:.3} – {:.3}", interval.low, interval.high),
+            ),
+        };
+        let cpu = verdict.costs.iter().find(|(name, _)| name == "cpu/o");
+        let cpu = cpu.map_or("-".to_string(), |(_, cost)| percent(cost.value));
+        let label = Cell::new(verdict.label.to_string());
+        let label = match tone(verdict).filter(|_| colour == Colour::Always) {
+            Some(tone) => label.fg(tone),
+            None => label,
+        };
+        drawn.add_row([
+            Cell::new(format!("  {}", test.name)),
+            right(ratio),
+            right(interval),
+            right(cpu),
+            right(verdict.contributions.len().to_string()),
+            label,
+        ]);
+    }
+    for (index, column) in drawn.column_iter_mut().enumerate() {
+        column.set_padding((if index > 0 { 2 } else { 0 }, 0));
+    }
+    drawn.lines().map(|line| line.trim_end().to_string() + "\n").collect()
+}
+
+fn tone(verdict: &Verdict) -> Option<Color> {
+    match verdict.label {
+        Label::Regression { .. }
+        | Label::SmallRegression { .. }
+        | Label::EfficiencyRegression { .. } => Some(Color::Yellow),
+        Label::Improvement { .. } | Label::SmallImprovement { .. } => Some(Color::Cyan),
+        Label::Inconclusive { .. } | Label::Invalid { .. } => Some(Color::DarkGrey),
+        Label::NoChange { .. } => None,
+    }
+}
+
+fn findings(judged: &Judged) -> String {
+    let mut text = String::new();
+    for (number, finding) in (1..).zip(&judged.findings) {
+        let cause = finding.cause.name(finding.slower);
+        text.push_str(&format!("{number}. {cause}: {}\n", finding.statement));
+        let unseen = finding.contradicted_by.iter().filter(|check| !check.looked_at);
+        let unseen: Vec<&str> = unseen.map(|check| check.what).collect();
+        if !unseen.is_empty() {
+            text.push_str(&format!(
+                "   would contradict it, not looked at: {}\n",
+                unseen.join("; ")
+            ));
+        }
+        text.push_str(&format!("   next: {}\n", finding.next));
+    }
+    text
+}
+
+fn legend(verdicts: &Verdicts<'_>) -> String {
+    let twin = match verdicts.plan.twin {
+        true => "The base takes part twice, and both are its level. ",
+        false => "",
+    };
+    let loads = verdicts.plan.loads;
+    format!(
+        "rQPS is statements per second as a share of the base's. {twin}A round is a restart of all \
+         servers; intervals are over rounds and adjusted for the number of tests. Data come from \
+         {loads} independent load{} of each contender.\n",
+        if loads == 1 { "" } else { "s" }
+    )
+}

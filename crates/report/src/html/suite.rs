@@ -1,0 +1,255 @@
+//! The microbenchmarks: the published tables first, then every test, folded, by group.
+
+use maud::{Markup, html};
+
+use super::step::{anchor, bars, chart, cost_table, engine_table, histogram_tables};
+use super::table::{draw, table};
+use crate::model::{
+    BUSY, Grouped, Growth, MEASURES, Model, PUBLISHED_NOTE, RATE, SCALEUP_NOTE, SCAN_NOTE, SHARE,
+    Size, StepModel, Suite, Test, UNREPORTED, normalised, sizes, variations,
+};
+
+const SHARE_NOTE: &str = "The client's CPU as a percentage of the client's and the DBMS's together. \
+     Where they share a process there is no number.";
+
+const BUSY_NOTE: &str = "The client's CPU as a percentage of the time in which its threads could run: \
+     of the clients' time, or of all CPUs' if there are fewer. From 50% on the client is the \
+     bottleneck: even a DBMS that takes no time would be less than twice as fast.";
+
+const NORMALISED_NOTE: &str = "The columns of the IO-bound posts. An operation is a statement as \
+     sysbench counts them, in scan a row. CPU, switches and IO are those of the whole host.";
+
+pub(super) fn contents(suite: &Suite) -> Markup {
+    html! {
+        a href="#summary" { "Summary" }
+        @if suite.is_scaleup() { a href="#scaleup" { "Scale-up" } }
+        @for group in &suite.groups { a href={ "#" (group_anchor(group.title)) } { (group.title) } }
+        @if !suite.unreported.is_empty() {
+            a href={ "#" (group_anchor(UNREPORTED)) } { "Load and warm-ups" }
+        }
+    }
+}
+
+pub(super) fn sections(suite: &Suite) -> Markup {
+    html! {
+        (summary(suite))
+        @for group in &suite.groups { (tests(suite.model, group.title, &group.tests)) }
+        @if !suite.unreported.is_empty() { (tests(suite.model, UNREPORTED, &suite.unreported)) }
+        (sizes_section(suite.model))
+    }
+}
+
+fn group_anchor(title: &str) -> String {
+    format!("group-{}", title.to_lowercase().replace(' ', "-"))
+}
+
+fn summary(suite: &Suite) -> Markup {
+    let measures = [
+        ("The client's share of CPU, %", SHARE_NOTE, SHARE),
+        ("How busy the client is, %", BUSY_NOTE, BUSY),
+    ];
+    html! {
+        section #summary {
+            h2 { "Summary" }
+            @if suite.is_scaleup() { (scaleup(suite)) }
+            @for &clients in &suite.clients {
+                @let with = suite.with_clients(clients);
+                // Of a scale-up its own table comes first, and these are many.
+                details open[!suite.is_scaleup()] {
+                    summary { "Throughput" (with) }
+                    (throughput(suite, clients))
+                }
+                @for (title, note, measure) in &measures {
+                    details {
+                        summary { (title) (with) }
+                        (grouped(&suite.by_contender(clients, measure)))
+                        p.note { (note) }
+                    }
+                }
+                @for (index, name) in suite.model.contenders.iter().enumerate() {
+                    details {
+                        summary { "Everything per second of " (name) (with) }
+                        (grouped(&suite.by_measure(clients, index, &MEASURES)))
+                        p.note { (SCAN_NOTE) " " a href="#legend" { "Legend" } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Relative and absolute, beside each other where there is room.
+fn throughput(suite: &Suite, clients: u32) -> Markup {
+    let relative = suite.relative(clients);
+    html! {
+        ul.columns { @for line in suite.columns_told() { li { (line) } } }
+        div.beside {
+            @if let Some(relative) = &relative {
+                div { h3 { "Relative queries per second" } (grouped(relative)) }
+            }
+            div { h3 { "Queries per second" } (grouped(&suite.by_contender(clients, &RATE))) }
+        }
+        p.note { @if relative.is_some() { (PUBLISHED_NOTE) " " } (SCAN_NOTE) }
+    }
+}
+
+fn scaleup(suite: &Suite) -> Markup {
+    let (fewest, most) = suite.range();
+    html! {
+        h3 #scaleup { "Scale-up from " (fewest) " to " (most) " clients" }
+        p.note {
+            (SCALEUP_NOTE)
+            " The small charts have the clients from left to right and the growth upwards, both \
+              logarithmic; the dashed line is perfect."
+        }
+        @for (index, name) in suite.model.contenders.iter().enumerate() {
+            h3 { (name) }
+            (growths(suite, index))
+            @for (group, buckets) in suite.buckets(index) {
+                details {
+                    summary { (group) ", by their growth at " (most) " clients" }
+                    dl.legend {
+                        @for (bounds, tests) in &buckets {
+                            div { dt { (bounds) } dd { (tests) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The grouped table with a chart in every row.
+fn growths(suite: &Suite, contender: usize) -> Markup {
+    let all = suite.growths();
+    let curve_of = |test: &str| {
+        let found = all.iter().find(|growth| growth.contender == contender && growth.test == test);
+        html! { td { @if let Some(growth) = found { (curve(growth)) } } }
+    };
+    rows_in_groups(&suite.scaleup(contender), &curve_of, Some("growth"))
+}
+
+/// Growth over clients, both logarithmic, with the perfect line dashed.
+fn curve(growth: &Growth) -> Markup {
+    const SIDE: f64 = 40.0;
+    let Some((fewest, _)) = growth.rates.first() else { return html! {} };
+    let Some((most, _)) = growth.rates.last() else { return html! {} };
+    let ideal = (f64::from(*most) / f64::from(*fewest)).ln();
+    let points: Vec<String> = growth
+        .rates
+        .iter()
+        .filter_map(|(clients, _)| {
+            let relative = growth.relative(*clients).filter(|relative| *relative > 0.0)?;
+            let x = (f64::from(*clients) / f64::from(*fewest)).ln() / ideal;
+            // Room for what is above the line, and for what falls below one.
+            let y = (relative.ln() / ideal).clamp(-0.3, 1.2);
+            Some(format!("{:.1},{:.1}", x * 2.0 * SIDE, SIDE * (1.2 - y) / 1.5))
+        })
+        .collect();
+    let [bottom, top] = [0.0, 1.0].map(|y| format!("{:.1}", SIDE * (1.2 - y) / 1.5));
+    html! {
+        svg.curve viewBox="-2 -2 84 44" width="50" height="26" role="img"
+            aria-label={ "growth of " (growth.test) } {
+            line.ideal x1="0" y1=(bottom) x2="80" y2=(top) {}
+            polyline points=(points.join(" ")) {}
+        }
+    }
+}
+
+/// A table whose rows lead to the tests.
+fn grouped(table: &Grouped) -> Markup {
+    rows_in_groups(table, &|_| html! {}, None)
+}
+
+fn rows_in_groups(table: &Grouped, more: &dyn Fn(&str) -> Markup, heading: Option<&str>) -> Markup {
+    html! {
+        div.scroll tabindex="0" {
+            table.tests {
+                thead {
+                    tr {
+                        th scope="col" { "test" }
+                        @for heading in &table.headings {
+                            th scope="col" { abbr title=(heading.legend) { (heading.name) } }
+                        }
+                        @if let Some(heading) = heading { th scope="col" { (heading) } }
+                    }
+                }
+                @for (title, rows) in table.groups.iter().filter(|(_, rows)| !rows.is_empty()) {
+                    tbody {
+                        tr.group { th scope="rowgroup" colspan="99" { (title) } }
+                        @for row in rows {
+                            tr {
+                                th scope="row" { a href={ "#test-" (row.name) } { (row.name) } }
+                                @for cell in &row.cells { (draw(cell)) }
+                                (more(&row.name))
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn tests(model: &Model, title: &str, tests: &[Test]) -> Markup {
+    html! {
+        section id=(group_anchor(title)) {
+            h2 { (title) }
+            @for test in tests { (folded(model, test)) }
+        }
+    }
+}
+
+fn folded(model: &Model, test: &Test) -> Markup {
+    html! {
+        details.test id={ "test-" (test.name) } {
+            summary { (test.name) }
+            @for (_, step) in &test.steps {
+                div.step id=(anchor(step)) {
+                    @if test.steps.len() > 1 { h3 { (step.name) } }
+                    (body(model, step))
+                }
+            }
+        }
+    }
+}
+
+fn body(model: &Model, step: &StepModel) -> Markup {
+    let [io, cpu] = normalised(model, step);
+    let variations = variations(model, step);
+    html! {
+        (bars(model, step))
+        (chart(step))
+        @if !variations.is_empty() {
+            h3 { "How the rate varies from second to second, " (step.counts.unit()) }
+            (table("contender", &variations))
+        }
+        @if !io.is_empty() {
+            h3 { "iostat, vmstat normalized by operation rate" }
+            (table("dbms", &io))
+            (table("dbms", &cpu))
+            p.note { (NORMALISED_NOTE) " " a href="#legend" { "Legend" } }
+        }
+        (histogram_tables(model, step))
+        (cost_table(model, step))
+        (engine_table(model, step))
+    }
+}
+
+/// A row for every step, since there are many.
+fn sizes_section(model: &Model) -> Markup {
+    html! {
+        section #sizes {
+            h2 { "Sizes at the end of each step" }
+            @for size in Size::ALL {
+                @let cells = sizes(model, size);
+                @if !cells.is_empty() {
+                    details {
+                        summary { (size.title()) }
+                        (table("step", &cells.transposed()))
+                    }
+                }
+            }
+        }
+    }
+}

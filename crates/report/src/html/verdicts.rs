@@ -1,0 +1,203 @@
+//! The verdicts of a comparison: what was found, then each test with its interval drawn.
+
+use maud::{Markup, html};
+use rqps_stats::cause::{Evidence, budget, budget_text};
+use rqps_stats::label::Label;
+use rqps_stats::verdict::Verdict;
+
+use crate::comparison::{Judged, Verdicts, percent};
+
+const NOTE: &str = "rQPS is statements per second as a share of the base's. The line is its 95 % \
+     interval over rounds, adjusted for the number of tests; the dots are rounds, each a restart of all \
+     servers. The band is the margin below which a change does not matter in practice. cpu/o is the \
+     server's CPU time per statement (of a DBMS inside the client: of both).";
+
+/// Pixels of the drawn intervals.
+const WIDTH: f64 = 300.0;
+const HEIGHT: f64 = 22.0;
+/// The least and the most that a plot shows on either side of no change, as logs.
+const LEAST: f64 = 0.02;
+const MOST: f64 = 0.7;
+
+pub(super) fn section(verdicts: &Verdicts<'_>) -> Markup {
+    html! {
+        section #verdicts {
+            h2 { "Verdicts" }
+            @for judged in &verdicts.judged { (contender(verdicts, judged)) }
+            p.note { (NOTE) }
+        }
+    }
+}
+
+fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
+    let extent = extent(&judged.verdicts);
+    html! {
+        h3 { (judged.contender) " relative to " (verdicts.base) }
+        @if let Some(why) = &judged.invalid {
+            ul.warnings { li { "Nothing of this can be believed: " (why) } }
+        }
+        p.strip {
+            @for (label, count) in counts(&judged.verdicts) {
+                span class={ "chip " (class(label)) } { (count) " " (word(label)) }
+            }
+        }
+        @if !judged.findings.is_empty() {
+            ol.findings {
+                @for finding in &judged.findings {
+                    li {
+                        b { (finding.cause.name(finding.slower)) } " " (finding.statement)
+                        @let unseen: Vec<&str> = finding.contradicted_by.iter()
+                            .filter(|check| !check.looked_at).map(|check| check.what).collect();
+                        @if !unseen.is_empty() {
+                            br; span.dim { "Would contradict it, not looked at: " (unseen.join("; ")) "." }
+                        }
+                        br; span.dim { "Next: " code { (finding.next) } }
+                    }
+                }
+            }
+        }
+        div.scroll tabindex="0" {
+            table.verdicts {
+                thead {
+                    tr {
+                        th scope="col" { "test" }
+                        th scope="col" { "rQPS" }
+                        th scope="col" { "95 % interval" }
+                        th scope="col" { (axis(extent)) }
+                        th scope="col" { abbr title="server CPU per statement" { "cpu/o" } }
+                        th scope="col" { "rounds" }
+                        th.words scope="col" { "verdict" }
+                    }
+                }
+                tbody {
+                    @for (index, test) in verdicts.tests.iter().enumerate() {
+                        @if index == 0 || verdicts.tests[index - 1].group != test.group {
+                            tr.group { th scope="rowgroup" colspan="7" { (test.group) } }
+                        }
+                        (row(test.name, &judged.verdicts[index], verdicts.margin(test), extent))
+                    }
+                }
+            }
+        }
+        details {
+            summary { "Where the time of a statement went" }
+            ul {
+                @for evidence in &judged.evidence { li { (evidence.test) ": " (time(evidence)) } }
+            }
+        }
+    }
+}
+
+fn row(name: &str, verdict: &Verdict, margin: f64, extent: f64) -> Markup {
+    let interval = verdict.estimate.interval.exp();
+    let has_value = verdict.contributions.len() > 1;
+    let cpu = verdict.costs.iter().find(|(name, _)| name == "cpu/o");
+    html! {
+        tr {
+            th scope="row" { (name) }
+            @if has_value {
+                td { (format!("{:.3}", verdict.ratio())) }
+                td { (format!("{:.3} – {:.3}", interval.low, interval.high)) }
+                td { (plot(verdict, margin, extent)) }
+            } @else {
+                td { "-" } td { "-" } td {}
+            }
+            td { (cpu.map_or("-".to_string(), |(_, cost)| percent(cost.value))) }
+            td { (verdict.contributions.len()) }
+            td.words { span class={ "chip " (class(&verdict.label)) } { (verdict.label) } }
+        }
+    }
+}
+
+/// An interval with its rounds, on the scale of all tests.
+fn plot(verdict: &Verdict, margin: f64, extent: f64) -> Markup {
+    let x = |log: f64| (WIDTH / 2.0) * (1.0 + log.clamp(-extent, extent) / extent);
+    let at = |value: f64| format!("{value:.1}");
+    let (low, high) = (verdict.estimate.interval.low, verdict.estimate.interval.high);
+    let label = format!("{:.3}", verdict.ratio());
+    html! {
+        svg.forest width=(WIDTH) height=(HEIGHT) role="img" aria-label=(label) {
+            rect.margin x=(at(x(-margin))) y="0" width=(at(x(margin) - x(-margin))) height=(HEIGHT) {}
+            line.zero x1=(at(x(0.0))) x2=(at(x(0.0))) y1="0" y2=(HEIGHT) {}
+            @for log in &verdict.contributions {
+                circle.round cx=(at(x(*log))) cy=(at(HEIGHT / 2.0)) r="2" {}
+            }
+            line.interval x1=(at(x(low))) x2=(at(x(high))) y1=(at(HEIGHT / 2.0)) y2=(at(HEIGHT / 2.0)) {}
+            rect.estimate x=(at(x(verdict.estimate.value) - 3.0)) y=(at(HEIGHT / 2.0 - 3.0))
+                width="6" height="6" {}
+        }
+    }
+}
+
+/// The ends and the middle of the plots' scale.
+fn axis(extent: f64) -> Markup {
+    html! {
+        span.axis {
+            span { (percent(-extent)) } span { "0" } span { (percent(extent)) }
+        }
+    }
+}
+
+/// How far the plots must reach.
+fn extent(verdicts: &[Verdict]) -> f64 {
+    let bounds = verdicts.iter().flat_map(|verdict| {
+        let interval = verdict.estimate.interval;
+        [interval.low.abs(), interval.high.abs()]
+    });
+    bounds.filter(|bound| bound.is_finite()).fold(LEAST, f64::max).min(MOST) * 1.05
+}
+
+fn time(evidence: &Evidence) -> String {
+    let unsure = budget(evidence).iter().filter(|bar| bar.part.is_some() && !bar.is_sure).count();
+    let all = match unsure {
+        0 => "",
+        _ => "; some of these parts may be none",
+    };
+    format!("{}{all}", budget_text(evidence))
+}
+
+/// How many tests have each label, in the order in which they are worth looking at.
+fn counts(verdicts: &[Verdict]) -> Vec<(&Label, usize)> {
+    let mut counts: Vec<(&Label, usize)> = Vec::new();
+    for verdict in verdicts {
+        match counts.iter_mut().find(|(label, _)| word(label) == word(&verdict.label)) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((&verdict.label, 1)),
+        }
+    }
+    counts.sort_by_key(|(label, _)| WORDS.iter().position(|(_, word)| *word == self::word(label)));
+    counts
+}
+
+/// Class in the style sheet and word, the worst first.
+const WORDS: [(&str, &str); 8] = [
+    ("slower", "regression"),
+    ("slower", "small regression"),
+    ("slower", "efficiency regression"),
+    ("faster", "improvement"),
+    ("faster", "small improvement"),
+    ("same", "no change"),
+    ("unknown", "inconclusive"),
+    ("unknown", "invalid"),
+];
+
+fn word(label: &Label) -> &'static str {
+    WORDS[place(label)].1
+}
+
+fn class(label: &Label) -> &'static str {
+    WORDS[place(label)].0
+}
+
+fn place(label: &Label) -> usize {
+    match label {
+        Label::Regression { .. } => 0,
+        Label::SmallRegression { .. } => 1,
+        Label::EfficiencyRegression { .. } => 2,
+        Label::Improvement { .. } => 3,
+        Label::SmallImprovement { .. } => 4,
+        Label::NoChange { .. } => 5,
+        Label::Inconclusive { .. } => 6,
+        Label::Invalid { .. } => 7,
+    }
+}

@@ -1,0 +1,172 @@
+//! What is told of a test beside its throughput.
+
+use rqps_plan::Counts;
+use rqps_stats::client_share::{client_busy, client_share};
+use rqps_stats::normalised::{IOSTAT, VMSTAT};
+use rqps_stats::variation::{Variation, variation};
+use rqps_store::Operation;
+
+use super::number::significant;
+use super::{Cell, Heading, Measured, Model, Row, StepModel, Table};
+
+pub(crate) const SCAN_NOTE: &str =
+    "A statement of scan reads a whole table: what is counted of it is rows per second.";
+
+/// A number of one step of one contender.
+pub(crate) struct Measure {
+    /// As a column.
+    pub(crate) name: &'static str,
+    /// In JSON and CSV.
+    pub(crate) key: &'static str,
+    pub(crate) legend: &'static str,
+    pub(crate) value: fn(&Measured) -> Option<f64>,
+    pub(crate) print: fn(f64) -> String,
+}
+
+pub(crate) const RATE: Measure = Measure {
+    name: "q/s",
+    key: "queries_per_second",
+    legend: "statements per second as sysbench counts them, with BEGIN, COMMIT and those that changed \
+             nothing; in scan rows per second",
+    value: |m| m.throughput(),
+    print: whole,
+};
+
+pub(crate) const SHARE: Measure = Measure {
+    name: "client%",
+    key: "client_share",
+    legend: "the client's CPU as a percentage of the client's and the DBMS's together",
+    value: |m| client_share(&m.window()),
+    print: percent,
+};
+
+pub(crate) const BUSY: Measure = Measure {
+    name: "busy%",
+    key: "client_busy",
+    legend: "the client's CPU as a percentage of the time its threads could run; from 50% on the \
+             client is the bottleneck",
+    value: |m| client_busy(&m.window(), m.record.clients),
+    print: percent,
+};
+
+/// All of them, in the order of the tables.
+pub(crate) const MEASURES: [Measure; 9] = [
+    RATE,
+    Measure {
+        name: "trx/s",
+        key: "transactions_per_second",
+        legend: "events per second: transactions, or single statements",
+        value: |m| m.window().per_second(Some(m.of(Operation::Transaction)?.operations)),
+        print: whole,
+    },
+    Measure {
+        name: "rows/s",
+        key: "rows_per_second",
+        legend: "rows returned or changed per second, in scan rows read",
+        value: |m| match m.record.counts {
+            Counts::RowsScanned => m.throughput(),
+            _ => m.window().per_second(Some(m.of(Operation::Transaction)?.rows)),
+        },
+        print: whole,
+    },
+    Measure {
+        name: "writes/s",
+        key: "effective_writes_per_second",
+        legend: "statements per second that changed rows",
+        value: |m| {
+            let writes = m.of(Operation::Transaction)?.writes;
+            m.window().per_second(Some(writes)).filter(|_| writes > 0)
+        },
+        print: whole,
+    },
+    Measure {
+        name: "hit%",
+        key: "hit_share",
+        legend: "of tests that only send one statement which changes rows: the percentage of them \
+                 that found any",
+        value: hit_share,
+        print: percent,
+    },
+    Measure {
+        name: "krows/s/cl",
+        key: "scan_krows_per_second_and_client",
+        legend: "scan as published: thousand rows per second and client",
+        value: |m| {
+            let rate = m.throughput().filter(|_| m.record.counts == Counts::RowsScanned)?;
+            (m.record.clients > 0).then(|| rate / 1e3 / f64::from(m.record.clients))
+        },
+        print: significant,
+    },
+    Measure {
+        name: "cv%",
+        key: "coefficient_of_variation",
+        legend: "how much the rate varies from second to second: standard deviation as a percentage \
+                 of the mean; not of fewer than three seconds, nor of scans",
+        value: |m| Some(varies(m)?.coefficient),
+        print: percent,
+    },
+    SHARE,
+    BUSY,
+];
+
+fn whole(value: f64) -> String {
+    format!("{value:.0}")
+}
+
+fn percent(share: f64) -> String {
+    significant(share * 100.0)
+}
+
+/// Of the statements of a test that sends single ones which change rows, those that found any.
+pub(crate) fn hit_share(measured: &Measured) -> Option<f64> {
+    let done = measured.of(Operation::Transaction)?;
+    let is_single = done.reads == 0 && done.statements() == done.operations;
+    (is_single && done.writes > 0).then(|| done.writes as f64 / done.statements() as f64)
+}
+
+/// The throughput of each whole second over all clients, and how it varies. A scan can take longer
+/// than a second, so its seconds say nothing.
+pub(crate) fn varies(measured: &Measured) -> Option<Variation> {
+    let done = measured.of(Operation::Transaction)?;
+    if measured.record.counts == Counts::RowsScanned || done.operations == 0 {
+        return None;
+    }
+    let worth = done.statements() as f64 / done.operations as f64;
+    let seconds = done.seconds.iter().map(|second| second.operations as f64 * worth);
+    let idle = std::iter::repeat(0.0);
+    let rates: Vec<f64> = seconds.chain(idle).take(measured.record.seconds as usize).collect();
+    variation(&rates)
+}
+
+/// One row for each contender that finished the step, of its variation over time.
+pub(crate) fn variations(model: &Model, step: &StepModel) -> Table {
+    let headings = [
+        ("cv%", "standard deviation of the rates of seconds as a percentage of their mean"),
+        ("min", "the lowest rate of a second"),
+        ("median", "of the rates of seconds"),
+        ("max", "the highest rate of a second"),
+    ];
+    let rows = step.done().filter_map(|(index, measured)| {
+        let found = varies(measured)?;
+        let rates = [found.min, found.median, found.max].map(|rate| Cell::plain(whole(rate)));
+        let cells = [Cell::plain(percent(found.coefficient))].into_iter().chain(rates);
+        Some(Row::new(model.contenders[index], cells.collect()))
+    });
+    let headings = headings.map(|(name, legend)| Heading::new(name, legend));
+    Table { headings: headings.into(), rows: rows.collect() }
+}
+
+/// The tables of the IO-bound posts, a row for each contender that finished the step.
+pub(crate) fn normalised(model: &Model, step: &StepModel) -> [Table; 2] {
+    [&IOSTAT[..], &VMSTAT[..]].map(|columns| {
+        let headings = columns.iter().map(|column| {
+            Heading::new(column.name, format!("{} ({})", column.legend, column.unit))
+        });
+        let rows = step.done().map(|(index, measured)| {
+            let window = measured.window();
+            let cells = columns.iter().map(|column| Cell::plain(column.print(&window)));
+            Row::new(model.contenders[index], cells.collect())
+        });
+        Table { headings: headings.collect(), rows: rows.collect() }
+    })
+}

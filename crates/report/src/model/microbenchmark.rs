@@ -1,0 +1,398 @@
+//! The tests of the microbenchmarks as the published tables have them: rows in four groups, a column
+//! for each contender.
+
+use std::cmp::Ordering;
+
+use rqps_plan::{Microbenchmark, Workload};
+use rqps_stats::bands::{self, Relative};
+use rqps_stats::client_share::{BOTTLENECK, client_busy};
+
+use super::measures::{Measure, hit_share};
+use super::summary::unfinished;
+use super::{Cell, Heading, Measured, Model, Row, StepModel, Tone};
+
+pub(crate) const PUBLISHED_NOTE: &str = "▲ is 1.05 and above, ▼ 0.95 and below, as printed. One run against one run: rqps compare tells \
+     differences from noise.";
+
+/// The published groups in their order; others would follow.
+const GROUPS: [&str; 4] = [
+    "Point queries",
+    "Range queries without aggregation",
+    "Range queries with aggregation",
+    "Writes",
+];
+
+/// From here on every statement found a row, as whole percents are printed.
+const ALL_HIT: f64 = 0.995;
+
+/// The title of what the published tables leave out.
+pub(crate) const UNREPORTED: &str = "Not in the published tables";
+
+/// A run of the microbenchmarks, arranged by test.
+pub(crate) struct Suite<'m, 'a> {
+    pub(crate) model: &'m Model<'a>,
+    pub(crate) plan: &'a Microbenchmark,
+    /// The groups of the published tables that have tests in this run.
+    pub(crate) groups: Vec<Group<'m, 'a>>,
+    /// Steps that the published tables leave out: the load and what warms caches, in their order.
+    pub(crate) unreported: Vec<Test<'m, 'a>>,
+    /// In ascending order.
+    pub(crate) clients: Vec<u32>,
+}
+
+pub(crate) struct Group<'m, 'a> {
+    pub(crate) title: &'a str,
+    /// In the order of the posts.
+    pub(crate) tests: Vec<Test<'m, 'a>>,
+}
+
+/// A test with every number of clients it ran with.
+pub(crate) struct Test<'m, 'a> {
+    pub(crate) name: &'a str,
+    pub(crate) steps: Vec<(u32, &'m StepModel<'a>)>,
+}
+
+/// A table with rows in groups.
+pub(crate) struct Grouped<'a> {
+    pub(crate) headings: Vec<Heading>,
+    pub(crate) groups: Vec<(&'a str, Vec<Row>)>,
+}
+
+impl<'m, 'a> Suite<'m, 'a> {
+    /// None for runs of another benchmark.
+    pub(crate) fn new(model: &'m Model<'a>) -> Option<Self> {
+        let Workload::Microbenchmark(plan) = &model.run.plan.workload else { return None };
+        let mut clients = plan.clients.clone();
+        clients.sort_unstable();
+        let mut suite = Suite { model, plan, groups: Vec::new(), unreported: Vec::new(), clients };
+        for step in &model.steps {
+            suite.add(step);
+        }
+        let place = |title: &str| GROUPS.iter().position(|known| *known == title);
+        suite.groups.sort_by_key(|group| place(group.title).unwrap_or(GROUPS.len()));
+        for group in &mut suite.groups {
+            group.tests.sort_by(|left, right| published_order(left.name, right.name));
+        }
+        for test in suite.groups.iter_mut().flat_map(|group| &mut group.tests) {
+            test.steps.sort_by_key(|(clients, _)| *clients);
+        }
+        Some(suite)
+    }
+
+    fn add(&mut self, step: &'m StepModel<'a>) {
+        let [only] = self.clients[..] else {
+            let (name, clients) = several(step.name);
+            return self.add_as(name, clients.unwrap_or(self.clients[0]), step);
+        };
+        self.add_as(step.name, only, step);
+    }
+
+    fn add_as(&mut self, name: &'a str, clients: u32, step: &'m StepModel<'a>) {
+        let tests = match step.group {
+            None => &mut self.unreported,
+            Some(title) => {
+                let known = self.groups.iter().position(|group| group.title == title);
+                let index = known.unwrap_or_else(|| {
+                    self.groups.push(Group { title, tests: Vec::new() });
+                    self.groups.len() - 1
+                });
+                &mut self.groups[index].tests
+            }
+        };
+        match tests.iter_mut().find(|test| test.name == name) {
+            Some(test) => test.steps.push((clients, step)),
+            None => tests.push(Test { name, steps: vec![(clients, step)] }),
+        }
+    }
+
+    /// The tests of the published tables, with their group.
+    pub(crate) fn tests(&self) -> impl Iterator<Item = (&'a str, &Test<'m, 'a>)> {
+        self.groups.iter().flat_map(|group| group.tests.iter().map(|test| (group.title, test)))
+    }
+
+    /// Those, then the others, which have no group.
+    pub(crate) fn all_tests(&self) -> impl Iterator<Item = (Option<&'a str>, &Test<'m, 'a>)> {
+        let reported = self.tests().map(|(group, test)| (Some(group), test));
+        reported.chain(self.unreported.iter().map(|test| (None, test)))
+    }
+
+    /// How numbers of clients are told apart: ` with 4 clients`, nothing where there is one number.
+    pub(crate) fn with_clients(&self, clients: u32) -> String {
+        match (self.is_scaleup(), clients) {
+            (false, _) => String::new(),
+            (true, 1) => " with one client".to_string(),
+            (true, _) => format!(" with {clients} clients"),
+        }
+    }
+
+    /// `Relative to: postgres@17.6`, then a line for each other contender: `col-1 : postgres@18.0`.
+    pub(crate) fn columns_told(&self) -> Vec<String> {
+        let Some(base) = self.model.base else { return Vec::new() };
+        let columns = self.columns();
+        let others = self
+            .others()
+            .map(|index| format!("{} : {}", columns[index], self.model.contenders[index]));
+        let base = format!("Relative to: {}", self.model.contenders[base]);
+        [base].into_iter().chain(others).collect()
+    }
+
+    /// Whether tests ran with several numbers of clients.
+    pub(crate) fn is_scaleup(&self) -> bool {
+        self.clients.len() > 1
+    }
+
+    /// What the contenders are called in tables with a column for each: `col-1` is the first after
+    /// the base.
+    pub(crate) fn columns(&self) -> Vec<String> {
+        let mut others = 0;
+        let mut name = |index: usize| match Some(index) == self.model.base {
+            true => "base".to_string(),
+            false => {
+                others += 1;
+                format!("col-{others}")
+            }
+        };
+        (0..self.model.contenders.len()).map(&mut name).collect()
+    }
+
+    fn headings(&self, indices: impl Iterator<Item = usize>) -> Vec<Heading> {
+        let columns = self.columns();
+        indices.map(|index| Heading::new(&columns[index], self.model.contenders[index])).collect()
+    }
+
+    /// The contenders that are relative to the base.
+    pub(crate) fn others(&self) -> impl Iterator<Item = usize> + Clone {
+        let base = self.model.base;
+        (0..self.model.contenders.len()).filter(move |index| Some(*index) != base)
+    }
+
+    /// As published: throughput as a share of the base's, a column for each of the others. None if
+    /// there are no others, or no base.
+    pub(crate) fn relative(&self, clients: u32) -> Option<Grouped<'a>> {
+        let base = self.model.base?;
+        let headings = self.headings(self.others());
+        let cell = |step: &StepModel, index: usize| {
+            let Some(measured) = &step.measured[index] else { return Cell::missing("-") };
+            match (share(step, base, index), measured.is_done()) {
+                (_, false) => unfinished(measured),
+                (Some(share), _) => Cell::new(format!("{share:.2}"), tone(share)),
+                (None, _) => Cell::missing(rqps_stats::NOT_AVAILABLE),
+            }
+        };
+        let grouped = self.grouped(headings, clients, |step| {
+            self.others().map(|index| cell(step, index)).collect()
+        });
+        (self.others().next().is_some()).then_some(grouped)
+    }
+
+    /// A measure with a column for each contender, of the unreported steps too.
+    pub(crate) fn by_contender(&self, clients: u32, measure: &Measure) -> Grouped<'a> {
+        let all = 0..self.model.contenders.len();
+        self.detailed(self.headings(all.clone()), clients, |step| {
+            all.clone().map(|index| printed(measure, step.measured[index].as_ref())).collect()
+        })
+    }
+
+    /// Several measures of one contender, a column for each, of the unreported steps too.
+    pub(crate) fn by_measure(
+        &self,
+        clients: u32,
+        index: usize,
+        measures: &[Measure],
+    ) -> Grouped<'a> {
+        let headings =
+            measures.iter().map(|measure| Heading::new(measure.name, measure.legend)).collect();
+        self.detailed(headings, clients, |step| {
+            let measured = step.measured[index].as_ref();
+            measures.iter().map(|measure| printed(measure, measured)).collect()
+        })
+    }
+
+    fn grouped(
+        &self,
+        headings: Vec<Heading>,
+        clients: u32,
+        cells: impl Fn(&StepModel) -> Vec<Cell>,
+    ) -> Grouped<'a> {
+        let row = |test: &Test| Some(Row::new(test.name, cells(test.at(clients)?)));
+        let groups = self
+            .groups
+            .iter()
+            .map(|group| (group.title, group.tests.iter().filter_map(row).collect()))
+            .collect();
+        Grouped { headings, groups }
+    }
+
+    /// The same, and the unreported steps.
+    fn detailed(
+        &self,
+        headings: Vec<Heading>,
+        clients: u32,
+        cells: impl Fn(&StepModel) -> Vec<Cell>,
+    ) -> Grouped<'a> {
+        let row = |test: &Test| Some(Row::new(test.name, cells(test.at(clients)?)));
+        let unreported: Vec<Row> = self.unreported.iter().filter_map(row).collect();
+        let mut grouped = self.grouped(headings, clients, &cells);
+        if !unreported.is_empty() {
+            grouped.groups.push((UNREPORTED, unreported));
+        }
+        grouped
+    }
+
+    /// What a reader must know before the numbers, in sentences.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let bottleneck = self.noted(
+            "the client is the bottleneck, since it is busy for so much of the time",
+            |measured| client_busy(&measured.window(), measured.record.clients),
+            |busy| busy >= BOTTLENECK,
+        );
+        let misses = self
+            .noted("not all statements found a row to change", hit_share, |share| share < ALL_HIT);
+        [bottleneck, misses].into_iter().flatten().collect()
+    }
+
+    /// `<what>: <contender> <step> 62%, <step> 51%; <contender> …`, of the steps whose share is worth
+    /// telling.
+    fn noted(
+        &self,
+        what: &str,
+        share: fn(&Measured) -> Option<f64>,
+        is_told: fn(f64) -> bool,
+    ) -> Option<String> {
+        let of = |(index, name): (usize, &&str)| {
+            let tests = self.listed(index, |measured| {
+                let share = share(measured).filter(|share| is_told(*share))?;
+                Some(format!("{:.0}%", share * 100.0))
+            });
+            Some(format!("{name} {}", tests?))
+        };
+        let told: Vec<String> = self.model.contenders.iter().enumerate().filter_map(of).collect();
+        (!told.is_empty()).then(|| format!("{what}: {}", told.join("; ")))
+    }
+
+    /// `point-query 62%, hot-points@4 51%`, of the steps of which there is something to say.
+    fn listed(&self, index: usize, say: impl Fn(&Measured) -> Option<String>) -> Option<String> {
+        const LISTED: usize = 6;
+        let steps = self.tests().flat_map(|(_, test)| &test.steps);
+        let all: Vec<String> = steps
+            .filter_map(|(_, step)| {
+                let measured = step.measured[index].as_ref().filter(|m| m.is_done())?;
+                Some(format!("{} {}", step.name, say(measured)?))
+            })
+            .collect();
+        let more = match all.len() {
+            0 => return None,
+            count if count > LISTED => format!(" and {} more", count - LISTED),
+            _ => String::new(),
+        };
+        Some(format!("{}{more}", all[..all.len().min(LISTED)].join(", ")))
+    }
+}
+
+impl<'m, 'a> Test<'m, 'a> {
+    /// The step with so many clients.
+    pub(crate) fn at(&self, clients: u32) -> Option<&'m StepModel<'a>> {
+        self.steps.iter().find(|(of, _)| *of == clients).map(|(_, step)| *step)
+    }
+}
+
+impl Grouped<'_> {
+    /// Of all groups.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.groups.iter().flat_map(|(_, rows)| rows)
+    }
+
+    /// The columns with these names, in the table's order.
+    pub(crate) fn only(mut self, names: &[&str]) -> Self {
+        let kept: Vec<bool> =
+            self.headings.iter().map(|heading| names.contains(&heading.name.as_str())).collect();
+        let retain = |cells: &mut Vec<Cell>| {
+            let mut kept = kept.iter();
+            cells.retain(|_| kept.next() == Some(&true));
+        };
+        self.groups.iter_mut().flat_map(|(_, rows)| rows).for_each(|row| retain(&mut row.cells));
+        self.headings.retain(|heading| names.contains(&heading.name.as_str()));
+        self
+    }
+
+    /// Adds the columns of another table to the rows that both have; where the other has no such row
+    /// its cells are empty.
+    pub(crate) fn join(&mut self, other: Grouped) {
+        for row in self.groups.iter_mut().flat_map(|(_, rows)| rows) {
+            match other.rows().find(|found| found.name == row.name) {
+                Some(found) => row.cells.extend(found.cells.iter().cloned()),
+                None => row.cells.extend(other.headings.iter().map(|_| Cell::missing("-"))),
+            }
+        }
+        self.headings.extend(other.headings);
+    }
+}
+
+fn printed(measure: &Measure, measured: Option<&Measured>) -> Cell {
+    match measured {
+        None => Cell::missing("-"),
+        Some(measured) if !measured.is_done() => unfinished(measured),
+        Some(measured) => match (measure.value)(measured) {
+            Some(value) => Cell::plain((measure.print)(value)),
+            None => Cell::missing("-"),
+        },
+    }
+}
+
+/// Throughput of a contender as a share of the base's, if both finished.
+pub(crate) fn share(step: &StepModel, base: usize, index: usize) -> Option<f64> {
+    let rate = |index: usize| step.measured[index].as_ref()?.finished_rate();
+    bands::relative(rate(index)?, rate(base)?)
+}
+
+fn tone(share: f64) -> Tone {
+    match bands::published_band(share) {
+        Relative::Faster => Tone::Faster,
+        Relative::Slower => Tone::Slower,
+        Relative::Same => Tone::Plain,
+    }
+}
+
+/// `point-query@4` is the test point-query with four clients.
+fn several(step: &str) -> (&str, Option<u32>) {
+    match step.rsplit_once('@') {
+        Some((name, clients)) if clients.parse::<u32>().is_ok() => (name, clients.parse().ok()),
+        _ => (step, None),
+    }
+}
+
+/// The posts' order is that of sort in a language, which sees letters and digits only, and of file
+/// names, in which a letter follows the range: read-only-order, read-only_range=10000, then 100.
+fn published_order(left: &str, right: &str) -> Ordering {
+    let key = |name: &str| {
+        let seen = name.chars().filter(char::is_ascii_alphanumeric);
+        seen.chain(['~']).collect::<String>()
+    };
+    key(left).cmp(&key(right))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_are_in_the_order_of_the_posts() {
+        let published = "hot-points point-query points-covered-pk points-covered-si \
+             points-notcovered-pk points-notcovered-si random-points_range=1000 \
+             random-points_range=100 random-points_range=10 read-only-count read-only-distinct \
+             read-only-order read-only_range=10000 read-only_range=100 read-only_range=10 \
+             read-only-simple read-only-sum update-index update-inlist update-nonindex";
+        let published: Vec<&str> = published.split_whitespace().collect();
+        let mut names = published.clone();
+        names.sort();
+        assert_ne!(names, published);
+        names.sort_by(|left, right| published_order(left, right));
+        assert_eq!(names, published);
+    }
+
+    #[test]
+    fn a_step_of_several_clients_names_them() {
+        assert_eq!(several("point-query@16"), ("point-query", Some(16)));
+        assert_eq!(several("load"), ("load", None));
+    }
+}

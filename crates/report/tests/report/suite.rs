@@ -1,0 +1,269 @@
+//! Runs of the microbenchmarks, made up for the tests, the same every time.
+
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use rqps_observe::{EngineReading, Metric, Reading};
+use rqps_plan::{Count, Counts, Microbenchmark, Plan, Span, Workload};
+use rqps_store::{
+    ContenderRecord, Operation, Run, Sample, Second, Status, StepRecord, WorkerRecord,
+};
+
+use crate::sample::{contender, manifest};
+
+/// What a test is, in the order in which it runs.
+struct Made {
+    name: &'static str,
+    /// None where the published tables leave it out.
+    group: Option<&'static str>,
+    /// Events per second of one client, and the statements of an event: reads, writes, others.
+    events: u64,
+    statements: [u64; 3],
+}
+
+const fn made(
+    name: &'static str,
+    group: Option<&'static str>,
+    events: u64,
+    statements: [u64; 3],
+) -> Made {
+    Made { name, group, events, statements }
+}
+
+const POINT: Option<&str> = Some("Point queries");
+const RANGE: Option<&str> = Some("Range queries without aggregation");
+const AGGREGATE: Option<&str> = Some("Range queries with aggregation");
+const WRITE: Option<&str> = Some("Writes");
+
+/// The suite of today, in its order.
+const TESTS: [Made; 38] = [
+    made("point-query.warm", None, 20_000, [1, 0, 0]),
+    made("scan.warmpre", None, 4, [1, 0, 0]),
+    made("point-query.pre", None, 20_000, [1, 0, 0]),
+    made("range-notcovered-si.pre", None, 2_000, [1, 0, 0]),
+    made("update-inlist", WRITE, 900, [0, 1, 0]),
+    made("update-index", WRITE, 5_000, [0, 1, 0]),
+    made("update-nonindex", WRITE, 9_000, [0, 1, 0]),
+    made("update-one", WRITE, 9_500, [0, 1, 0]),
+    made("update-zipf", WRITE, 9_200, [0, 1, 0]),
+    made("write-only", WRITE, 1_800, [0, 4, 2]),
+    made("read-write_range=10", WRITE, 700, [14, 4, 2]),
+    made("read-write_range=100", WRITE, 600, [14, 4, 2]),
+    made("scan.warm", None, 4, [1, 0, 0]),
+    made("scan", RANGE, 4, [1, 0, 0]),
+    made("read-only_range=10", AGGREGATE, 1_200, [14, 0, 2]),
+    made("read-only_range=100", AGGREGATE, 800, [14, 0, 2]),
+    made("read-only_range=10000", AGGREGATE, 20, [14, 0, 2]),
+    made("read-only-simple", AGGREGATE, 600, [11, 0, 2]),
+    made("read-only-sum", AGGREGATE, 700, [11, 0, 2]),
+    made("read-only-order", AGGREGATE, 500, [11, 0, 2]),
+    made("read-only-distinct", AGGREGATE, 450, [11, 0, 2]),
+    made("read-only-count", AGGREGATE, 1_000, [1, 0, 0]),
+    made("point-query", POINT, 21_000, [1, 0, 0]),
+    made("random-points_range=10", POINT, 9_000, [1, 0, 0]),
+    made("random-points_range=100", POINT, 1_500, [1, 0, 0]),
+    made("random-points_range=1000", POINT, 160, [1, 0, 0]),
+    made("hot-points", POINT, 3_000, [1, 0, 0]),
+    made("points-covered-pk", POINT, 2_000, [1, 0, 0]),
+    made("points-notcovered-pk", POINT, 1_900, [1, 0, 0]),
+    made("range-covered-pk", RANGE, 7_000, [1, 0, 0]),
+    made("range-notcovered-pk", RANGE, 4_000, [1, 0, 0]),
+    made("points-covered-si.warm", None, 1_600, [1, 0, 0]),
+    made("points-covered-si", POINT, 1_600, [1, 0, 0]),
+    made("points-notcovered-si", POINT, 900, [1, 0, 0]),
+    made("range-covered-si", RANGE, 6_500, [1, 0, 0]),
+    made("range-notcovered-si", RANGE, 1_700, [1, 0, 0]),
+    made("delete", WRITE, 12_000, [0, 1, 0]),
+    made("insert", WRITE, 8_000, [0, 1, 0]),
+];
+
+const ROWS: u64 = 50_000;
+const SECONDS: u64 = 4;
+
+/// A finished run of the whole suite with these numbers of clients on a host of two CPUs. Each
+/// contender is a little slower than the one before it in half of the tests and a little faster in
+/// the others; half of the deletes of the first find nothing; the first client is the bottleneck in
+/// point-query.
+pub(crate) fn run(contenders: &[&str], clients: &[u32]) -> Run {
+    let benchmark = Microbenchmark {
+        tables: 1,
+        rows: Count(ROWS),
+        clients: clients.to_vec(),
+        read_time: Span(Duration::from_secs(SECONDS)),
+        write_time: Span(Duration::from_secs(SECONDS)),
+        tests: TESTS.iter().map(|test| test.name.to_string()).collect(),
+        fair_writes: false,
+        pause: Span(Duration::from_secs(1)),
+        pay_after_each_write: false,
+        check: true,
+    };
+    let plan = Plan {
+        contenders: contenders.iter().map(|text| text.parse().expect(text)).collect(),
+        seed: 42,
+        cache: None,
+        workload: Workload::Microbenchmark(benchmark),
+    };
+    let records: Vec<ContenderRecord> = plan.contenders.iter().map(contender).collect();
+    let steps = records
+        .iter()
+        .enumerate()
+        .flat_map(|(place, record)| steps(record, place, clients))
+        .collect();
+    let order = records.iter().map(|record| record.name.clone()).collect();
+    Run {
+        plan,
+        manifest: manifest("micro", contenders, order),
+        contenders: records,
+        steps,
+        passes: Vec::new(),
+        parts: Vec::new(),
+        differences: Vec::new(),
+    }
+}
+
+/// The debt of writes is paid after each of them.
+pub(crate) fn vacuum_each_write(run: &mut Run) {
+    let Workload::Microbenchmark(benchmark) = &mut run.plan.workload else { unreachable!() };
+    benchmark.pay_after_each_write = true;
+}
+
+fn steps(contender: &ContenderRecord, place: usize, clients: &[u32]) -> Vec<StepRecord> {
+    let mut steps = vec![load(contender)];
+    for (index, test) in TESTS.iter().enumerate() {
+        let change = if index % 2 == 0 { -0.04 } else { 0.03 };
+        let speed = 1.0 + change * place as f64;
+        for &clients_now in clients {
+            let step = match clients {
+                [_] => test.name.to_string(),
+                _ => format!("{}@{clients_now}", test.name),
+            };
+            let record = step_record(contender, test, step, clients_now, speed, place);
+            steps.push(StepRecord { order: steps.len() as u32, ..record });
+        }
+    }
+    steps
+}
+
+fn load(contender: &ContenderRecord) -> StepRecord {
+    let test = made("load", None, 0, [0; 3]);
+    StepRecord {
+        title: "fill the tables, then create the secondary indexes".to_string(),
+        counts: Counts::RowsInserted,
+        workers: vec![worker(1, Operation::Insert, 25, [0, 25, 0], ROWS / SECONDS)],
+        ..step_record(contender, &test, "load".to_string(), 1, 1.0, 0)
+    }
+}
+
+fn step_record(
+    contender: &ContenderRecord,
+    test: &Made,
+    step: String,
+    clients: u32,
+    speed: f64,
+    place: usize,
+) -> StepRecord {
+    let is_scan = test.name.starts_with("scan");
+    // Each client after the first is less of a help.
+    let others = f64::from(clients - 1);
+    let growth = f64::from(clients) / (1.0 + 0.05 * others + 0.004 * f64::from(clients) * others);
+    let events = (test.events as f64 * speed * growth / f64::from(clients)).round() as u64;
+    let mut each = test.statements.map(|count| count * events);
+    if test.name == "delete" && place == 0 {
+        each = [0, events / 2, events - events / 2];
+    }
+    let rows = if is_scan { 0 } else { each[0] + each[1] };
+    let workers: Vec<WorkerRecord> = (1..=clients)
+        .map(|client| worker(client, Operation::Transaction, events, each, rows))
+        .collect();
+    let done: u64 = workers.iter().map(|worker| worker.operations).sum();
+    let cost = |seconds: u64| {
+        let events_now = events * u64::from(clients) * seconds;
+        cost(events_now.max(seconds), seconds, test.name == "point-query", contender, clients)
+    };
+    StepRecord {
+        contender: contender.name.clone(),
+        step,
+        title: test.group.unwrap_or("warm-up").to_string(),
+        group: test.group.map(str::to_string),
+        counts: if is_scan { Counts::RowsScanned } else { Counts::Statements },
+        order: 0,
+        attempt: 1,
+        status: Status::Done,
+        error: None,
+        started: "2026-11-21T20:16:00Z".to_string(),
+        seconds: SECONDS as f64,
+        pause_seconds: 0.0,
+        check_seconds: 0.1,
+        clients,
+        target_rate: None,
+        counted_rows: is_scan.then_some(done * ROWS),
+        index_seconds: None,
+        workers,
+        cost: cost(SECONDS),
+        samples: (1..=SECONDS).map(|second| Sample { at: second as f64, cost: cost(1) }).collect(),
+        engine: EngineReading::default(),
+        engine_samples: Vec::new(),
+        note: None,
+    }
+}
+
+/// In the even seconds a tenth more is done than in the odd ones.
+fn worker(
+    client: u32,
+    operation: Operation,
+    events: u64,
+    [reads, writes, others]: [u64; 3],
+    rows: u64,
+) -> WorkerRecord {
+    let mut service = Histogram::new(3).unwrap();
+    let mut seconds = Vec::new();
+    for second in 0..SECONDS {
+        let swing = events / 20;
+        let operations = if second % 2 == 0 { events - swing } else { events + swing };
+        let time = 1_000_000_000 / events.max(1);
+        service.record_n(time, operations).unwrap();
+        seconds.push(Second { operations, rows, max_service: time * 3 });
+    }
+    WorkerRecord {
+        client,
+        operation,
+        operations: events * SECONDS,
+        rows: rows * SECONDS,
+        reads: reads * SECONDS,
+        writes: writes * SECONDS,
+        others: others * SECONDS,
+        retries: 0,
+        service,
+        response: None,
+        max_lag: 0,
+        seconds,
+    }
+}
+
+fn cost(
+    events: u64,
+    seconds: u64,
+    is_client_bound: bool,
+    contender: &ContenderRecord,
+    clients: u32,
+) -> Reading {
+    let all = seconds * 1_000_000;
+    let client = if is_client_bound { all * 6 / 10 } else { all / 10 };
+    let mut cost = Reading::from_iter([
+        (Metric::ServerCpuUser, all * 3 / 10),
+        (Metric::ServerCpuSystem, all / 10),
+        (Metric::HostCpuBusy, all * 12 / 10),
+        (Metric::HostSwitches, 2 * events * u64::from(clients)),
+        (Metric::DeviceReads, 3 * seconds),
+        (Metric::DeviceReadBytes, (3 * seconds) << 13),
+        (Metric::DeviceWrites, 420 * seconds),
+        (Metric::DeviceWriteBytes, (420 * seconds) << 15),
+        (Metric::DatabaseBytes, 61 << 20),
+        (Metric::ServerRss, 180 << 20),
+    ]);
+    if contender.transport != "in process" {
+        cost.set(Metric::ClientCpuUser, client / 2);
+        cost.set(Metric::ClientCpuSystem, client / 2);
+    }
+    cost
+}

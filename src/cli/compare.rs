@@ -1,0 +1,198 @@
+//! `rqps compare`: who is slower than the base, by how much, and why.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use anyhow::bail;
+use clap::Args;
+use rqps_plan::{
+    Cache, Compared, Comparison, Count, Method, Microbenchmark, Plan, Span, Workload, default_pause,
+};
+use rqps_workload::microbenchmark::{Sequence, select};
+
+use super::contenders::Contenders;
+use super::exit::Exit;
+use super::session::{self, Measures, Session};
+
+/// Tests for somebody who names none: each kind of read once.
+const DEFAULT: [&str; 10] = [
+    "point-query",
+    "random-points_range=100",
+    "hot-points",
+    "points-covered-si",
+    "range-covered-pk",
+    "range-notcovered-si",
+    "read-only_range=10",
+    "read-only_range=10000",
+    "read-only-sum",
+    "read-only-count",
+];
+
+/// How long a test is measured where nothing else is said.
+const DEFAULT_SECS: Duration = Duration::from_secs(2);
+/// Shorter than this, a median over slices is no better than one of them.
+const SHORTEST_SECS: Duration = Duration::from_millis(200);
+/// A budget is cut into so many rounds.
+const ROUNDS_IN_BUDGET: f64 = 8.0;
+/// What of a budget is measured: the rest is for loading, starting and warming up.
+const MEASURED_SHARE: f64 = 0.6;
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    contenders: Contenders,
+    /// What is run: tests or groups of the microbenchmarks, as in micro:point-query,scan or
+    /// micro:range, or ibench for the Insert Benchmark [default: ten tests that read].
+    #[arg(long, value_name = "WORKLOAD")]
+    workload: Option<Wanted>,
+    /// Tables of the microbenchmarks.
+    #[arg(long, default_value_t = 1)]
+    tables: u32,
+    /// Rows of each table.
+    #[arg(long, default_value = "100K")]
+    rows: Count,
+    /// Clients, each with a connection to every contender.
+    #[arg(long, default_value_t = 1)]
+    clients: u32,
+    /// How long each contender is measured for each test in each round
+    /// [default: 2, or what fits into --budget].
+    #[arg(long, value_name = "SECONDS")]
+    secs: Option<Span>,
+    /// Rounds at most: in each all servers are started anew.
+    #[arg(long, default_value_t = 12)]
+    rounds: u32,
+    /// No round begins that would not end within this time, data loading included.
+    #[arg(long, value_name = "TIME")]
+    budget: Option<Span>,
+    /// A test needs no more rounds when its 95 % interval reaches no further than this to either
+    /// side of the estimate.
+    #[arg(long, value_name = "PERCENT", default_value = "0.5%")]
+    precision: Percent,
+    /// What is not worth talking about [default: 2% for reads, 3% for writes, 5% with --io-bound].
+    #[arg(long, value_name = "PERCENT")]
+    margin: Option<Percent>,
+    /// The base takes part only once. Then nothing shows how much a build differs from itself.
+    #[arg(long)]
+    no_twin: bool,
+    /// How contenders take turns: slices of some milliseconds, or whole runs
+    /// [default: slices for the microbenchmarks, runs for the Insert Benchmark].
+    #[arg(long)]
+    method: Option<Method>,
+    /// The measured part of a slice.
+    #[arg(long, value_name = "TIME", default_value = "10ms")]
+    slice: Span,
+    /// How often each contender loads its data; rounds take turns with the loads.
+    #[arg(long, default_value_t = 2)]
+    loads: u32,
+    /// Count what was measured while the machine was busy with something else.
+    #[arg(long)]
+    no_guards: bool,
+    #[command(flatten)]
+    session: Session,
+}
+
+/// `micro:…` or `ibench`.
+#[derive(Clone, Debug)]
+enum Wanted {
+    Micro(Vec<String>),
+    Ibench,
+}
+
+impl FromStr for Wanted {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            Some(("micro", tests)) if !tests.is_empty() => {
+                Ok(Wanted::Micro(tests.split(',').map(str::to_string).collect()))
+            }
+            None if text == "ibench" => Ok(Wanted::Ibench),
+            _ => Err(format!(
+                "unknown workload '{text}': write micro:TEST,… or micro:GROUP or ibench"
+            )),
+        }
+    }
+}
+
+/// `0.5%` or `0.5`, as a share.
+#[derive(Clone, Copy, Debug)]
+struct Percent(f64);
+
+impl FromStr for Percent {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = text.trim_end_matches('%').trim().parse::<f64>();
+        number
+            .map(|percent| Percent(percent / 100.0))
+            .map_err(|_| format!("'{text}' is not a percentage: write 0.5% or 2%"))
+    }
+}
+
+impl Measures for Arguments {
+    const VERB: &'static str = "compare";
+
+    fn plan(&self) -> anyhow::Result<Plan> {
+        let wanted = self.workload.clone();
+        let wanted = wanted.unwrap_or_else(|| Wanted::Micro(DEFAULT.map(str::to_string).to_vec()));
+        let of = match wanted {
+            Wanted::Micro(names) => Compared::Microbenchmark(self.microbenchmark(&names)?),
+            Wanted::Ibench => bail!("the Insert Benchmark cannot be compared yet: use rqps ibench"),
+        };
+        let mut comparison = Comparison::new(of);
+        if let Some(method) = self.method {
+            comparison.method = method;
+        }
+        comparison.rounds = self.rounds;
+        comparison.fewest_rounds = comparison.fewest_rounds.min(self.rounds);
+        comparison.loads = self.loads.min(self.rounds);
+        comparison.budget = self.budget;
+        comparison.precision = self.precision.0;
+        comparison.margin = self.margin.map(|margin| margin.0);
+        comparison.twin = !self.no_twin;
+        comparison.slice = self.slice;
+        comparison.guards = !self.no_guards;
+        let plan = Plan {
+            contenders: self.contenders.all(),
+            seed: self.session.seed,
+            cache: self.session.cache().or(Some(Cache::Cached)),
+            workload: Workload::Comparison(comparison),
+        };
+        plan.validate()?;
+        Ok(plan)
+    }
+}
+
+impl Arguments {
+    /// The time per test and contender with which eight rounds fit into the budget.
+    fn fitting_secs(&self, tests: usize) -> Span {
+        let Some(budget) = self.budget else { return Span(DEFAULT_SECS) };
+        let contestants = self.contenders.all().len() + usize::from(!self.no_twin);
+        let shares = ROUNDS_IN_BUDGET * tests as f64 * contestants as f64;
+        let fitting = budget.0.mul_f64(MEASURED_SHARE / shares);
+        Span(fitting.clamp(SHORTEST_SECS, DEFAULT_SECS))
+    }
+
+    fn microbenchmark(&self, names: &[String]) -> anyhow::Result<Microbenchmark> {
+        let tests = select(names, Sequence::Suite)?;
+        let total_rows = self.rows.0.saturating_mul(u64::from(self.tables));
+        let secs = self.secs.unwrap_or_else(|| self.fitting_secs(tests.len()));
+        Ok(Microbenchmark {
+            tables: self.tables,
+            rows: self.rows,
+            clients: vec![self.clients],
+            read_time: secs,
+            write_time: secs,
+            tests: tests.iter().map(|test| test.short_name().to_string()).collect(),
+            fair_writes: true,
+            pause: default_pause(total_rows),
+            pay_after_each_write: false,
+            check: true,
+        })
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let Arguments { contenders, session, .. } = arguments;
+    session::run(Arguments::VERB, session, &contenders.all(), || arguments.plan())
+}

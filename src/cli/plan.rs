@@ -1,0 +1,275 @@
+//! `rqps plan`: what a plan file comes to, with the time and the disk that it will take.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use indicatif::{HumanBytes, HumanDuration};
+use rqps_dbms::{Home, source};
+use rqps_lab::{Estimate, Time, pace};
+use rqps_plan::{Build, Contender, Count, Dbms, Plan, Workload, row_bytes};
+
+use super::dbms::table;
+use super::exit::Exit;
+use super::matrix::{self, Item};
+use super::output;
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The plan file, or the plan.toml of a run.
+    #[arg(value_name = "PLAN")]
+    plan: PathBuf,
+    /// Only these workloads, by their names or as <verb>-<name>.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    only: Vec<String>,
+}
+
+/// What workloads will take that are run one after another.
+pub(crate) struct Forecast {
+    pub(crate) each: Vec<Estimate>,
+    time: Time,
+    /// Bytes of data and logs when they are most: a workload's are removed when it is done.
+    data: u64,
+    /// Builds that are not here, and what they take.
+    fetched: Vec<String>,
+    builds: u64,
+    free: Option<u64>,
+    folder: PathBuf,
+}
+
+impl Forecast {
+    pub(crate) fn of(items: &[&Item], home: &Home) -> anyhow::Result<Self> {
+        let (cpus, memory) = (rqps_observe::cpus(), rqps_dbms::memory());
+        let estimates = items.iter().map(|item| rqps_lab::estimate(&item.plan, cpus, memory));
+        let each: Vec<Estimate> = estimates.collect::<Result<_, _>>()?;
+        let folder = home.data().map_err(rqps_dbms::DbmsError::from)?;
+        let mut absent: Vec<&Contender> = Vec::new();
+        for contender in items.iter().flat_map(|item| &item.plan.contenders) {
+            let is_same =
+                |one: &&Contender| (one.dbms, &one.build) == (contender.dbms, &contender.build);
+            if !absent.iter().any(is_same) && !is_present(home, contender)? {
+                absent.push(contender);
+            }
+        }
+        let build = |one: &&Contender| Contender {
+            label: None,
+            engine: None,
+            config: None,
+            settings: Vec::new(),
+            ..(*one).clone()
+        };
+        Ok(Forecast {
+            time: each.iter().map(|estimate| estimate.time).fold(Time::default(), |a, b| a + b),
+            data: each.iter().map(|estimate| estimate.disk).max().unwrap_or(0),
+            each,
+            fetched: absent.iter().map(|one| build(one).to_string()).collect(),
+            builds: absent.iter().map(|one| rqps_lab::build_bytes(one.dbms)).sum(),
+            free: rqps_observe::free_bytes(&folder),
+            folder,
+        })
+    }
+
+    /// In a line.
+    pub(crate) fn line(&self) -> String {
+        let fetched = match self.fetched.is_empty() {
+            true => String::new(),
+            false => format!(", after fetching {}", self.fetched.join(", ")),
+        };
+        format!(
+            "estimate: about {} and at most {} of disk{fetched}",
+            HumanDuration(self.time.total()),
+            HumanBytes(self.data + self.builds)
+        )
+    }
+
+    /// That there is not enough room, if so.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let needed = self.data + self.builds;
+        let free = self.free.filter(|free| *free < needed)?;
+        Some(format!(
+            "not enough room: '{}' has {} free and {} may be needed: make room, set RQPS_HOME to a \
+             place that has some, or plan fewer rows",
+            self.folder.display(),
+            HumanBytes(free),
+            HumanBytes(needed)
+        ))
+    }
+}
+
+/// Whether there is nothing to fetch for a contender.
+fn is_present(home: &Home, contender: &Contender) -> anyhow::Result<bool> {
+    if contender.dbms == Dbms::Sqlite || matches!(contender.build, Build::Server { .. }) {
+        return Ok(true);
+    }
+    let mut tell = |_| std::ops::ControlFlow::Continue(());
+    let present = source::present(home, contender.dbms, &contender.build, &mut tell);
+    Ok(present.map_err(rqps_dbms::DbmsError::from)?.is_some())
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let items = matrix::choose(matrix::read(Path::new(&arguments.plan))?.items, &arguments.only)?;
+    let items: Vec<&Item> = items.iter().collect();
+    let home = Home::from_env().map_err(rqps_dbms::DbmsError::from)?;
+    let forecast = Forecast::of(&items, &home)?;
+    let mut text = String::new();
+    for (item, estimate) in items.iter().zip(&forecast.each) {
+        text += &describe(item, estimate);
+    }
+    text += &overview(&items, &forecast);
+    text += &assumptions(&items, &forecast);
+    output::print(&text)?;
+    if let Some(warning) = forecast.warning() {
+        output::note(&warning);
+    }
+    Ok(Exit::Done)
+}
+
+fn describe(item: &Item, estimate: &Estimate) -> String {
+    let list = |names: &[String]| names.join("\n              ");
+    let contenders: Vec<String> = item.plan.contenders.iter().map(Contender::to_string).collect();
+    format!(
+        "{}: {}\n  contenders  {}\n  steps       {}\n\n",
+        item.title,
+        size(&item.plan),
+        list(&contenders),
+        list(&wrapped(estimate.steps.iter().map(String::as_str))),
+    )
+}
+
+/// What a workload's size is, in a few words.
+fn size(plan: &Plan) -> String {
+    use rqps_plan::{Compared, InsertBenchmark, Microbenchmark};
+    let insert = |of: &InsertBenchmark| {
+        format!("the Insert Benchmark, {} rows, clients: {}", of.rows, of.clients)
+    };
+    let micro = |of: &Microbenchmark| {
+        let clients: Vec<String> = of.clients.iter().map(u32::to_string).collect();
+        let (tables, rows, clients) = (of.tables, of.rows, clients.join(", "));
+        format!("microbenchmarks, {rows} rows, tables: {tables}, clients: {clients}")
+    };
+    match &plan.workload {
+        Workload::InsertBenchmark(of) => insert(of),
+        Workload::Microbenchmark(of) => micro(of),
+        Workload::Comparison(comparison) => {
+            let of = match &comparison.of {
+                Compared::InsertBenchmark(of) => insert(of),
+                Compared::Microbenchmark(of) => micro(of),
+            };
+            format!("at most {} rounds of {of}", comparison.rounds)
+        }
+    }
+}
+
+/// Words in lines of a readable length.
+fn wrapped<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    const WIDTH: usize = 84;
+    let mut lines: Vec<String> = Vec::new();
+    for word in words {
+        match lines.last_mut() {
+            Some(line) if line.len() + 1 + word.len() <= WIDTH => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_string()),
+        }
+    }
+    lines
+}
+
+fn overview(items: &[&Item], forecast: &Forecast) -> String {
+    let heads = [
+        "ESTIMATE",
+        "CONTENDERS",
+        "STEPS",
+        "START",
+        "LOAD",
+        "MEASURE",
+        "PAUSE",
+        "CHECK",
+        "TIME",
+        "DISK",
+    ];
+    let mut table = table(&heads);
+    let times = |time: &Time| {
+        [time.starts, time.loads, time.measured, time.pauses, time.checks, time.total()].map(clock)
+    };
+    for (item, estimate) in items.iter().zip(&forecast.each) {
+        let (contenders, steps) = (item.plan.contenders.len(), estimate.steps.len());
+        let head = [item.title.clone(), contenders.to_string(), steps.to_string()];
+        let disk = HumanBytes(estimate.disk).to_string();
+        table.add_row(head.into_iter().chain(times(&estimate.time)).chain([disk]));
+    }
+    let head = ["in all".to_string(), String::new(), String::new()];
+    let disk = HumanBytes(forecast.data).to_string();
+    table.add_row(head.into_iter().chain(times(&forecast.time)).chain([disk]));
+    let free = forecast.free.map_or("unknown".to_string(), |free| HumanBytes(free).to_string());
+    let fetched = match forecast.fetched.is_empty() {
+        true => "nothing is to be fetched".to_string(),
+        false => {
+            let (bytes, builds) = (HumanBytes(forecast.builds), forecast.fetched.join(", "));
+            format!("{bytes} for builds to fetch: {builds}")
+        }
+    };
+    format!("{table}\n\nfree in {}: {free}; {fetched}\n", forecast.folder.display())
+}
+
+/// `1:02:03`
+fn clock(time: Duration) -> String {
+    let seconds = time.as_secs_f64().round() as u64;
+    let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    match hours {
+        0 => format!("{minutes}:{seconds:02}"),
+        _ => format!("{hours}:{minutes:02}:{seconds:02}"),
+    }
+}
+
+/// On what the figures rest.
+fn assumptions(items: &[&Item], forecast: &Forecast) -> String {
+    let rate = |rate: f64| Count(rate as u64);
+    let mut rows: Vec<String> = Vec::new();
+    for contender in items.iter().flat_map(|item| &item.plan.contenders) {
+        let engine = contender.engine.as_ref().map_or(String::new(), |name| format!("/{name}"));
+        let text = format!("{} on {}{engine}", row_bytes(contender), contender.dbms);
+        if !rows.contains(&text) {
+            rows.push(text);
+        }
+    }
+    let fetch = if forecast.fetched.is_empty() { "" } else { ", without the time to fetch builds" };
+    let text = format!(
+        "These are estimates{fetch}: a slow or busy machine takes twice as long, a fast one half. Rows \
+         are taken to be loaded at {}/s, indexed at {}/s, written at {}/s and {}/s (50 and 5 rows per \
+         transaction) and checked at {}/s. Bytes of a row of the Insert Benchmark with its indexes are \
+         taken to be {}; a row of the microbenchmarks takes half as much again. A quarter is added for \
+         old versions and pages that are not full, as much again for logs and sorting ({} times as much \
+         on sqlite, and no more than the memory), and what an empty server takes. Contenders and workloads have the disk one \
+         after the other, unless --keep-data is given.",
+        rate(pace::LOAD),
+        rate(pace::INDEX),
+        rate(pace::WRITE),
+        rate(pace::SMALL_WRITE),
+        rate(pace::CHECK),
+        rows.join(", "),
+        rqps_lab::log_share(Dbms::Sqlite),
+    );
+    wrapped(text.split(' ')).join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_at_a_glance() {
+        for (seconds, text) in [(0, "0:00"), (61, "1:01"), (3_723, "1:02:03")] {
+            assert_eq!(clock(Duration::from_secs(seconds)), text);
+        }
+    }
+
+    #[test]
+    fn steps_are_wrapped_between_names() {
+        let names: Vec<String> = (0..30).map(|number| format!("step-{number}")).collect();
+        let lines = wrapped(names.iter().map(String::as_str));
+        assert!(lines.len() > 1 && lines.iter().all(|line| line.len() <= 84));
+        assert_eq!(lines.join(" "), names.join(" "));
+    }
+}

@@ -1,0 +1,222 @@
+//! `rqps run`: the workloads of a plan file in turn, each with a run directory of its own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use rqps_dbms::Dbms;
+use rqps_store::{RunDirectory, StoreError};
+use serde::{Deserialize, Serialize};
+
+use super::dbms::table;
+use super::exit::{self, Exit};
+use super::matrix::{self, Expanded, Item};
+use super::output;
+use super::plan::Forecast;
+use super::report;
+use super::session::{Site, Sitting};
+
+/// The plan file and what has come of it, in the directory of the whole matrix.
+const MATRIX: &str = "matrix.toml";
+const OUTCOMES: &str = "matrix.json";
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The plan file, or the plan.toml of a run to do it again [with --resume: that of --out].
+    #[arg(value_name = "PLAN", required_unless_present = "resume")]
+    plan: Option<PathBuf>,
+    /// Only these workloads, by their names or as <verb>-<name>.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    only: Vec<String>,
+    #[command(flatten)]
+    sitting: Sitting,
+}
+
+/// What has come of the workloads so far, in the order in which they were run.
+#[derive(Default, Serialize, Deserialize)]
+struct Outcomes {
+    workloads: Vec<Outcome>,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+struct Outcome {
+    /// Its title, which its directory is called by.
+    workload: String,
+    outcome: Exit,
+}
+
+impl Outcomes {
+    /// A workload whose run is gone has not been run.
+    fn read(root: &Path) -> anyhow::Result<Self> {
+        let path = root.join(OUTCOMES);
+        let Ok(text) = fs::read_to_string(&path) else { return Ok(Outcomes::default()) };
+        let read: Result<Outcomes, _> = serde_json::from_str(&text);
+        let mut outcomes = read.with_context(|| format!("'{}' is damaged", path.display()))?;
+        outcomes.workloads.retain(|one| is_begun(&root.join(&one.workload)));
+        Ok(outcomes)
+    }
+
+    fn of(&self, item: &Item) -> Option<Exit> {
+        let found = self.workloads.iter().find(|outcome| outcome.workload == item.title);
+        found.map(|outcome| outcome.outcome)
+    }
+
+    /// Whether nothing is left to do.
+    fn is_done(&self, item: &Item) -> bool {
+        matches!(self.of(item), Some(Exit::Done | Exit::SlaMissed | Exit::Regression))
+    }
+
+    fn note(&mut self, item: &Item, outcome: Exit, root: &Path) -> anyhow::Result<()> {
+        let title = &item.title;
+        self.workloads.retain(|earlier| earlier.workload != *title);
+        self.workloads.push(Outcome { workload: title.clone(), outcome });
+        write(&root.join(OUTCOMES), &self.json())
+    }
+
+    fn json(&self) -> String {
+        let text = serde_json::to_string_pretty(self).expect("names and outcomes are plain data");
+        text + "\n"
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let sitting = &arguments.sitting;
+    let root = sitting.directory("run");
+    let Expanded { items, text } = expanded(arguments, &root)?;
+    let chosen = matrix::choose(items, &arguments.only)?;
+    let mut outcomes = match sitting.resume {
+        true => Outcomes::read(&root)?,
+        false => Outcomes::default(),
+    };
+    refuse_taken(&root, sitting.resume)?;
+    chosen.iter().try_for_each(|item| refuse_other_plan(&root, item))?;
+
+    let site = Site::new()?;
+    let left: Vec<&Item> = chosen.iter().filter(|item| !outcomes.is_done(item)).collect();
+    let forecast = Forecast::of(&left, &site.home)?;
+    output::note(&forecast.line());
+    if let Some(warning) = forecast.warning() {
+        output::note(&warning);
+    }
+    // What is wrong with a contender of the last workload is told before the first one begins.
+    let ready =
+        left.iter().map(|item| site.prepare(&item.plan).with_context(|| item.title.clone()));
+    let ready: Vec<Vec<Box<dyn Dbms>>> = ready.collect::<Result<_, _>>()?;
+    fs::create_dir_all(&root).with_context(|| format!("cannot make '{}'", root.display()))?;
+    write(&root.join(MATRIX), &text)?;
+
+    for (number, (item, ready)) in (1..).zip(left.iter().zip(&ready)) {
+        output::note(&format!("{} ({number} of {})", item.title, left.len()));
+        let outcome = measure(&site, item, &root, ready, sitting).unwrap_or_else(|error| {
+            output::note(&format!("error: {}: {error:#}", item.title));
+            exit::of(&error)
+        });
+        outcomes.note(item, outcome, &root)?;
+        if outcome == Exit::Interrupted {
+            break;
+        }
+    }
+    conclude(&chosen, &outcomes, &root, sitting)
+}
+
+fn expanded(arguments: &Arguments, root: &Path) -> anyhow::Result<Expanded> {
+    if let Some(plan) = &arguments.plan {
+        return matrix::read(plan);
+    }
+    let kept = root.join(MATRIX);
+    if !kept.exists() {
+        bail!("'{}' holds no matrix: there is no {MATRIX} in it", root.display());
+    }
+    matrix::read(&kept)
+}
+
+/// A directory with anything in it is gone on with or left alone.
+fn refuse_taken(root: &Path, resume: bool) -> Result<(), StoreError> {
+    match resume {
+        false if root.join(MATRIX).exists() => Err(StoreError::Taken(root.to_path_buf())),
+        false if fs::read_dir(root).is_ok_and(|mut entries| entries.next().is_some()) => {
+            Err(StoreError::NotEmpty(root.to_path_buf()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The plan file may have got more workloads since, but those that were begun must be the same.
+fn refuse_other_plan(root: &Path, item: &Item) -> anyhow::Result<()> {
+    let begun = root.join(&item.title);
+    match fs::read_to_string(begun.join("plan.toml")) {
+        Ok(text) if text != item.plan.to_toml() => bail!(
+            "'{}' was begun with another plan (see its plan.toml): name another --out, or give the \
+             changed workload another name",
+            begun.display()
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a directory holds a run.
+fn is_begun(directory: &Path) -> bool {
+    directory.join("results.sqlite").exists()
+}
+
+/// Runs a workload, or the rest of it.
+fn measure(
+    site: &Site,
+    item: &Item,
+    root: &Path,
+    ready: &[Box<dyn Dbms>],
+    sitting: &Sitting,
+) -> anyhow::Result<Exit> {
+    let path = root.join(&item.title);
+    let mut directory = match is_begun(&path) {
+        true => RunDirectory::resume(&path)?,
+        false => site.create(&path, item.plan.clone())?,
+    };
+    let measured = site.measure(&mut directory, ready, sitting)?;
+    if let Some((run, _)) = &measured.reported
+        && !sitting.json
+    {
+        output::print(&format!("== {} ==\n{}\n", item.title, report::result(run, false)))?;
+    }
+    Ok(measured.exit)
+}
+
+/// Says what has come of everything, and how to go on.
+fn conclude(
+    items: &[Item],
+    outcomes: &Outcomes,
+    root: &Path,
+    sitting: &Sitting,
+) -> anyhow::Result<Exit> {
+    let mut summary = table(&["WORKLOAD", "RESULT", "REPORT"]);
+    for item in items {
+        let result = match outcomes.of(item) {
+            None => "not begun",
+            Some(Exit::Done) => "done",
+            Some(Exit::SlaMissed) => "done, write rate missed",
+            Some(Exit::Regression) => "done, regression found",
+            Some(Exit::Interrupted) => "interrupted",
+            Some(Exit::Failed | Exit::Usage | Exit::Unfit) => "failed",
+        };
+        let report = root.join(&item.title).join("report.html");
+        let report = if report.exists() { report.display().to_string() } else { String::new() };
+        summary.add_row([item.title.clone(), result.to_string(), report]);
+    }
+    match sitting.json {
+        true => output::print(&outcomes.json())?,
+        false => output::print(&format!("{summary}\n"))?,
+    }
+    if items.iter().any(|item| !outcomes.is_done(item)) {
+        let out = root.display();
+        output::note(&format!("to go on with the rest: rqps run --resume --out {out}"));
+    }
+    Ok(items.iter().filter_map(|item| outcomes.of(item)).max().unwrap_or(Exit::Done))
+}
+
+/// Writes beside the file and renames, so that a reader never sees half of it.
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    let fresh = path.with_extension("new");
+    let written = fs::write(&fresh, text).and_then(|()| fs::rename(&fresh, path));
+    written.with_context(|| format!("cannot write '{}'", path.display()))
+}

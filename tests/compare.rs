@@ -1,0 +1,181 @@
+//! Comparisons: a difference is found and has the right sign, what spoils a measurement is seen, and
+//! nothing is lost when something dies. One comparison measures on a machine at a time, so these
+//! tests run one after the other.
+
+mod common;
+
+use std::process::{Child, Command};
+
+use common::{Rqps, Running, await_that, processes};
+use rusqlite::Connection;
+use serde_json::Value;
+
+/// Each commit of this one waits for the disk, which no machine does for nothing.
+const SLOW: &str = "slow=sqlite?journal_mode=delete&synchronous=full";
+const SMALL: &str = "--rows 2K --secs 0.2 --rounds 3 --loads 1 --no-guards";
+
+fn start(rqps: &Rqps, arguments: &str) -> Running {
+    let out = rqps.out().display().to_string();
+    let words = ["compare", "--out", &out].into_iter().chain(arguments.split_whitespace());
+    Running::start(rqps.command(words))
+}
+
+fn comparison(rqps: &Rqps) -> Value {
+    let text = std::fs::read_to_string(rqps.out().join("result.json")).unwrap();
+    serde_json::from_str::<Value>(&text).unwrap()["comparison"].clone()
+}
+
+fn test<'a>(comparison: &'a Value, name: &str) -> &'a Value {
+    let tests = comparison["contenders"][0]["tests"].as_array().unwrap();
+    tests.iter().find(|test| test["name"] == name).unwrap_or_else(|| panic!("no {name}"))
+}
+
+#[test]
+fn a_slower_contender_is_a_regression() {
+    let rqps = Rqps::alone();
+    let slower = format!("sqlite {SLOW} --workload micro:update-index {SMALL}");
+    let ended = start(&rqps, &slower).finish().expect_code(1);
+    assert!(ended.stdout.contains("update-index"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("regression"), "{}", ended.stdout);
+    let found = comparison(&rqps);
+    let update = test(&found, "update-index");
+    assert_eq!(update["label"], "regression");
+    assert!(update["ratio"]["high"].as_f64().unwrap() < 0.9, "{update}");
+    assert_eq!(update["rounds"].as_array().unwrap().len(), 3, "every round is told");
+    rqps.assert_nothing_is_left();
+}
+
+#[test]
+fn a_faster_contender_is_an_improvement() {
+    let rqps = Rqps::alone();
+    let faster = format!("{SLOW} sqlite --workload micro:update-index {SMALL}");
+    start(&rqps, &faster).finish().ok();
+    let found = comparison(&rqps);
+    assert_eq!(test(&found, "update-index")["label"], "improvement");
+}
+
+#[test]
+fn slices_are_in_balanced_random_order_and_all_are_kept() {
+    let rqps = Rqps::alone();
+    let arguments = format!("sqlite again=sqlite --workload micro:point-query {SMALL}");
+    let ended = start(&rqps, &arguments).finish();
+    assert!(ended.status.code().is_some_and(|code| code < 2), "{}", ended.stderr);
+    let results = Connection::open(rqps.out().join("results.sqlite")).unwrap();
+    let mut select = results
+        .prepare("select contender from slice where pass = ?1 and client = 1 order by place")
+        .unwrap();
+    let mut orders = Vec::new();
+    for pass in 1..=3 {
+        let rows = select.query_map([pass], |row| row.get::<_, String>(0)).unwrap();
+        let order: Vec<String> = rows.collect::<Result<_, _>>().unwrap();
+        // 0.2 s in slices of 10 ms, of three: the contenders and the twin.
+        assert_eq!(order.len(), 3 * 20);
+        for pair in order.chunks(6) {
+            let mut cycle = pair[..3].to_vec();
+            cycle.sort();
+            assert_eq!(cycle, ["again", "sqlite", "twin"]);
+            let mirrored: Vec<&String> = pair[..3].iter().rev().collect();
+            assert_eq!(pair[3..].iter().collect::<Vec<_>>(), mirrored);
+        }
+        orders.push(order);
+    }
+    assert_ne!(orders[0], orders[1], "every round has an order of its own");
+}
+
+/// Processes that take all the CPU there is.
+struct Burners(Vec<Child>);
+
+impl Burners {
+    fn start() -> Burners {
+        let burner = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        let count = std::thread::available_parallelism().map_or(2, |cpus| cpus.get());
+        Burners((0..count).map(|_| burner()).collect())
+    }
+}
+
+impl Drop for Burners {
+    fn drop(&mut self) {
+        for burner in &mut self.0 {
+            let _ = burner.kill();
+            let _ = burner.wait();
+        }
+    }
+}
+
+#[test]
+fn what_is_measured_on_a_busy_machine_does_not_count() {
+    let rqps = Rqps::alone();
+    let burners = Burners::start();
+    let arguments = "sqlite again=sqlite --workload micro:point-query --rows 2K --secs 0.2 \
+                     --rounds 3 --loads 1";
+    let ended = start(&rqps, arguments).finish().ok();
+    drop(burners);
+    let ended =
+        ended.says(&["attempt 1 does not count", "attempt 3 does not count", "of the CPUs"]);
+    assert!(ended.stdout.contains("invalid"), "{}", ended.stdout);
+    let found = comparison(&rqps);
+    let point = test(&found, "point-query");
+    assert_eq!(point["label"], "invalid");
+    assert_eq!(point["refused"].as_array().unwrap().len(), 9, "three attempts in three rounds");
+}
+
+#[test]
+fn a_server_that_dies_between_slices_is_named_and_the_rest_can_be_done() {
+    let rqps = Rqps::alone();
+    let arguments = "postgres@17.6 again=postgres@17.6 --workload micro:point-query --rows 2K \
+                     --secs 2 --rounds 3 --loads 1 --no-guards";
+    let running = start(&rqps, arguments);
+    running.wait_for("round 2 of at most 3");
+    await_that("three servers are up", || {
+        processes::children(running.pid(), "postgres").len() == 3
+    });
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let victim = processes::children(running.pid(), "postgres")[0];
+    processes::kill(victim);
+    let ended = running.finish().expect_code(3);
+    ended.says(&["error: round 2: ", "point-query", "--resume"]);
+    rqps.assert_no_server_is_left();
+    let rounds =
+        |rqps: &Rqps| test(&comparison(rqps), "point-query")["rounds"].as_array().unwrap().len();
+    assert_eq!(rounds(&rqps), 1, "the round before it is kept");
+
+    let ended = start(&rqps, "--resume").finish();
+    assert!(ended.status.code().is_some_and(|code| code < 2), "{}", ended.stderr);
+    assert_eq!(rounds(&rqps), 3);
+    assert!(!ended.stderr.contains("loading"), "the data are still there:\n{}", ended.stderr);
+    rqps.assert_nothing_is_left();
+}
+
+#[test]
+fn two_comparisons_do_not_measure_each_other() {
+    let rqps = Rqps::alone();
+    let long = "sqlite again=sqlite --workload micro:point-query --rows 2K --secs 60 --rounds 3";
+    let first = start(&rqps, long);
+    first.wait_for("round 1 of at most 3");
+    let second = rqps.run("compare sqlite again=sqlite --rows 20K --out other");
+    second.expect_code(3).says(&["another session is measuring", &first.pid().to_string()]);
+    processes::signal(first.pid(), rustix::process::Signal::INT);
+    first.finish().expect_code(130);
+    rqps.assert_no_server_is_left();
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_is_started() {
+    let rqps = Rqps::alone();
+    let refused = |arguments: &str, texts: &[&str]| {
+        rqps.run(&format!("compare {arguments}")).refuses(2, texts);
+    };
+    refused("sqlite", &["two contenders", "again=sqlite"]);
+    refused("sqlite sqlite", &["asked for twice", "again=sqlite"]);
+    refused("sqlite a=sqlite --workload micro:pont-query", &["did you mean 'point-query'"]);
+    refused("sqlite a=sqlite --workload mikro:point", &["unknown workload 'mikro:point'"]);
+    refused("sqlite a=sqlite --precision 0", &["precision must be at least 0.01%"]);
+    refused("sqlite a=sqlite --precision wide", &["'wide' is not a percentage"]);
+    refused("sqlite a=sqlite --rounds 2", &["rounds must be at least 3"]);
+    refused("sqlite a=sqlite --method slice", &["did you mean 'slices'"]);
+    refused("sqlite a=postgres://h/db", &["not a server that is running already"]);
+    refused(
+        "sqlite a=sqlite --workload micro:read-only_range=10000 --rows 5K",
+        &["read-only_range=10000 reads 10000 rows at a time"],
+    );
+}
