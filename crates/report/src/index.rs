@@ -5,7 +5,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use rqps_store::{Run, Status};
 use serde::Serialize;
 
-use crate::html::{POLICY, STYLE};
+use crate::comparison::{Judged, Verdicts, label};
+use crate::html::{POLICY, STYLE, class, counts};
 use crate::model::{Model, Prose, shares};
 
 const SCRIPT: &str = include_str!("../assets/index.js");
@@ -46,14 +47,17 @@ pub struct Summary {
     sentence: String,
     /// RFC 3339.
     created: String,
-    /// `done`; or the worst that happened to a step: `failed`, `interrupted` or `running`.
-    status: &'static str,
+    /// `done`; or the worst that happened to a step: `failed`, `interrupted` or `running`. None of a
+    /// comparison, which may end when it is precise enough.
+    status: Option<&'static str>,
     contenders: Vec<Who>,
     /// Whether there is a `report.html`.
     has_report: bool,
     /// The greatest and the least throughput as a share of the first contender's.
     best: Option<Share>,
     worst: Option<Share>,
+    /// Of a comparison.
+    verdicts: Vec<Judgement>,
     /// How many things a reader must take note of.
     warnings: usize,
 }
@@ -72,10 +76,43 @@ struct Share {
     step: String,
 }
 
+/// What a comparison found of a contender.
+#[derive(Clone, Debug, Serialize)]
+struct Judgement {
+    contender: String,
+    /// Why nothing of it can be believed.
+    invalid: Option<String>,
+    /// The worst first.
+    labels: Vec<Counted>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Counted {
+    /// As in `result.json`.
+    label: &'static str,
+    tests: usize,
+    #[serde(skip)]
+    class: &'static str,
+}
+
+impl Judgement {
+    fn of(judged: &Judged) -> Self {
+        let counts = counts(&judged.verdicts).into_iter();
+        Judgement {
+            contender: judged.contender.clone(),
+            invalid: judged.invalid.clone(),
+            labels: counts
+                .map(|(of, tests)| Counted { label: label(of), tests, class: class(of) })
+                .collect(),
+        }
+    }
+}
+
 impl Found {
     pub fn of(run: &Run, has_report: bool) -> Found {
         let model = Model::new(run);
         let prose = Prose::new(&model);
+        let verdicts = Verdicts::new(run);
         let mut shares: Vec<Share> = shares(&model)
             .into_iter()
             .map(|(relative, contender, step)| Share {
@@ -94,11 +131,12 @@ impl Found {
             title: prose.title,
             sentence: prose.sentence,
             created: run.manifest.created.clone(),
-            status: status(run).name(),
+            status: verdicts.is_none().then(|| status(run).name()),
             contenders: who.collect(),
             has_report,
             worst: shares.first().cloned(),
             best: shares.pop(),
+            verdicts: verdicts.iter().flat_map(|of| of.judged.iter().map(Judgement::of)).collect(),
             warnings: prose.warnings.len(),
         }))
     }
@@ -197,13 +235,15 @@ fn run(path: &str, summary: &Summary) -> Markup {
             @if summary.has_report { a href=(link) { (summary.title) } } @else { (summary.title) }
         }
         p {
-            time { (summary.created) } " · " (path) " · " span.state { (summary.status) }
+            time { (summary.created) } " · " (path)
+            @if let Some(status) = summary.status { " · " span.state { (status) } }
             @if !summary.has_report { " · no report.html: rqps report makes it" }
         }
         p { (summary.sentence) }
         @if let (Some(worst), Some(best)) = (&summary.worst, &summary.best) {
             p { "relative to the first: worst " (share(worst)) ", best " (share(best)) }
         }
+        @for judgement in &summary.verdicts { (verdicts(judgement)) }
         @if summary.warnings > 0 { p.note { (summary.warnings) " things to take note of" } }
         ul {
             @for who in &summary.contenders {
@@ -215,4 +255,18 @@ fn run(path: &str, summary: &Summary) -> Markup {
 
 fn share(share: &Share) -> Markup {
     html! { strong { (format!("{:.2}", share.relative)) } " (" (share.contender) ", " (share.step) ")" }
+}
+
+fn verdicts(judgement: &Judgement) -> Markup {
+    html! {
+        p.strip {
+            (judgement.contender) ": "
+            @for counted in &judgement.labels {
+                span class={ "chip " (counted.class) } {
+                    (counted.tests) " " (counted.label.replace('_', " "))
+                }
+            }
+            @if let Some(why) = &judgement.invalid { " nothing of this can be believed: " (why) }
+        }
+    }
 }
