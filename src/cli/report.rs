@@ -65,6 +65,11 @@ impl Format {
         matches!(self, Format::Json | Format::SecondsCsv | Format::Parquet)
     }
 
+    /// Whether it is made of nothing but steps, which a comparison has none of.
+    fn is_of_steps(self) -> bool {
+        matches!(self, Format::Hdr | Format::Parquet | Format::Otava | Format::Sysbench)
+    }
+
     /// The directory of its files in a run directory; none if it is one text.
     fn directory(self) -> Option<&'static str> {
         match self {
@@ -127,6 +132,9 @@ fn print_and_write(arguments: &Arguments) -> anyhow::Result<()> {
 
 fn export(arguments: &Arguments, format: Format) -> anyhow::Result<()> {
     let run = open(arguments, format.has_samples())?;
+    if format.is_of_steps() && run.steps.is_empty() {
+        bail!("this format is of steps, and the run has none; a comparison is in --format json");
+    }
     let inside = || match (arguments.runs.as_slice(), format.directory()) {
         ([run], Some(directory)) => Some(run.join(directory)),
         _ => None,
@@ -163,7 +171,7 @@ fn name(path: &Path, all: &[PathBuf]) -> String {
     }
 }
 
-/// The files of a run directory that are made of its data, each made when it is asked for.
+/// The files of a run directory that are made of its data, the large ones when they are asked for.
 fn files(run: &Run) -> impl Iterator<Item = (&'static str, String)> + '_ {
     type Make = fn(&Run) -> String;
     const FILES: [(&str, Make); 5] = [

@@ -59,5 +59,5 @@ pub fn otava(run: &Run) -> String {
 
 fn is_finished(model: &Model, contender: usize) -> bool {
     let mut steps = model.steps.iter().map(|step| step.measured[contender].as_ref());
-    steps.all(|measured| measured.is_some_and(Measured::is_done))
+    !model.steps.is_empty() && steps.all(|measured| measured.is_some_and(Measured::is_done))
 }

@@ -14,7 +14,7 @@ use rqps_store::{Run, Status};
 use serde_json::Value;
 
 use crate::sample::{self, run};
-use crate::{HOSTILE, THREE};
+use crate::{HOSTILE, THREE, suite};
 
 fn result(run: &Run) -> Value {
     serde_json::from_str(&result_json(run)).unwrap()
@@ -236,4 +236,23 @@ fn extremes_make_exports() {
         let text = sysbench(&run) + &otava(&run);
         assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
     }
+}
+
+#[test]
+fn a_comparison_has_no_steps_to_export() {
+    let run = suite::comparison();
+    assert_eq!((hdr(&run).len(), sysbench(&run)), (0, String::new()));
+    assert_eq!(otava(&run), "time,run,contender,dbms,version\n", "a row would have no time");
+    let files = parquet(&run);
+    assert_eq!(rows(&files, "steps.parquet").len(), 0);
+}
+
+#[test]
+fn tests_are_exported_as_steps() {
+    let run = suite::run(&["sqlite", "postgres@17.6"], &[1, 4]);
+    let steps = 1 + 2 * 38;
+    assert_eq!(hdr(&run).len(), 2 * steps);
+    assert_eq!(rows(&parquet(&run), "steps.parquet").len(), 2 * steps);
+    assert!(sysbench(&run).contains("# sqlite read-only_range=10@4 transaction\n"));
+    assert!(otava(&run).lines().next().unwrap().contains(",read-only_range=10@4.throughput,"));
 }

@@ -1,6 +1,5 @@
-use rqps_plan::{Compared, Comparison, Method, Workload};
 use rqps_report::{Entry, Found, index_html, index_json};
-use rqps_store::{PassRecord, Run, SliceRecord, Status};
+use rqps_store::Status;
 use serde_json::{Value, json};
 
 use crate::sample::{self, run};
@@ -51,41 +50,9 @@ fn names_of_directories_and_contenders_are_only_ever_text() {
     assert_eq!(page.matches("<script").count(), 1);
 }
 
-/// Two tests in six rounds: `scan`, where the second contender takes twice as long, and `delete`, which
-/// a guard refused each time.
-fn comparison() -> Run {
-    let mut run = suite::run(&["sqlite", "slow=sqlite?cache_size=1"], &[1]);
-    let Workload::Microbenchmark(benchmark) = run.plan.workload else { unreachable!() };
-    let plan = Comparison::new(Compared::Microbenchmark(benchmark));
-    run.plan.workload = Workload::Comparison(Comparison { method: Method::Runs, ..plan });
-    run.steps.clear();
-    let slice = |round: u32, contender: &str, millis: u64| SliceRecord {
-        client: 1,
-        contender: contender.to_string(),
-        nanos: (millis + u64::from(round) % 3) * 1_000_000,
-        reads: 1_000,
-        ..SliceRecord::default()
-    };
-    let pass = |round: u32, place: u32, test: &str, invalid: Option<&str>| PassRecord {
-        round,
-        test: test.to_string(),
-        place,
-        class: test.to_string(),
-        attempt: 1,
-        invalid: invalid.map(str::to_string),
-        slices: vec![slice(round, "sqlite", 500), slice(round + 1, "slow", 1_000)],
-        ..PassRecord::default()
-    };
-    let rounds = (1..=6).flat_map(|round| {
-        [pass(round, 0, "scan", None), pass(round, 1, "delete", Some("the machine was busy"))]
-    });
-    run.passes = rounds.collect();
-    run
-}
-
 #[test]
 fn a_comparison_is_listed_with_how_many_tests_have_each_label() {
-    let entries = [entry("compared", Found::of(&comparison(), true))];
+    let entries = [entry("compared", Found::of(&suite::comparison(), true))];
     let json: Value = serde_json::from_str(&index_json(&entries)).unwrap();
     let found = &json["entries"][0];
     assert_eq!(found["verdicts"][0]["contender"], "slow");
