@@ -163,6 +163,22 @@ fn two_comparisons_do_not_measure_each_other() {
 }
 
 #[test]
+fn whole_runs_are_compared_where_slices_cannot_be() {
+    let rqps = Rqps::alone();
+    let arguments = "slow=sqlite?journal_mode=delete&synchronous=full sqlite --workload ibench:l.i0,l.x,l.i1,l.i2 \
+                     --rows 1K --rounds 3 --loads 1 --no-guards --no-twin";
+    start(&rqps, arguments).finish().ok();
+    let found = comparison(&rqps);
+    let writes = test(&found, "l.i2");
+    assert_eq!(found["method"], "runs");
+    assert_eq!(writes["rounds"].as_array().unwrap().len(), 3);
+    assert!(writes["ratio"]["value"].as_f64().unwrap() > 1.5, "{}", writes["ratio"]);
+    let tests = found["contenders"][0]["tests"].as_array().unwrap();
+    assert_eq!(tests.len(), 4, "every step has a verdict");
+    rqps.assert_nothing_is_left();
+}
+
+#[test]
 fn what_makes_no_sense_is_refused_before_anything_is_started() {
     let rqps = Rqps::alone();
     let refused = |arguments: &str, texts: &[&str]| {

@@ -3,10 +3,10 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use anyhow::bail;
 use clap::Args;
 use rqps_plan::{
-    Cache, Compared, Comparison, Count, Method, Microbenchmark, Plan, Span, Workload, default_pause,
+    Cache, Compared, Comparison, Count, InsertBenchmark, Method, Microbenchmark, Plan, Profile,
+    Span, Workload, default_pause,
 };
 use rqps_workload::microbenchmark::{Sequence, select};
 
@@ -42,13 +42,14 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     contenders: Contenders,
     /// What is run: tests or groups of the microbenchmarks, as in micro:point-query,scan or
-    /// micro:range, or ibench for the Insert Benchmark [default: ten tests that read].
+    /// micro:range, or ibench for the Insert Benchmark, or some of its steps as in ibench:l.i0,l.x
+    /// [default: ten tests that read].
     #[arg(long, value_name = "WORKLOAD")]
     workload: Option<Wanted>,
     /// Tables of the microbenchmarks.
     #[arg(long, default_value_t = 1)]
     tables: u32,
-    /// Rows of each table.
+    /// Rows of each table; of the Insert Benchmark, those that each client loads.
     #[arg(long, default_value = "100K")]
     rows: Count,
     /// Clients, each with a connection to every contender.
@@ -91,11 +92,12 @@ pub(crate) struct Arguments {
     session: Session,
 }
 
-/// `micro:…` or `ibench`.
+/// `micro:…`, `ibench` or `ibench:…`.
 #[derive(Clone, Debug)]
 enum Wanted {
     Micro(Vec<String>),
-    Ibench,
+    /// With its steps; all if there are none.
+    Ibench(Vec<String>),
 }
 
 impl FromStr for Wanted {
@@ -106,9 +108,12 @@ impl FromStr for Wanted {
             Some(("micro", tests)) if !tests.is_empty() => {
                 Ok(Wanted::Micro(tests.split(',').map(str::to_string).collect()))
             }
-            None if text == "ibench" => Ok(Wanted::Ibench),
+            Some(("ibench", steps)) if !steps.is_empty() => {
+                Ok(Wanted::Ibench(steps.split(',').map(str::to_string).collect()))
+            }
+            None if text == "ibench" => Ok(Wanted::Ibench(Vec::new())),
             _ => Err(format!(
-                "unknown workload '{text}': write micro:TEST,… or micro:GROUP or ibench"
+                "unknown workload '{text}': write micro:TEST,… or micro:GROUP or ibench or ibench:STEP,…"
             )),
         }
     }
@@ -137,7 +142,7 @@ impl Measures for Arguments {
         let wanted = wanted.unwrap_or_else(|| Wanted::Micro(DEFAULT.map(str::to_string).to_vec()));
         let of = match wanted {
             Wanted::Micro(names) => Compared::Microbenchmark(self.microbenchmark(&names)?),
-            Wanted::Ibench => bail!("the Insert Benchmark cannot be compared yet: use rqps ibench"),
+            Wanted::Ibench(steps) => Compared::InsertBenchmark(self.insert_benchmark(steps)),
         };
         let mut comparison = Comparison::new(of);
         if let Some(method) = self.method {
@@ -171,6 +176,16 @@ impl Arguments {
         let shares = ROUNDS_IN_BUDGET * tests as f64 * contestants as f64;
         let fitting = budget.0.mul_f64(MEASURED_SHARE / shares);
         Span(fitting.clamp(SHORTEST_SECS, DEFAULT_SECS))
+    }
+
+    /// The current profile, with read-write steps of --secs.
+    fn insert_benchmark(&self, only: Vec<String>) -> InsertBenchmark {
+        let mut benchmark = InsertBenchmark::new(Profile::P2025, self.rows);
+        benchmark.only = only;
+        benchmark.clients = self.clients;
+        benchmark.query_time = self.secs.unwrap_or(Span(DEFAULT_SECS));
+        benchmark.pause = default_pause(self.rows.0.saturating_mul(u64::from(self.clients)));
+        benchmark
     }
 
     fn microbenchmark(&self, names: &[String]) -> anyhow::Result<Microbenchmark> {

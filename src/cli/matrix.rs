@@ -33,10 +33,10 @@ impl Kind {
 }
 
 const KINDS: [Kind; 4] = [
-    Kind::of::<compare::Arguments>(),
     Kind::of::<ibench::Arguments>(),
     Kind::of::<micro::Arguments>(),
     Kind::of::<micro::ScaleupArguments>(),
+    Kind::of::<compare::Arguments>(),
 ];
 
 /// A workload that is ready to be run.

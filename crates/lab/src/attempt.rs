@@ -72,7 +72,8 @@ pub(crate) fn attempt(
     }
 }
 
-fn record(blank: Blank, contender: &str, order: u32) -> StepRecord {
+/// A record of which nothing is measured yet.
+pub(crate) fn record(blank: Blank, contender: &str, order: u32) -> StepRecord {
     StepRecord {
         contender: contender.to_string(),
         step: blank.step,

@@ -7,6 +7,7 @@ mod contestant;
 mod loads;
 mod order;
 mod round;
+mod runs;
 
 use std::time::Instant;
 
@@ -17,7 +18,7 @@ use rqps_dbms::Dbms;
 use rqps_observe::SessionLock;
 use rqps_plan::{Build, Compared, Comparison, Method, Plan};
 use rqps_store::RunDirectory;
-use rqps_workload::microbenchmark::{Sequence, Test, select};
+use rqps_workload::microbenchmark::{Sequence, select};
 
 use crate::contender::folder;
 use crate::{Event, Lab, LabError, Outcome};
@@ -70,7 +71,6 @@ pub(crate) fn run(
     comparison: &Comparison,
     ready: &[Box<dyn Dbms>],
 ) -> Result<Outcome, LabError> {
-    let Compared::Microbenchmark(microbenchmark) = &comparison.of else { todo!() };
     let began = Instant::now();
     let command = format!("rqps compare in {}", directory.path().display());
     let _alone = SessionLock::take(&SessionLock::host_path(), &command)?;
@@ -82,19 +82,17 @@ pub(crate) fn run(
         order.shuffle(&mut random);
         for place in order {
             let (one, to) = (&contestants[place], folders.loaded(place, number));
-            load(lab, directory, plan, microbenchmark, &*ready[one.index], one, &to)?;
+            load(lab, directory, plan, &comparison.of, &*ready[one.index], one, &to)?;
         }
     }
     let setting = Setting {
         comparison,
-        microbenchmark,
         contestants: &contestants,
         ready,
         folders: &folders,
         seed: plan.seed,
     };
-    let tests = select(&microbenchmark.tests, Sequence::Given)?;
-    let outcome = rounds(lab, directory, plan, &setting, &tests, began)?;
+    let outcome = rounds(lab, directory, plan, &setting, began)?;
     if outcome == Outcome::Complete && !lab.keep_data {
         folders.remove_all();
     }
@@ -107,23 +105,30 @@ fn rounds(
     directory: &mut RunDirectory,
     plan: &Plan,
     setting: &Setting<'_>,
-    tests: &[&'static Test],
     began: Instant,
 ) -> Result<Outcome, LabError> {
     let comparison = setting.comparison;
+    let tests: Vec<String> = match &comparison.of {
+        Compared::Microbenchmark(benchmark) => benchmark.tests.clone(),
+        Compared::InsertBenchmark(benchmark) => {
+            benchmark.steps().into_iter().map(|step| step.name).collect()
+        }
+    };
     let mut canaries = Canaries::new();
     let mut longest = 0.0_f64;
     for number in 1..=comparison.rounds {
         let passes = directory.passes()?;
-        let is_done = |test: &Test| {
-            passes.iter().any(|pass| pass.round == number && pass.test == test.short_name())
-        };
+        let is_done =
+            |test: &&String| passes.iter().any(|pass| pass.round == number && pass.test == **test);
         let settled = (lab.judge)(plan, &passes).settled;
-        let is_settled = |test: &Test| settled.iter().any(|name| name == test.short_name());
-        let left = tests.iter().copied().filter(|test| !is_done(test) && !is_settled(test));
-        let mut left: Vec<&'static Test> = left.collect();
+        let left = tests.iter().filter(|test| !is_done(test) && !settled.contains(test));
+        let mut left: Vec<String> = left.cloned().collect();
         if left.is_empty() {
             continue;
+        }
+        if let Compared::InsertBenchmark(_) = comparison.of {
+            // Its steps build on each other.
+            left.clone_from(&tests);
         }
         let elapsed = began.elapsed().as_secs_f64();
         let over = |budget: rqps_plan::Span| elapsed + longest > budget.0.as_secs_f64();
@@ -134,11 +139,17 @@ fn rounds(
             break;
         }
         // Of its own, so that a run that goes on has the order that it would have had.
-        left.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(plan.seed ^ u64::from(number)));
+        if comparison.method == Method::Slices {
+            left.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(plan.seed ^ u64::from(number)));
+        }
         let round_began = Instant::now();
         let (rounds, count) = (comparison.rounds, left.len());
         (lab.watch)(Event::RoundBegun { round: number, rounds, tests: count });
-        match make(lab, directory, setting, number, &left, &mut canaries) {
+        let made = match comparison.method {
+            Method::Slices => slices(lab, directory, setting, number, &left, &mut canaries),
+            Method::Runs => runs::make(lab, directory, plan, setting, number, &left, &mut canaries),
+        };
+        match made {
             Ok(()) => {}
             Err(LabError::Interrupted) => return Ok(Outcome::Interrupted),
             Err(error @ LabError::Store(_)) => return Err(error),
@@ -156,17 +167,18 @@ fn rounds(
     Ok(Outcome::Complete)
 }
 
-fn make(
+/// A round in which all servers are up.
+fn slices(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
     setting: &Setting<'_>,
     number: u32,
-    tests: &[&'static Test],
+    tests: &[String],
     canaries: &mut Canaries,
 ) -> Result<(), LabError> {
     let mut round = Round::start(lab, directory, setting, number)?;
     let share = 1.0 / tests.len() as f64;
-    for (index, test) in tests.iter().enumerate() {
+    for (index, test) in select(tests, Sequence::Given)?.into_iter().enumerate() {
         round.pass(lab, directory, test, canaries, (index as f64 * share, share))?;
     }
     round.stop()

@@ -12,7 +12,7 @@ use rqps_load::{Failure, Meter, Relay, Slicing, Work};
 use rqps_observe::{
     Canary, Conduct, EdgeReader, Group, Observer, Placement, Reading, guards, pin_thread, pin_tree,
 };
-use rqps_plan::{Comparison, Microbenchmark};
+use rqps_plan::{Compared, Comparison, Microbenchmark};
 use rqps_store::{PassRecord, RunDirectory, SliceRecord};
 use rqps_workload::microbenchmark::{Benchmark, Books, Cast, Test};
 
@@ -22,7 +22,7 @@ use super::order::order;
 use crate::{Event, Lab, LabError};
 
 /// A pass that a guard refuses is made again so often.
-const REPEATS: u32 = 2;
+pub(crate) const REPEATS: u32 = 2;
 /// The share of a test's time that is driven before anything counts: the servers are just started.
 pub(crate) const WARM_UP: f64 = 0.2;
 /// How long the fixed piece of work takes that tells whether the machine is as fast as before.
@@ -34,17 +34,25 @@ const SLICES: u64 = 2;
 /// What all rounds have in common.
 pub(crate) struct Setting<'a> {
     pub(crate) comparison: &'a Comparison,
-    pub(crate) microbenchmark: &'a Microbenchmark,
     pub(crate) contestants: &'a [Contestant],
     pub(crate) ready: &'a [Box<dyn Dbms>],
     pub(crate) folders: &'a Folders,
     pub(crate) seed: u64,
 }
 
-impl Setting<'_> {
+impl<'a> Setting<'a> {
+    /// What slices are of.
+    fn microbenchmark(&self) -> &'a Microbenchmark {
+        match &self.comparison.of {
+            Compared::Microbenchmark(benchmark) => benchmark,
+            Compared::InsertBenchmark(_) => unreachable!("plans with slices of it are refused"),
+        }
+    }
+
     /// A test's place in the plan.
-    fn place(&self, test: &Test) -> u32 {
-        let names = &self.microbenchmark.tests;
+    pub(crate) fn place(&self, test: &Test) -> u32 {
+        let Compared::Microbenchmark(plan) = &self.comparison.of else { return 0 };
+        let names = &plan.tests;
         names.iter().position(|name| name == test.short_name()).unwrap_or(names.len()) as u32
     }
 }
@@ -60,13 +68,13 @@ impl Canaries {
         Canaries { canary: Canary::tuned(CANARY), seen: Vec::new() }
     }
 
-    fn run(&mut self) -> Duration {
+    pub(crate) fn run(&mut self) -> Duration {
         let time = self.canary.run();
         self.seen.push(time);
         time
     }
 
-    fn median(&self) -> Duration {
+    pub(crate) fn median(&self) -> Duration {
         let mut sorted = self.seen.clone();
         sorted.sort_unstable();
         sorted[sorted.len() / 2]
@@ -120,7 +128,7 @@ impl<'a> Round<'a> {
     /// the lottery of waking up another CPU. Rounds take turns with the CPUs. Several clients run
     /// where they like.
     fn placement(&self) -> Vec<usize> {
-        match (self.setting.microbenchmark.clients[..].iter().max(), rqps_observe::allowed_cpus()) {
+        match (self.setting.microbenchmark().clients.iter().max(), rqps_observe::allowed_cpus()) {
             (Some(1), Ok(cpus)) if !cpus.is_empty() => {
                 // The first CPU serves most interrupts.
                 vec![cpus[cpus.len() - 1 - (self.number as usize - 1) % cpus.len()]]
@@ -210,7 +218,7 @@ impl<'a> Round<'a> {
         pass: &mut PassRecord,
         (from, share): (f64, f64),
     ) -> Result<(), LabError> {
-        let plan = self.setting.microbenchmark;
+        let plan = self.setting.microbenchmark();
         let clients = plan.clients.iter().copied().max().unwrap_or(1);
         let targets: Vec<_> = self.running.iter().map(|one| one.server.target().clone()).collect();
         let benchmarks: Vec<Benchmark<'_>> = self

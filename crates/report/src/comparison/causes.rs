@@ -60,7 +60,11 @@ impl Pair<'_> {
             metrics: self.metrics(&passes),
             environment: Environment {
                 foreign_cpu_percent: foreign(&passes, run.manifest.cpus),
-                canary_moved: canary_moved(&passes),
+                // Guards have refused the passes in which it did.
+                canary_moved: match self.plan.guards {
+                    true => Some(false),
+                    false => canary_moved(&passes),
+                },
                 twin_moved: verdict.twin.map(|twin| twin.is_significant()),
             },
             family,

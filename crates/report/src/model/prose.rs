@@ -52,9 +52,10 @@ fn list(names: &[&str]) -> String {
 }
 
 fn sentence(model: &Model) -> String {
-    let steps = match model.steps.len() {
-        1 => "1 step".to_string(),
-        steps => format!("{steps} steps"),
+    let steps = match (&model.run.plan.workload, model.steps.len()) {
+        (Workload::Comparison(_), _) => tests_and_rounds(model),
+        (_, 1) => "1 step".to_string(),
+        (_, steps) => format!("{steps} steps"),
     };
     let what = match &model.run.plan.workload {
         Workload::InsertBenchmark(benchmark) => insert_benchmark(benchmark),
@@ -65,6 +66,19 @@ fn sentence(model: &Model) -> String {
         },
     };
     format!("{steps} of {what}, on {}.", merged::cpus(model.run))
+}
+
+fn tests_and_rounds(model: &Model) -> String {
+    let passes = &model.run.passes;
+    let rounds = passes.iter().map(|pass| pass.round).max().unwrap_or(0);
+    let mut tests: Vec<&str> = passes.iter().map(|pass| pass.test.as_str()).collect();
+    tests.sort_unstable();
+    tests.dedup();
+    let plural = |count: usize, what: &str| match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    };
+    format!("{} in {}", plural(tests.len(), "test"), plural(rounds as usize, "round"))
 }
 
 fn insert_benchmark(benchmark: &InsertBenchmark) -> String {

@@ -42,8 +42,8 @@ pub(super) fn environment(view: &View) -> Option<Claim> {
     } else {
         return None;
     };
-    let what = if view.is_slower() { "regression" } else { "improvement" };
-    Some(Claim { share: None, text: format!("Not shown to be a {what}: {reason}; repeat the run") })
+    let what = if view.is_slower() { "a regression" } else { "an improvement" };
+    Some(Claim { share: None, text: format!("Not shown to be {what}: {reason}; repeat the run") })
 }
 
 pub(super) fn foreign(view: &View) -> Option<bool> {

@@ -1,0 +1,291 @@
+//! A round of whole runs: one contestant at a time does the whole workload, alone on the machine, on a
+//! copy of its data. For what cannot be cut into slices: writes that take long, and the Insert
+//! Benchmark.
+
+use std::time::Duration;
+
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rqps_dbms::{Place, Server};
+use rqps_observe::{Conduct, Metric, Reading, guards};
+use rqps_plan::{Compared, Counts, Microbenchmark, Operation, Plan};
+use rqps_store::{PassRecord, RunDirectory, SliceRecord, StepRecord};
+use rqps_workload::microbenchmark::{Sequence, select};
+use rqps_workload::{insert_benchmark, microbenchmark};
+
+use super::contestant::Contestant;
+use super::loads::restore;
+use super::round::{Canaries, REPEATS, Setting};
+use crate::attempt::{Stage, Steps, record};
+use crate::insert_benchmark::InsertBenchmarkSteps;
+use crate::microbenchmark::MicrobenchmarkSteps;
+use crate::{Event, Lab, LabError};
+
+/// What the Insert Benchmark's steps are shown together as.
+const GROUP: &str = "Insert Benchmark";
+
+/// The share of a promised write rate that must be reached (INSERT-BENCHMARK.md §5).
+const REQUIRED_SHARE: f64 = 0.95;
+
+/// Runs every contestant once, in random order, and keeps a pass for every test.
+pub(super) fn make(
+    lab: &mut Lab<'_>,
+    directory: &mut RunDirectory,
+    plan: &Plan,
+    setting: &Setting<'_>,
+    number: u32,
+    tests: &[String],
+    canaries: &mut Canaries,
+) -> Result<(), LabError> {
+    let comparison = setting.comparison;
+    let load = (number - 1) % comparison.loads + 1;
+    let mut order: Vec<usize> = (0..setting.contestants.len()).collect();
+    order.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(plan.seed ^ (u64::from(number) << 32)));
+    let mut passes: Vec<PassRecord> = Vec::new();
+    for (turn, place) in (0..).zip(order) {
+        let contestant = &setting.contestants[place];
+        let whose = Turn { setting, round: number, load, place, number: turn, tests };
+        let mut attempt = 1;
+        let run = loop {
+            let run = whose.run(lab, directory, canaries)?;
+            let why = run.refusal().filter(|_| comparison.guards);
+            match why {
+                Some(why) if attempt <= REPEATS => {
+                    let test = contestant.name.clone();
+                    (lab.watch)(Event::Refused { test, why, attempt });
+                    attempt += 1;
+                }
+                _ => break run,
+            }
+        };
+        for (index, record) in (0..).zip(&run.records) {
+            let at = passes.iter().position(|pass| pass.test == record.step);
+            let at = at.unwrap_or_else(|| {
+                passes.push(pass(setting, number, load, index, record));
+                passes.len() - 1
+            });
+            let pass = &mut passes[at];
+            pass.attempt = pass.attempt.max(attempt);
+            pass.seconds += record.seconds;
+            pass.canary.extend(run.canary);
+            pass.slices.push(slice(record, turn, &contestant.name));
+            pass.cost.insert(contestant.name.clone(), record.cost.clone());
+            let refusal = run.refusals.get(index as usize).cloned().flatten();
+            if let Some(why) = refusal.filter(|_| comparison.guards) {
+                pass.invalid = Some(format!("{}: {why}", contestant.name));
+            }
+        }
+    }
+    passes.iter().try_for_each(|pass| Ok(directory.save_pass(pass)?))
+}
+
+/// A contestant's whole run.
+struct Run {
+    records: Vec<StepRecord>,
+    /// By record: why it must not count.
+    refusals: Vec<Option<String>>,
+    /// Nanoseconds of the fixed piece of work before and after.
+    canary: [u64; 2],
+}
+
+impl Run {
+    fn refusal(&self) -> Option<String> {
+        self.refusals.iter().flatten().next().cloned()
+    }
+}
+
+/// A contestant's turn in a round.
+struct Turn<'a> {
+    setting: &'a Setting<'a>,
+    round: u32,
+    load: u32,
+    /// Of the contestant among all of them.
+    place: usize,
+    /// Of the turn in the round, from 0.
+    number: u32,
+    tests: &'a [String],
+}
+
+impl Turn<'_> {
+    fn contestant(&self) -> &Contestant {
+        &self.setting.contestants[self.place]
+    }
+
+    /// Starts the server on a copy of its data, has it do the work and removes what it made.
+    fn run(
+        &self,
+        lab: &mut Lab<'_>,
+        directory: &RunDirectory,
+        canaries: &mut Canaries,
+    ) -> Result<Run, LabError> {
+        let (setting, contestant) = (self.setting, self.contestant());
+        let data = setting.folders.round(self.place);
+        restore(&setting.folders.loaded(self.place, self.load), &data)?;
+        let at = Place { data, log: directory.log(&contestant.name), detached: false };
+        let mut server = setting.ready[contestant.index].start(lab.home, &at, lab.cancelled)?;
+        let before = canaries.run();
+        let result = self.steps(lab, &*server);
+        let after = canaries.run();
+        let records = match result {
+            Ok(records) => records,
+            Err(LabError::Interrupted) => return Err(LabError::Interrupted),
+            Err(error) => {
+                let log = if error.is_disconnect() { server.last_words() } else { None };
+                let log = log.map(|log| format!("; {log}")).unwrap_or_default();
+                let (step, reason) = (contestant.name.clone(), format!("{error}{log}"));
+                return Err(LabError::Step { step, reason });
+            }
+        };
+        server.discard()?;
+        let refusals = records.iter().map(|record| refusal(record, (before, after), canaries));
+        let canary = [before, after].map(|time| time.as_nanos() as u64);
+        Ok(Run { refusals: refusals.collect(), records, canary })
+    }
+
+    /// Does the steps of the workload, without the one that fills the tables of the microbenchmarks:
+    /// they are there.
+    fn steps(&self, lab: &mut Lab<'_>, server: &dyn Server) -> Result<Vec<StepRecord>, LabError> {
+        let (target, contestant) = (server.target().clone(), self.contestant());
+        let (dialect, seed) = (contestant.dialect, self.setting.seed);
+        let chosen;
+        let (mut work, first): (Box<dyn Steps + '_>, u32) = match &self.setting.comparison.of {
+            Compared::Microbenchmark(plan) => {
+                chosen = Microbenchmark { tests: self.tests.to_vec(), ..plan.clone() };
+                let benchmark = microbenchmark::Benchmark::new(&target, dialect, &chosen, seed);
+                (Box::new(MicrobenchmarkSteps::new(&chosen, benchmark)?), 1)
+            }
+            Compared::InsertBenchmark(plan) => {
+                let benchmark = insert_benchmark::Benchmark::new(&target, dialect, plan, seed);
+                (Box::new(InsertBenchmarkSteps::new(plan, benchmark)), 0)
+            }
+        };
+        let (contender, steps) = (contestant.name.as_str(), work.count());
+        let count = steps as u32;
+        let mut records = Vec::new();
+        for order in first..count {
+            let mut record = record(work.blank(order), contender, order);
+            // The journal of attempts is for single runs; here a round is done or it is not.
+            record.attempt = 1;
+            let test = format!("{contender}: {}", record.step);
+            let outer = &mut lab.watch;
+            let mut watch = |event: Event| {
+                if let Event::Progress { done, .. } = event {
+                    let done = f64::from(order - first) + done.clamp(0.0, 1.0);
+                    let done = f64::from(self.number) + done / f64::from(count - first);
+                    let done = done / self.setting.contestants.len() as f64;
+                    outer(Event::Measuring { round: self.round, test: test.clone(), done });
+                }
+            };
+            let mut inner = Lab {
+                home: lab.home,
+                watch: &mut watch,
+                cancelled: lab.cancelled,
+                keep_data: false,
+                judge: lab.judge,
+            };
+            let mut stage = Stage { lab: &mut inner, server, contender, steps };
+            work.run(&mut stage, &mut record)?;
+            records.push(record);
+        }
+        Ok(records)
+    }
+}
+
+fn refusal(
+    record: &StepRecord,
+    (before, after): (Duration, Duration),
+    canaries: &Canaries,
+) -> Option<String> {
+    let inserts = record.workers.iter().filter(|one| one.operation == Operation::Insert);
+    let reached = inserts.map(|worker| worker.rows).sum::<u64>() as f64 / record.seconds;
+    let missed = |wanted: &f64| reached < REQUIRED_SHARE * wanted;
+    let conduct = Conduct {
+        window: &record.cost,
+        seconds: record.seconds,
+        wall_seconds: None,
+        planned_seconds: None,
+        cpus: rqps_observe::cpus(),
+        canaries: Some(rqps_observe::Canaries { before, after, median: canaries.median() }),
+        errors: 0,
+        missed_rate: record.target_rate.filter(missed).map(|wanted| (reached, wanted)),
+    };
+    let words: Vec<String> = guards(&conduct).iter().map(ToString::to_string).collect();
+    (!words.is_empty()).then(|| words.join("; "))
+}
+
+fn pass(
+    setting: &Setting<'_>,
+    number: u32,
+    load: u32,
+    index: u32,
+    record: &StepRecord,
+) -> PassRecord {
+    let named = std::slice::from_ref(&record.step);
+    let test = match &setting.comparison.of {
+        Compared::Microbenchmark(_) => select(named, Sequence::Given).ok().map(|found| found[0]),
+        Compared::InsertBenchmark(_) => None,
+    };
+    let (class, group) = match (test, record.counts) {
+        (Some(test), _) => (test.class(), test.group.title()),
+        (None, Counts::RowsIndexed) => ("load", GROUP),
+        (None, Counts::RowsInserted) => ("insert", GROUP),
+        (None, _) if record.step.starts_with("qp") => ("point", GROUP),
+        (None, _) => ("range", GROUP),
+    };
+    PassRecord {
+        round: number,
+        test: record.step.clone(),
+        place: test.map_or(index, |test| setting.place(test)),
+        class: class.to_string(),
+        group: group.to_string(),
+        load,
+        attempt: 1,
+        started: record.started.clone(),
+        ..PassRecord::default()
+    }
+}
+
+/// A whole run as one slice. Its reads are what the step counts.
+fn slice(record: &StepRecord, turn: u32, contender: &str) -> SliceRecord {
+    let sum = |of: fn(&rqps_store::WorkerRecord) -> u64| record.workers.iter().map(of).sum::<u64>();
+    let counted = match record.counts {
+        Counts::RowsInserted => {
+            let inserters = record.workers.iter();
+            let inserters = inserters.filter(|worker| worker.operation == Operation::Insert);
+            inserters.map(|worker| worker.rows).sum()
+        }
+        Counts::RowsIndexed | Counts::RowsScanned => record.counted_rows.unwrap_or(0),
+        Counts::Queries => {
+            let queries = record.workers.iter();
+            let queries = queries.filter(|worker| worker.operation == Operation::Query);
+            queries.map(|worker| worker.operations).sum()
+        }
+        Counts::Statements => sum(|worker| worker.reads + worker.writes + worker.others),
+    };
+    let cost = |metrics: &[Metric]| nanos(&record.cost, metrics);
+    SliceRecord {
+        place: turn,
+        client: 1,
+        contender: contender.to_string(),
+        began: 0,
+        nanos: (record.seconds * 1e9) as u64,
+        operations: sum(|worker| worker.operations),
+        rows: sum(|worker| worker.rows),
+        reads: counted,
+        retries: sum(|worker| worker.retries),
+        client_cpu: cost(&[Metric::ClientCpuUser, Metric::ClientCpuSystem]),
+        server_cpu: cost(&[Metric::ServerCpuUser, Metric::ServerCpuSystem]),
+        server_run_queue_wait: cost(&[Metric::ServerRunQueueWait]),
+        server_switches: record
+            .cost
+            .sum(&[Metric::ServerVoluntarySwitches, Metric::ServerInvoluntarySwitches])
+            .unwrap_or(0),
+        ..SliceRecord::default()
+    }
+}
+
+/// Microseconds of counters as nanoseconds.
+fn nanos(cost: &Reading, metrics: &[Metric]) -> u64 {
+    cost.sum(metrics).unwrap_or(0) * 1_000
+}
