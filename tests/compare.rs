@@ -42,6 +42,9 @@ fn a_slower_contender_is_a_regression() {
     assert_eq!(update["label"], "regression");
     assert!(update["ratio"]["high"].as_f64().unwrap() < 0.9, "{update}");
     assert_eq!(update["rounds"].as_array().unwrap().len(), 3, "every round is told");
+    let out = rqps.out().display().to_string();
+    assert!(rqps.run(&format!("report {out}")).ok().stdout.contains("regression"));
+    rqps.run(&format!("report {out} --format hdr")).refuses(2, &["of steps", "--format json"]);
     rqps.assert_nothing_is_left();
 }
 

@@ -96,7 +96,7 @@ fn json_is_the_result_alone() {
     let rqps = Rqps::new();
     let ended = rqps.ibench(&format!("sqlite --rows 1K --json {WRITES}")).ok();
     let json: serde_json::Value = serde_json::from_str(&ended.stdout).expect(&ended.stdout);
-    assert_eq!(json["schema"], "rqps-result/2");
+    assert_eq!(json["schema"], rqps_report::SCHEMA);
     assert_eq!(json, RunResult::of(&rqps.out()).0);
 }
 

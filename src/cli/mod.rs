@@ -9,6 +9,7 @@ mod dbms;
 mod doctor;
 mod exit;
 mod ibench;
+mod index;
 mod matrix;
 mod micro;
 mod output;

@@ -1,26 +1,39 @@
-//! `rqps report`: a run's reports from its stored data, and what every verb that measures writes.
+//! `rqps report`: reports from stored data, of one run or of several together, the formats of other
+//! programs, and the page of a folder of runs; and what every verb that measures writes.
 
+use std::fs;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
-use rqps_report::Colour;
+use rqps_report::{Colour, File};
 use rqps_store::{Run, RunDirectory};
 
 use super::exit::Exit;
-use super::output;
+use super::{index, output};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// The run directory.
-    #[arg(value_name = "RUN")]
-    run: PathBuf,
-    /// Print this instead of writing the files.
+    /// Run directories. Several are put together into one report, if they are comparable.
+    #[arg(value_name = "RUN", required_unless_present = "index")]
+    runs: Vec<PathBuf>,
+    /// Make this instead of the files of a run directory.
     #[arg(long)]
     format: Option<Format>,
+    /// Where it goes: a directory, or the file for a format that is one
+    /// [default: the run directory; stdout].
+    #[arg(long, value_name = "PATH")]
+    out: Option<PathBuf>,
+    /// Put together what is not comparable, and label it so.
+    #[arg(long)]
+    force: bool,
+    /// Make a page of all runs in a folder: index.html and index.json.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["runs", "format", "out", "force"])]
+    index: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
     Text,
     Markdown,
@@ -30,41 +43,167 @@ enum Format {
     /// Every second of every connection.
     SecondsCsv,
     Html,
+    /// HdrHistogram logs, a file for each contender and step.
+    Hdr,
+    /// Tables of steps, seconds and response times, for DuckDB, pandas and R.
+    Parquet,
+    /// A row for each contender, for Apache Otava.
+    Otava,
+    /// What sysbench would have printed.
+    Sysbench,
+}
+
+/// What a format comes to.
+enum Made {
+    Text(String),
+    Files(Vec<File>),
+}
+
+impl Format {
+    /// Whether it has anything of the samples, which are most of a large run.
+    fn has_samples(self) -> bool {
+        matches!(self, Format::Json | Format::SecondsCsv | Format::Parquet)
+    }
+
+    /// Whether it is made of nothing but steps, which a comparison has none of.
+    fn is_of_steps(self) -> bool {
+        matches!(self, Format::Hdr | Format::Parquet | Format::Otava | Format::Sysbench)
+    }
+
+    /// The directory of its files in a run directory; none if it is one text.
+    fn directory(self) -> Option<&'static str> {
+        match self {
+            Format::Hdr => Some("hdr"),
+            Format::Parquet => Some("parquet"),
+            _ => None,
+        }
+    }
+
+    fn make(self, run: &Run) -> Made {
+        Made::Text(match self {
+            Format::Text => rqps_report::text(run, colour()),
+            Format::Markdown => rqps_report::summary_markdown(run),
+            Format::Json => rqps_report::result_json(run),
+            Format::Csv => rqps_report::csv(run),
+            Format::SecondsCsv => rqps_report::seconds_csv(run),
+            Format::Html => rqps_report::html(run),
+            Format::Otava => rqps_report::otava(run),
+            Format::Sysbench => rqps_report::sysbench(run),
+            Format::Hdr => return Made::Files(rqps_report::hdr(run)),
+            Format::Parquet => return Made::Files(rqps_report::parquet(run)),
+        })
+    }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let Some(format) = arguments.format else {
-        let directory = RunDirectory::resume(&arguments.run)?;
-        let run = directory.run()?;
-        let files = write(&directory, &run)?;
-        output::print(&result(&run, false))?;
-        files.iter().for_each(|file| output::note(&format!("wrote {}", file.display())));
-        return Ok(Exit::Done);
-    };
-    let run = Run::open(&arguments.run)?;
-    output::print(&match format {
-        Format::Text => rqps_report::text(&run, colour()),
-        Format::Markdown => rqps_report::summary_markdown(&run),
-        Format::Json => rqps_report::result_json(&run),
-        Format::Csv => rqps_report::csv(&run),
-        Format::SecondsCsv => rqps_report::seconds_csv(&run),
-        Format::Html => rqps_report::html(&run),
-    })?;
+    if let Some(folder) = &arguments.index {
+        return index::run(folder);
+    }
+    match (arguments.runs.as_slice(), arguments.format) {
+        ([path], None) if arguments.out.is_none() => remake(path)?,
+        (_, None) => print_and_write(arguments)?,
+        (_, Some(format)) => export(arguments, format)?,
+    }
     Ok(Exit::Done)
+}
+
+/// Makes the files of a run directory again.
+fn remake(path: &Path) -> anyhow::Result<()> {
+    let directory = RunDirectory::resume(path)?;
+    let run = directory.run()?;
+    let files = write(&directory, &run)?;
+    output::print(&result(&run, false))?;
+    files.iter().for_each(|file| told(file));
+    Ok(())
+}
+
+/// The tables of what may be several runs, and all files if there is a place for them.
+fn print_and_write(arguments: &Arguments) -> anyhow::Result<()> {
+    let run = open(arguments, arguments.out.is_some())?;
+    if let Some(out) = &arguments.out {
+        let files = files(&run).map(|(name, contents)| File {
+            name: name.to_string(),
+            contents: contents.into_bytes(),
+        });
+        write_files(out, files)?;
+    }
+    output::print(&result(&run, false))
+}
+
+fn export(arguments: &Arguments, format: Format) -> anyhow::Result<()> {
+    let run = open(arguments, format.has_samples())?;
+    if format.is_of_steps() && run.steps.is_empty() {
+        bail!("this format is of steps, and the run has none; a comparison is in --format json");
+    }
+    let inside = || match (arguments.runs.as_slice(), format.directory()) {
+        ([run], Some(directory)) => Some(run.join(directory)),
+        _ => None,
+    };
+    let out = arguments.out.clone().or_else(inside);
+    match (format.make(&run), out) {
+        (Made::Text(text), None) => output::print(&text),
+        (Made::Text(text), Some(out)) => write_file(&out, text.as_bytes()),
+        (Made::Files(files), Some(out)) => write_files(&out, files),
+        (Made::Files(_), None) => {
+            bail!("this format has several files: name a directory, --out DIR")
+        }
+    }
+}
+
+fn open(arguments: &Arguments, with_samples: bool) -> anyhow::Result<Run> {
+    let read = if with_samples { Run::open } else { Run::open_without_samples };
+    let runs = &arguments.runs;
+    if let [path] = runs.as_slice() {
+        return Ok(read(path)?);
+    }
+    let named = runs.iter().map(|path| Ok((name(path, runs), read(path)?)));
+    let named = named.collect::<anyhow::Result<Vec<_>>>()?;
+    Ok(rqps_store::merge(named, arguments.force)?)
+}
+
+/// The name of a run directory, or its path if another has the same name.
+fn name(path: &Path, all: &[PathBuf]) -> String {
+    let last = |path: &Path| path.file_name().map(|name| name.to_owned());
+    let alike = all.iter().filter(|other| last(other) == last(path)).count();
+    match last(path) {
+        Some(name) if alike == 1 => name.to_string_lossy().into_owned(),
+        _ => path.display().to_string(),
+    }
+}
+
+/// The files of a run directory that are made of its data, the large ones when they are asked for.
+fn files(run: &Run) -> impl Iterator<Item = (&'static str, String)> + '_ {
+    type Make = fn(&Run) -> String;
+    const FILES: [(&str, Make); 5] = [
+        ("result.json", rqps_report::result_json),
+        ("summary.md", rqps_report::summary_markdown),
+        ("metrics.csv", rqps_report::csv),
+        ("seconds.csv", rqps_report::seconds_csv),
+        ("report.html", rqps_report::html),
+    ];
+    let of_all = FILES.into_iter().map(|(name, make)| (name, make(run)));
+    of_all.chain(rqps_report::suite_files(run))
 }
 
 /// Writes all reports of a run into its directory.
 pub(super) fn write(directory: &RunDirectory, run: &Run) -> anyhow::Result<Vec<PathBuf>> {
-    let files = [
-        ("result.json", rqps_report::result_json(run)),
-        ("summary.md", rqps_report::summary_markdown(run)),
-        ("metrics.csv", rqps_report::csv(run)),
-        ("seconds.csv", rqps_report::seconds_csv(run)),
-        ("report.html", rqps_report::html(run)),
-    ];
-    let files = files.into_iter().chain(rqps_report::suite_files(run));
     let write = |(name, text): (&str, String)| Ok(directory.write(name, text.as_bytes())?);
-    files.map(write).collect()
+    files(run).map(write).collect()
+}
+
+fn write_files(out: &Path, files: impl IntoIterator<Item = File>) -> anyhow::Result<()> {
+    fs::create_dir_all(out).with_context(|| format!("cannot make '{}'", out.display()))?;
+    files.into_iter().try_for_each(|file| write_file(&out.join(&file.name), &file.contents))
+}
+
+pub(super) fn write_file(path: &Path, contents: &[u8]) -> anyhow::Result<()> {
+    fs::write(path, contents).with_context(|| format!("cannot write '{}'", path.display()))?;
+    told(path);
+    Ok(())
+}
+
+fn told(path: &Path) {
+    output::note(&format!("wrote {}", path.display()));
 }
 
 /// What goes to stdout.

@@ -1,7 +1,19 @@
 "use strict";
 // Draws the per-second charts from the data in the page, and offers that data for saving.
 
-const result = JSON.parse(document.getElementById("result").textContent);
+/** The text of a script element: base64 of zlib. */
+async function unpacked(id) {
+  const packed = atob(document.getElementById(id).textContent);
+  const bytes = Uint8Array.from(packed, character => character.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Response(stream).text();
+}
+
+/** The same as data, read once. */
+const read = {};
+function parsed(id) {
+  return read[id] ??= unpacked(id).then(JSON.parse);
+}
 
 // After Okabe and Ito, without the colours that vanish on white or on black; a ninth contender starts
 // over with a dashed line.
@@ -11,41 +23,21 @@ const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
 const LINES = 8;
 const GREY = "#888";
 
-// What a second of an operation counts: inserts and deletes by row, queries by statement.
-const COUNTED = { insert: "rows", delete: "rows", query: "operations", transaction: "operations" };
 const LABELS = { insert: "Inserts", delete: "Deletes", query: "Queries", transaction: "Transactions" };
 const TITLES = {
-  insert: "Rows inserted per second", delete: "Rows deleted per second", query: "Queries per second",
-  transaction: "Transactions per second",
+  insert: "Rows inserted per second", delete: "Rows deleted per second",
+  query: "Queries per second", transaction: "Transactions per second",
 };
-
-/** Without the last second if the step ended within it, since its count is not a rate. */
-function whole(entry, values) {
-  return entry.seconds >= 1 ? values.slice(0, Math.floor(entry.seconds)) : values;
-}
-
-function rates(entry, operation) {
-  const counts = whole(entry, entry.work[operation].seconds[COUNTED[operation]]);
-  const isShort = entry.seconds > 0 && entry.seconds < 1;
-  return isShort ? counts.map(count => count / entry.seconds) : counts;
-}
-
-/** Milliseconds; a second without an operation has none. */
-function longest(entry, operation) {
-  const values = whole(entry, entry.work[operation].seconds.max_service_ns);
-  return values.map(ns => ns > 0 ? ns / 1e6 : null);
-}
 
 function format(value) {
   if (value == null) return "-";
   return value >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(3)));
 }
 
-function plot(parent, entries, values, scale, sync) {
-  const columns = entries.map(values);
-  const seconds = Math.max(1, ...columns.map(column => column.length));
-  const xs = Array.from({ length: seconds }, (_, index) => index + 1);
-  const ys = columns.map(column => xs.map((_, index) => column[index] ?? null));
+function plot(parent, data, values, scale, sync) {
+  const xs = data.at.length > 0 ? data.at : [1];
+  const entries = data.lines;
+  const ys = entries.map(entry => xs.map((_, index) => entry[values][index] ?? null));
   const grid = { stroke: "rgba(128,128,128,.25)", width: 1 };
   const axis = { stroke: GREY, grid, ticks: grid };
   const height = 210;
@@ -83,28 +75,29 @@ function element(parent, name, text) {
   return made;
 }
 
-function draw(parent, step, operation) {
+function draw(parent, data) {
   parent.replaceChildren();
-  const entries = step.results.filter(entry => entry.work[operation]);
-  const sync = step.name + operation;
-  if (entries.length > LINES) {
-    const note = `The first ${LINES} of ${entries.length} are drawn. A click on a name shows or hides it.`;
+  const sync = data.step + data.operation;
+  if (data.lines.length > LINES) {
+    const note = `The first ${LINES} of ${data.lines.length} are drawn. A click on a name shows or hides it.`;
     element(parent, "p", note).className = "note";
   }
-  element(parent, "h4", TITLES[operation]);
-  plot(element(parent, "div"), entries, entry => rates(entry, operation),
+  if (data.stretch > 1) {
+    const note = `Of every ${data.stretch} seconds the least and the greatest are drawn.`;
+    element(parent, "p", note).className = "note";
+  }
+  element(parent, "h4", TITLES[data.operation]);
+  plot(element(parent, "div"), data, "rates",
     { range: (_, __, max) => [0, max > 0 ? max * 1.05 : 1] }, sync);
   element(parent, "h4", "Longest service time in each second, ms (logarithmic)");
-  plot(element(parent, "div"), entries, entry => longest(entry, operation),
+  plot(element(parent, "div"), data, "longest",
     { distr: 3, range: (_, min, max) => max > 0 ? uPlot.rangeLog(min, max, 10, true) : [0.1, 10] }, sync);
 }
 
 /** Buttons for the operations of a step, where there is more than one. */
-function chart(figure) {
-  const step = result.steps.find(step => step.name === figure.dataset.step);
-  const operations = Object.keys(COUNTED)
-    .filter(operation => step.results.some(entry => entry.work[operation]?.operations > 0));
-  if (operations.length === 0) {
+function chart(figure, charts) {
+  const found = charts.filter(data => data.step === figure.dataset.step);
+  if (found.length === 0) {
     figure.textContent = "No operation ended.";
     return;
   }
@@ -112,69 +105,46 @@ function chart(figure) {
   const choice = element(figure, "div");
   choice.className = "choice";
   const body = element(figure, "div");
-  const choose = operation => {
+  const choose = data => {
     for (const button of choice.children) {
-      button.setAttribute("aria-pressed", button.textContent === LABELS[operation]);
+      button.setAttribute("aria-pressed", button.textContent === LABELS[data.operation]);
     }
-    draw(body, step, operation);
+    draw(body, data);
   };
-  if (operations.length > 1) {
-    for (const operation of operations) {
-      const button = element(choice, "button", LABELS[operation]);
+  if (found.length > 1) {
+    for (const data of found) {
+      const button = element(choice, "button", LABELS[data.operation]);
       button.type = "button";
-      button.addEventListener("click", () => choose(operation));
+      button.addEventListener("click", () => choose(data));
     }
   }
-  choose(operations.includes("query") ? "query" : operations[0]);
+  choose(found.find(data => data.operation === "query") ?? found[0]);
 }
 
-function save(button) {
-  const text = document.getElementById(button.dataset.source).textContent;
-  const isJson = button.dataset.file.endsWith(".json");
+async function save(button) {
+  const text = await unpacked(button.dataset.source);
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([isJson ? text : JSON.parse(text)]));
+  link.href = URL.createObjectURL(new Blob([text]));
   link.download = button.dataset.file;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
 /** Draws what can be seen. What is folded is drawn when it is unfolded: there is much of it. */
-function drawAll() {
-  for (const figure of document.querySelectorAll("figure.chart:not([data-drawn])")) {
-    if (figure.closest("details:not([open])")) continue;
-    figure.dataset.drawn = "";
-    chart(figure);
+async function drawAll() {
+  const unfolded = selector => [...document.querySelectorAll(selector + ":not([data-drawn])")]
+    .filter(place => !place.closest("details:not([open])"));
+  const figures = unfolded("figure.chart");
+  const tables = unfolded("details[data-engine] > div");
+  const places = [...figures, ...tables];
+  for (const place of places) place.dataset.drawn = "";
+  if (typeof DecompressionStream === "undefined") {
+    for (const place of places) place.textContent = "This needs a browser of 2023 or later.";
+    return;
   }
-  for (const folded of document.querySelectorAll("details[data-engine][open]:not([data-drawn])")) {
-    folded.dataset.drawn = "";
-    engine(folded);
-  }
-}
-
-/** What the DBMS counted in a step, in all and per operation, with two columns for each contender. */
-function engine(folded) {
-  const step = result.steps.find(step => step.name === folded.dataset.engine);
-  const entries = step.results.filter(entry => entry.status === "done");
-  const counted = entries.map(entry => ({ ...entry.engine.counters, ...entry.engine.gauges }));
-  const names = [...new Set(counted.flatMap(Object.keys))].sort();
-  const scroll = element(folded, "div");
-  scroll.className = "scroll";
-  const table = element(scroll, "table");
-  const head = element(element(table, "thead"), "tr");
-  for (const title of ["counter", ...entries.flatMap(entry => [entry.contender, "/o"])]) {
-    element(head, "th", title);
-  }
-  const body = element(table, "tbody");
-  for (const name of names) {
-    const row = element(body, "tr");
-    element(row, "th", name);
-    entries.forEach((entry, index) => {
-      const operations = entry.throughput * entry.seconds;
-      const each = operations > 0 ? entry.engine.counters[name] / operations : NaN;
-      element(row, "td", String(counted[index][name] ?? "-"));
-      element(row, "td", Number.isFinite(each) ? format(each) : "-");
-    });
-  }
+  for (const figure of figures) chart(figure, await parsed("charts"));
+  // The report wrote these tables, with every name escaped.
+  for (const place of tables) place.innerHTML = (await parsed("engine"))[place.parentElement.dataset.engine];
 }
 
 /** Unfolds what the address leads to. */

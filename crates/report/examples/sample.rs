@@ -35,10 +35,11 @@ fn main() -> io::Result<()> {
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     let mut vacuumed = suite::run(&three, &[1]);
     suite::vacuum_each_write(&mut vacuumed);
-    let runs: [(&str, Run); 9] = [
+    let runs: [(&str, Run); 10] = [
         ("micro", suite::run(&three, &[1])),
         ("micro-vacuumed", vacuumed),
         ("scaleup", suite::run(&three, &[1, 2, 4, 8, 16])),
+        ("comparison", suite::comparison()),
         ("usual", usual),
         ("trouble", trouble),
         ("silent", silent),

@@ -4,9 +4,9 @@ mod suite;
 
 use ::csv::Writer;
 use rqps_observe::Metric;
-use rqps_store::{Operation, Run, Sample};
+use rqps_store::{Operation, Run};
 
-use crate::model::{Measured, Model, StepModel, metrics};
+use crate::model::{Measured, Model, StepModel, metrics, seconds};
 
 pub use suite::suite_files;
 
@@ -50,29 +50,19 @@ pub fn seconds_csv(run: &Run) -> String {
 }
 
 fn add_seconds(rows: &mut Rows, contender: &str, step: &StepModel, measured: &Measured) {
-    let samples = &measured.record.samples;
-    let sampled = samples.last().map_or(0, |sample| sample.at.ceil() as usize);
-    for second in 0..measured.seconds().max(sampled) {
-        let mut row = vec![contender.to_string(), step.name.to_string(), (second + 1).to_string()];
-        for operation in Operation::ALL {
-            match measured.of(operation) {
-                Some(totals) => {
-                    let second = totals.seconds.get(second).copied().unwrap_or_default();
-                    let values = [second.operations, second.rows, second.max_service];
+    for second in seconds(measured) {
+        let mut row = vec![contender.to_string(), step.name.to_string(), second.number.to_string()];
+        for work in second.work {
+            match work {
+                Some(work) => {
+                    let values = [work.operations, work.rows, work.max_service];
                     row.extend(values.map(|value| value.to_string()));
                 }
                 None => row.extend([const { String::new() }; 3]),
             }
         }
-        // A step of two windows has two samples that end in one second.
-        let ends_here = |sample: &&Sample| sample.at.ceil() as usize == second + 1;
-        let costs = samples.iter().filter(ends_here).map(|sample| sample.cost.clone());
-        let cost = costs.reduce(|sum, cost| sum.plus(&cost)).unwrap_or_default();
-        row.extend(
-            Metric::ALL
-                .iter()
-                .map(|metric| cost.get(*metric).map_or(String::new(), |value| value.to_string())),
-        );
+        let costs = Metric::ALL.iter().map(|metric| second.cost.get(*metric));
+        row.extend(costs.map(|value| value.map_or(String::new(), |value| value.to_string())));
         rows.add(row.iter().map(String::as_str));
     }
 }

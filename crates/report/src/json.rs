@@ -9,7 +9,7 @@ use rqps_observe::{Kind, Metric};
 use rqps_plan::{Plan, Workload};
 use rqps_stats::histogram::{NAMES, PERCENTILES};
 use rqps_stats::{COSTS, Column, METRICS, bands};
-use rqps_store::{ContenderRecord, Manifest, Run, Sample, Second, StepRecord};
+use rqps_store::{ContenderRecord, EngineSample, Manifest, Run, Sample, Second, StepRecord};
 use serde::Serialize;
 
 use crate::comparison::{ComparisonJson, Verdicts};
@@ -147,6 +147,22 @@ struct Samples {
 
 /// The whole result on one line, ending in a line feed.
 pub fn result_json(run: &Run) -> String {
+    json(run, Raw::Kept)
+}
+
+/// The same without the single seconds.
+pub(crate) fn summary_json(run: &Run) -> String {
+    json(run, Raw::LeftOut)
+}
+
+/// Whether the lists of seconds are filled or empty.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Raw {
+    Kept,
+    LeftOut,
+}
+
+fn json(run: &Run, raw: Raw) -> String {
     let model = Model::new(run);
     let result = Result {
         schema: SCHEMA,
@@ -154,7 +170,7 @@ pub fn result_json(run: &Run) -> String {
         manifest: &run.manifest,
         base: model.base.map(|base| model.contenders[base]),
         contenders: &run.contenders,
-        steps: model.steps.iter().map(|step| step_json(&model, step)).collect(),
+        steps: model.steps.iter().map(|step| step_json(&model, step, raw)).collect(),
         comparison: Verdicts::new(run).as_ref().map(ComparisonJson::new),
         scaleup: Suite::new(&model).filter(Suite::is_scaleup).map(|suite| suite::scaleup(&suite)),
     };
@@ -162,7 +178,7 @@ pub fn result_json(run: &Run) -> String {
     json + "\n"
 }
 
-fn step_json<'a>(model: &Model<'a>, step: &'a StepModel<'a>) -> Step<'a> {
+fn step_json<'a>(model: &Model<'a>, step: &'a StepModel<'a>, raw: Raw) -> Step<'a> {
     let base = model.base.and_then(|base| step.measured[base].as_ref()?.finished_rate());
     let is_test = matches!(model.run.plan.workload, Workload::Microbenchmark(_));
     Step {
@@ -175,13 +191,19 @@ fn step_json<'a>(model: &Model<'a>, step: &'a StepModel<'a>) -> Step<'a> {
             .measured
             .iter()
             .flatten()
-            .map(|measured| of(measured, base, is_test))
+            .map(|measured| of(measured, base, is_test, raw))
             .collect(),
     }
 }
 
-fn of<'a>(measured: &'a Measured<'a>, base: Option<f64>, is_test: bool) -> StepResult<'a> {
+fn of<'a>(
+    measured: &'a Measured<'a>,
+    base: Option<f64>,
+    is_test: bool,
+    raw: Raw,
+) -> StepResult<'a> {
     let record = measured.record;
+    let is_kept = raw == Raw::Kept;
     let window = measured.window();
     let derived = |columns: &[Column]| {
         columns.iter().map(|column| (column.name, (column.value)(&window))).collect()
@@ -215,20 +237,19 @@ fn of<'a>(measured: &'a Measured<'a>, base: Option<f64>, is_test: bool) -> StepR
         work: measured
             .totals
             .iter()
-            .map(|totals| (totals.operation.name(), work(totals)))
+            .map(|totals| (totals.operation.name(), work(totals, raw)))
             .collect(),
-        samples: samples(&record.samples),
-        engine: engine(record),
+        samples: samples(if is_kept { &record.samples } else { &[] }),
+        engine: engine(record, if is_kept { &record.engine_samples } else { &[] }),
         note: record.note.as_deref(),
     }
 }
 
-fn engine(record: &StepRecord) -> Engine<'_> {
+fn engine<'a>(record: &'a StepRecord, samples: &'a [EngineSample]) -> Engine<'a> {
     let of = |kind: Kind| {
         let moved = record.engine.iter().filter(|(_, read)| read.kind == kind && read.value > 0);
         moved.map(|(name, read)| (name, read.value)).collect()
     };
-    let samples = &record.engine_samples;
     let names: BTreeSet<&str> =
         samples.iter().flat_map(|sample| sample.values.iter()).map(|(name, _)| name).collect();
     let column =
@@ -250,8 +271,9 @@ fn milliseconds(seconds: f64) -> f64 {
     (seconds * 1e3).round() / 1e3
 }
 
-fn work(totals: &Totals) -> Work {
-    let column = |value: fn(&Second) -> u64| totals.seconds.iter().map(value).collect();
+fn work(totals: &Totals, raw: Raw) -> Work {
+    let seconds = if raw == Raw::Kept { totals.seconds.as_slice() } else { &[] };
+    let column = |value: fn(&Second) -> u64| seconds.iter().map(value).collect();
     Work {
         operations: totals.operations,
         rows: totals.rows,
@@ -261,7 +283,7 @@ fn work(totals: &Totals) -> Work {
         retries: totals.retries,
         max_lag_ns: totals.max_lag,
         service: times(&totals.service),
-        response: totals.response.as_ref().map(times),
+        response: totals.response.as_deref().map(times),
         seconds: Seconds {
             operations: column(|second| second.operations),
             rows: column(|second| second.rows),

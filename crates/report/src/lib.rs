@@ -1,11 +1,13 @@
-//! A run as people and programs read it: text, Markdown, HTML, JSON and CSV.
+//! A run as people and programs read it: text, Markdown, HTML, JSON, CSV and the formats of others.
 //!
 //! Every format is printed from the same tables (`model`), so a number reads alike everywhere.
 //! Nothing here measures, reads a file or can fail.
 
 mod comparison;
 mod csv;
+mod export;
 mod html;
+mod index;
 mod json;
 mod markdown;
 mod model;
@@ -13,7 +15,9 @@ mod text;
 
 pub use crate::csv::{csv, seconds_csv, suite_files};
 pub use comparison::{Interim, interim};
+pub use export::{File, hdr, otava, parquet, sysbench};
 pub use html::html;
+pub use index::{Entry, Found, Summary, index_html, index_json};
 pub use json::{SCHEMA, result_json};
 pub use markdown::summary_markdown;
 pub use text::{Colour, text};

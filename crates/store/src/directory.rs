@@ -12,7 +12,7 @@ use crate::error::StoreError;
 use crate::record::Manifest;
 use crate::{pass, schema};
 
-const RESULTS: &str = "results.sqlite";
+pub(crate) const RESULTS: &str = "results.sqlite";
 const PLAN: &str = "plan.toml";
 const MANIFEST: &str = "manifest.json";
 const LOCK: &str = "lock";
@@ -73,17 +73,11 @@ impl RunDirectory {
         &self.path
     }
 
-    /// Where the server of a contender writes its log: a file of its own, whatever in its name
-    /// cannot be in a file's.
+    /// Where the server of a contender writes its log: a file of its own.
     pub fn log(&self, contender: &str) -> PathBuf {
-        let file = plain(contender);
-        let alike = self.plan.contenders.iter().map(Contender::name).filter(|n| plain(n) == file);
-        // A plain name has no '+'.
-        let file = match alike.take_while(|name| name != contender).count() {
-            0 => format!("{file}.log"),
-            before => format!("{file}+{before}.log"),
-        };
-        self.path.join("logs").join(file)
+        let names: Vec<String> = self.plan.contenders.iter().map(Contender::name).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        self.path.join("logs").join(file_name(contender, &names) + ".log")
     }
 
     /// Notes the order in which the contenders run.
@@ -130,6 +124,18 @@ pub(crate) fn open_results(path: &Path, read_only: bool) -> Result<Connection, S
         connection.pragma_update(None, "synchronous", "full").map_err(damaged)?;
     }
     Ok(connection)
+}
+
+/// What a file of one of `names` can be called: a name of its own, whatever in it cannot be in a
+/// file's.
+pub fn file_name(name: &str, names: &[&str]) -> String {
+    let file = plain(name);
+    let alike = names.iter().filter(|other| plain(other) == file);
+    // A plain name has no '+'.
+    match alike.take_while(|other| **other != name).count() {
+        0 => file,
+        before => format!("{file}+{before}"),
+    }
 }
 
 /// A contender's name with only what every file system takes.

@@ -5,14 +5,16 @@
 
 mod directory;
 mod error;
+mod merge;
 mod pass;
 mod read;
 mod record;
 mod schema;
 mod write;
 
-pub use directory::RunDirectory;
+pub use directory::{RunDirectory, file_name};
 pub use error::StoreError;
+pub use merge::{Difference, MergeError, Part, merge};
 pub use pass::{PassRecord, SliceRecord};
 pub use record::{
     ContenderRecord, EngineSample, Manifest, Sample, Second, Status, StepRecord, WorkerRecord,
@@ -32,4 +34,17 @@ pub struct Run {
     pub steps: Vec<StepRecord>,
     /// Of a comparison, in the order in which they were made.
     pub passes: Vec<PassRecord>,
+    /// The runs that it was merged from; none if it was read from one directory.
+    pub parts: Vec<Part>,
+    /// What differs between those runs although it should not, if they were merged all the same.
+    pub differences: Vec<Difference>,
+}
+
+impl Run {
+    /// Where and how a contender was measured.
+    pub fn manifest_of(&self, contender: &str) -> &Manifest {
+        let mut parts = self.parts.iter();
+        let part = parts.find(|part| part.contenders.iter().any(|name| name == contender));
+        part.map_or(&self.manifest, |part| &part.manifest)
+    }
 }

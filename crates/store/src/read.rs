@@ -9,7 +9,7 @@ use rqps_observe::{EngineReading, Kind, Metric, Reading};
 use rqps_plan::{Counts, Operation};
 use rusqlite::{Connection, Row};
 
-use crate::directory::{open_results, read_plan_and_manifest};
+use crate::directory::{RESULTS, open_results, read_plan_and_manifest};
 use crate::error::StoreError;
 use crate::record::{
     ContenderRecord, EngineSample, Sample, Second, Status, StepRecord, WorkerRecord,
@@ -19,20 +19,37 @@ use crate::{Run, RunDirectory, pass};
 impl Run {
     /// Reads a run directory, whether or not its run has ended.
     pub fn open(path: &Path) -> Result<Run, StoreError> {
+        Run::read(path, Samples::Read)
+    }
+
+    /// The same without the samples of each second, which are most of a large run and of which only
+    /// few formats have anything.
+    pub fn open_without_samples(path: &Path) -> Result<Run, StoreError> {
+        Run::read(path, Samples::LeftOut)
+    }
+
+    fn read(path: &Path, samples: Samples) -> Result<Run, StoreError> {
         let connection = open_results(path, true)?;
         let (plan, manifest) = read_plan_and_manifest(path)?;
         let damaged = |error: rusqlite::Error| StoreError::Damaged {
-            path: path.to_path_buf(),
+            path: path.join(RESULTS),
             reason: error.to_string(),
         };
         let mut contenders = contenders(&connection).map_err(damaged)?;
         let place = |name: &str| plan.contenders.iter().position(|known| known.name() == name);
         contenders.sort_by_key(|contender| place(&contender.name));
-        let mut steps = steps(&connection).map_err(damaged)?;
+        let mut steps = steps(&connection, samples).map_err(damaged)?;
         steps.sort_by_key(|step| (place(&step.contender), step.order));
         let passes = pass::passes(&connection).map_err(damaged)?;
-        Ok(Run { plan, manifest, contenders, steps, passes })
+        let (parts, differences) = (Vec::new(), Vec::new());
+        Ok(Run { plan, manifest, contenders, steps, passes, parts, differences })
     }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Samples {
+    Read,
+    LeftOut,
 }
 
 impl RunDirectory {
@@ -69,7 +86,7 @@ fn contenders(connection: &Connection) -> Result<Vec<ContenderRecord>, rusqlite:
     Ok(records)
 }
 
-fn steps(connection: &Connection) -> Result<Vec<StepRecord>, rusqlite::Error> {
+fn steps(connection: &Connection, with: Samples) -> Result<Vec<StepRecord>, rusqlite::Error> {
     let mut select = connection.prepare(
         "select * from step s where attempt = (select max(attempt) from step \
          where contender = s.contender and place = s.place)",
@@ -80,9 +97,11 @@ fn steps(connection: &Connection) -> Result<Vec<StepRecord>, rusqlite::Error> {
         let (id, mut step) = row?;
         step.workers = workers(connection, id)?;
         step.cost = reading(connection, id)?;
-        step.samples = samples(connection, id)?;
         step.engine = engine(connection, id)?;
-        step.engine_samples = engine_samples(connection, id)?;
+        if with == Samples::Read {
+            step.samples = samples(connection, id)?;
+            step.engine_samples = engine_samples(connection, id)?;
+        }
         steps.push(step);
     }
     Ok(steps)

@@ -193,3 +193,62 @@ fn other_versions_and_damage_are_named() {
     fs::write(&results, newer).unwrap();
     assert!(Run::open(path).unwrap_err().to_string().contains("schema version 99"));
 }
+
+#[test]
+fn every_cut_and_every_missing_file_is_an_error_that_names_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let mut run = create(path);
+    let mut kept = step("sqlite", 0);
+    run.begin_step(&mut kept).unwrap();
+    kept.status = Status::Done;
+    run.finish_step(&kept).unwrap();
+    drop(run);
+    let results = path.join("results.sqlite");
+    let whole = fs::read(&results).unwrap();
+    // Cut anywhere, the file is refused: never a panic, and never a part of it as if it were all.
+    for tenth in 0..10 {
+        fs::write(&results, &whole[..whole.len() * tenth / 10]).unwrap();
+        let error = Run::open(path).unwrap_err().to_string();
+        assert!(error.contains("results.sqlite"), "{tenth} tenths: {error}");
+    }
+    fs::write(&results, b"not a database, but long enough to look at as if it were one").unwrap();
+    assert!(Run::open(path).unwrap_err().to_string().contains("results.sqlite' is damaged"));
+    let mut overwritten = whole.clone();
+    overwritten[100..4_096].fill(0xa5);
+    fs::write(&results, overwritten).unwrap();
+    assert!(Run::open(path).unwrap_err().to_string().contains("results.sqlite' is damaged"));
+
+    fs::write(&results, &whole).unwrap();
+    for (name, text) in [("plan.toml", "seed ="), ("manifest.json", "{\"id\": 1")] {
+        let file = path.join(name);
+        let before = fs::read(&file).unwrap();
+        fs::write(&file, text).unwrap();
+        let error = Run::open(path).unwrap_err().to_string();
+        assert!(error.contains(name) && error.contains("damaged"), "{error}");
+        fs::remove_file(&file).unwrap();
+        let error = Run::open(path).unwrap_err().to_string();
+        assert!(error.contains(name) && error.contains("cannot read"), "{error}");
+        fs::write(&file, before).unwrap();
+    }
+    Run::open(path).unwrap();
+}
+
+#[test]
+fn without_samples_the_rest_is_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut run = create(directory.path());
+    let mut kept = step("sqlite", 0);
+    run.begin_step(&mut kept).unwrap();
+    run.finish_step(&kept).unwrap();
+    let (all, few) = (Run::open(directory.path()).unwrap(), {
+        Run::open_without_samples(directory.path()).unwrap()
+    });
+    assert_eq!((few.steps[0].samples.len(), few.steps[0].engine_samples.len()), (0, 0));
+    assert_eq!((all.steps[0].samples.len(), all.steps[0].engine_samples.len()), (1, 1));
+    assert_eq!(
+        (&all.steps[0].cost, &all.steps[0].engine),
+        (&few.steps[0].cost, &few.steps[0].engine)
+    );
+    assert_eq!(all.steps[0].workers[0].seconds, few.steps[0].workers[0].seconds);
+}

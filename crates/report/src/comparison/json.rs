@@ -220,7 +220,8 @@ fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-fn label(label: &Label) -> &'static str {
+/// The label as programs know it.
+pub(crate) fn label(label: &Label) -> &'static str {
     match label {
         Label::Regression { .. } => "regression",
         Label::SmallRegression { .. } => "small_regression",

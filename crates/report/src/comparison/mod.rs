@@ -13,7 +13,7 @@ use rqps_store::{PassRecord, Run};
 
 use observed::{Observed, Quantity};
 
-pub(crate) use json::Comparison as ComparisonJson;
+pub(crate) use json::{Comparison as ComparisonJson, label};
 pub(crate) use text::{percent, text};
 
 /// What the base is called where it takes part a second time.

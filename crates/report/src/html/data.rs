@@ -1,19 +1,29 @@
-//! The numbers behind the page, in the page: for its charts and to be saved.
+//! The numbers behind the page, in the page: for its charts and to be saved. They are compressed, as
+//! a browser can undo: zlib, then base64.
 
-use maud::{Markup, PreEscaped, html};
-use rqps_store::Run;
+use std::collections::BTreeMap;
+use std::io::Write;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use maud::{Markup, html};
+
+use super::table::table;
 use crate::csv::{csv, suite_files};
-use crate::json::result_json;
+use crate::json::summary_json;
+use crate::model::{Model, charts, engine};
 
 /// Offered for saving: the id of the script element, the name of the file, and what it is.
 const FILES: [(&str, &str, &str); 2] = [
-    ("result", "result.json", "everything, with the raw seconds, as JSON"),
+    ("result", "result-summary.json", "everything but the single seconds, as JSON"),
     ("metrics-csv", "metrics.csv", "the metrics of all steps as CSV"),
 ];
 
-pub(super) fn section(run: &Run) -> Markup {
-    let of_suite = suite_files(run);
+pub(super) fn section(model: &Model) -> Markup {
+    let lines = serde_json::to_string(&charts(model)).expect("it holds only numbers and text");
+    let of_suite = suite_files(model.run);
     html! {
         section #data {
             h2 { "Data" }
@@ -25,22 +35,35 @@ pub(super) fn section(run: &Run) -> Markup {
                     li { button type="button" data-source=(file) data-file=(file) { (file) } }
                 }
             }
-            (embedded("result", &result_json(run)))
-            (embedded("metrics-csv", &text(&csv(run))))
-            @for (file, content) in &of_suite { (embedded(file, &text(content))) }
+            p.note {
+                "The single seconds are beside this page: in result.json, seconds.csv and "
+                "results.sqlite."
+            }
+            (embedded("charts", &lines))
+            (embedded("engine", &engine_tables(model)))
+            (embedded("result", &summary_json(model.run)))
+            (embedded("metrics-csv", &csv(model.run)))
+            @for (file, content) in &of_suite { (embedded(file, content)) }
         }
     }
 }
 
-/// Text as JSON, which can be escaped inside a script element where text cannot.
-fn text(text: &str) -> String {
-    serde_json::to_string(text).expect("any text is a JSON string")
+/// The tables of the DBMS's own counters as HTML, by step.
+fn engine_tables(model: &Model) -> String {
+    let tables = model.steps.iter().map(|step| (step.name, engine(model, step)));
+    let tables: BTreeMap<&str, String> = tables
+        .filter(|(_, cells)| !cells.is_empty())
+        .map(|(step, cells)| (step, table("counter", &cells).into_string()))
+        .collect();
+    serde_json::to_string(&tables).expect("it holds only text")
 }
 
-/// In JSON `<` stands only inside strings, so it can be escaped without parsing; then nothing in
-/// the data can end the element or open a comment.
-fn embedded(id: &str, json: &str) -> Markup {
+/// Nothing in base64 can end the element.
+fn embedded(id: &str, text: &str) -> Markup {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(text.as_bytes()).expect("memory takes all bytes");
+    let packed = encoder.finish().expect("memory takes all bytes");
     html! {
-        script type="application/json" id=(id) { (PreEscaped(json.replace('<', "\\u003c"))) }
+        script type="application/zlib+base64" id=(id) { (STANDARD.encode(packed)) }
     }
 }

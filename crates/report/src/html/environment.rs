@@ -1,10 +1,10 @@
 //! Who was measured, where, and how they were set.
 
 use maud::{Markup, html};
-use rqps_store::{ContenderRecord, Run};
+use rqps_store::{ContenderRecord, Manifest, Run};
 
 use super::table::table;
-use crate::model::{Model, differences};
+use crate::model::{Model, differences, origins};
 
 pub(super) fn sections(model: &Model) -> Markup {
     let differences = differences(model);
@@ -80,26 +80,56 @@ fn digest(value: &Option<String>) -> Markup {
     }
 }
 
+/// A column for each run, if several were merged.
 fn machine(run: &Run) -> Markup {
-    let manifest = &run.manifest;
-    let facts = [
-        ("rqps", manifest.rqps_version.clone()),
-        ("begun", manifest.created.clone()),
-        ("command", manifest.command.join(" ")),
-        ("seed", run.plan.seed.to_string()),
-        ("order of the contenders", manifest.order.join(", ")),
-        ("CPUs", manifest.cpus.to_string()),
-    ];
+    let origins = origins(run);
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in origins.iter().flat_map(|(_, manifest)| &manifest.machine) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
     html! {
         div.scroll tabindex="0" {
             table.words {
+                @if !run.parts.is_empty() {
+                    thead {
+                        tr {
+                            th scope="col" { "run" }
+                            @for (name, _) in &origins { th scope="col" { (name) } }
+                        }
+                    }
+                }
                 tbody {
-                    @for (name, value) in &facts { tr { th scope="row" { (name) } td { (value) } } }
-                    @for (name, value) in &manifest.machine {
-                        tr { th scope="row" { (name) } td { (value) } }
+                    @for (name, value) in FACTS {
+                        tr {
+                            th scope="row" { (name) }
+                            @for (_, manifest) in &origins { td { (value(manifest)) } }
+                        }
+                    }
+                    @for name in names {
+                        tr {
+                            th scope="row" { (name) }
+                            @for (_, manifest) in &origins { td { (fact(manifest, name)) } }
+                        }
                     }
                 }
             }
         }
     }
+}
+
+type Fact = fn(&Manifest) -> String;
+
+const FACTS: [(&str, Fact); 5] = [
+    ("rqps", |manifest| manifest.rqps_version.clone()),
+    ("begun", |manifest| manifest.created.clone()),
+    ("command", |manifest| manifest.command.join(" ")),
+    ("order of the contenders", |manifest| manifest.order.join(", ")),
+    ("CPUs", |manifest| manifest.cpus.to_string()),
+];
+
+fn fact<'a>(manifest: &'a Manifest, name: &str) -> &'a str {
+    let found = manifest.machine.iter().find(|(known, _)| known == name);
+    found.map_or("-", |(_, value)| value.as_str())
 }

@@ -15,13 +15,15 @@ use rqps_store::Run;
 use crate::comparison::Verdicts;
 use crate::model::{Model, Prose, Suite};
 
-const STYLE: &str = include_str!("../../assets/report.css");
+pub(crate) use verdicts::{class, counts};
+
+pub(crate) const STYLE: &str = include_str!("../../assets/report.css");
 const SCRIPT: &str = include_str!("../../assets/report.js");
 const CHART_STYLE: &str = include_str!("../../assets/vendor/uplot/uPlot.min.css");
 const CHART_SCRIPT: &str = include_str!("../../assets/vendor/uplot/uPlot.iife.min.js");
 
 /// The browser itself refuses what the page must not do: load or send anything.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
+pub(crate) const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
      img-src data: blob:; form-action 'none'; base-uri 'none'";
 
 /// The whole report, with everything it needs inside.
@@ -56,7 +58,7 @@ pub fn html(run: &Run) -> String {
                     }
                     (environment::sections(&model))
                     (legend::section(suite.is_some()))
-                    (data::section(run))
+                    (data::section(&model))
                 }
                 script { (PreEscaped(CHART_SCRIPT)) }
                 script { (PreEscaped(SCRIPT)) }

@@ -71,26 +71,13 @@ pub(super) fn cost_table(model: &Model, step: &StepModel) -> Markup {
     }
 }
 
-fn engine_table(model: &Model, step: &StepModel) -> Markup {
-    let engine = model::engine(model, step);
+/// The table itself is among the compressed data, for the script: a DBMS has hundreds of counters.
+pub(super) fn engine_table(model: &Model, step: &StepModel) -> Markup {
     html! {
-        @if !engine.is_empty() {
-            details {
-                summary { (ENGINE_TITLE) }
-                (table("counter", &engine))
-                p.note { (ENGINE_NOTE) }
-            }
-        }
-    }
-}
-
-/// The same, for pages with many steps: the script makes the table when it is unfolded.
-pub(super) fn folded_engine_table(step: &StepModel) -> Markup {
-    let counted = step.done().any(|(_, measured)| measured.record.engine.iter().next().is_some());
-    html! {
-        @if counted {
+        @if !model::engine(model, step).is_empty() {
             details data-engine=(step.name) {
                 summary { (ENGINE_TITLE) }
+                div {}
                 p.note { (ENGINE_NOTE) }
             }
         }

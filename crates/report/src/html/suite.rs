@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::step::{anchor, bars, chart, cost_table, folded_engine_table, histogram_tables};
+use super::step::{anchor, bars, chart, cost_table, engine_table, histogram_tables};
 use super::table::{draw, table};
 use crate::model::{
     BUSY, Grouped, Growth, MEASURES, Model, PUBLISHED_NOTE, RATE, SCALEUP_NOTE, SCAN_NOTE, SHARE,
@@ -232,7 +232,7 @@ fn body(model: &Model, step: &StepModel) -> Markup {
         }
         (histogram_tables(model, step))
         (cost_table(model, step))
-        (folded_engine_table(step))
+        (engine_table(model, step))
     }
 }
 

@@ -157,7 +157,7 @@ fn time(evidence: &Evidence) -> String {
 }
 
 /// How many tests have each label, in the order in which they are worth looking at.
-fn counts(verdicts: &[Verdict]) -> Vec<(&Label, usize)> {
+pub(crate) fn counts(verdicts: &[Verdict]) -> Vec<(&Label, usize)> {
     let mut counts: Vec<(&Label, usize)> = Vec::new();
     for verdict in verdicts {
         match counts.iter_mut().find(|(label, _)| word(label) == word(&verdict.label)) {
@@ -185,7 +185,8 @@ fn word(label: &Label) -> &'static str {
     WORDS[place(label)].1
 }
 
-fn class(label: &Label) -> &'static str {
+/// The label in the style sheet.
+pub(crate) fn class(label: &Label) -> &'static str {
     WORDS[place(label)].0
 }
 

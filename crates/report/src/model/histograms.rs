@@ -63,13 +63,9 @@ pub(crate) fn histograms(model: &Model, step: &StepModel) -> Vec<Histogram> {
 }
 
 fn table(model: &Model, step: &StepModel, operation: Operation, clock: Clock) -> Table {
-    let of = |totals: &Totals| match clock {
-        Clock::Service => Some(totals.service.clone()),
-        Clock::Response => totals.response.clone(),
-    };
-    let recorded: Vec<(usize, Recorded<u64>)> = step
+    let recorded: Vec<(usize, &Recorded<u64>)> = step
         .done()
-        .filter_map(|(index, measured)| Some((index, of(measured.of(operation)?)?)))
+        .filter_map(|(index, measured)| Some((index, recorded(measured.of(operation)?, clock)?)))
         .filter(|(_, recorded)| !recorded.is_empty())
         .collect();
     let longest: Vec<u64> =
@@ -79,6 +75,13 @@ fn table(model: &Model, step: &StepModel, operation: Operation, clock: Clock) ->
         .zip(bands::longest_response(&longest))
         .map(|((index, recorded), band)| Row::new(model.contenders[*index], cells(recorded, band)));
     Table { headings: headings(), rows: rows.collect() }
+}
+
+fn recorded<'t>(totals: &'t Totals, clock: Clock) -> Option<&'t Recorded<u64>> {
+    match clock {
+        Clock::Service => Some(&totals.service),
+        Clock::Response => totals.response.as_deref(),
+    }
 }
 
 fn headings() -> Vec<Heading> {

@@ -1,5 +1,7 @@
 //! One step of one contender: the records of its workers put together.
 
+use std::borrow::Cow;
+
 use hdrhistogram::Histogram;
 use rqps_observe::Metric;
 use rqps_plan::Counts;
@@ -11,13 +13,13 @@ pub(crate) struct Measured<'a> {
     /// CPUs of the host.
     cpus: u32,
     /// By kind of operation, those that the step has workers for.
-    pub(crate) totals: Vec<Totals>,
+    pub(crate) totals: Vec<Totals<'a>>,
     /// Per second, what client 1 did of the operation that the step counts, in whole seconds.
     rates: Vec<f64>,
 }
 
 /// All workers of one kind together.
-pub(crate) struct Totals {
+pub(crate) struct Totals<'a> {
     pub(crate) operation: Operation,
     pub(crate) operations: u64,
     pub(crate) rows: u64,
@@ -27,8 +29,9 @@ pub(crate) struct Totals {
     pub(crate) retries: u64,
     /// Nanoseconds.
     pub(crate) max_lag: u64,
-    pub(crate) service: Histogram<u64>,
-    pub(crate) response: Option<Histogram<u64>>,
+    /// Borrowed of a single worker, since histograms are large.
+    pub(crate) service: Cow<'a, Histogram<u64>>,
+    pub(crate) response: Option<Cow<'a, Histogram<u64>>>,
     pub(crate) seconds: Vec<Second>,
 }
 
@@ -45,7 +48,7 @@ impl<'a> Measured<'a> {
         self.record.status == Status::Done
     }
 
-    pub(crate) fn of(&self, operation: Operation) -> Option<&Totals> {
+    pub(crate) fn of(&self, operation: Operation) -> Option<&Totals<'a>> {
         self.totals.iter().find(|totals| totals.operation == operation)
     }
 
@@ -122,11 +125,11 @@ impl<'a> Measured<'a> {
     }
 }
 
-impl Totals {
+impl<'a> Totals<'a> {
     /// None if no worker did this.
-    fn new(operation: Operation, workers: &[WorkerRecord]) -> Option<Self> {
+    fn new(operation: Operation, workers: &'a [WorkerRecord]) -> Option<Self> {
         let mut workers = workers.iter().filter(|worker| worker.operation == operation).peekable();
-        workers.peek()?;
+        let first = workers.peek()?;
         let mut totals = Totals {
             operation,
             operations: 0,
@@ -136,12 +139,15 @@ impl Totals {
             others: 0,
             retries: 0,
             max_lag: 0,
-            service: empty_histogram(),
-            response: None,
+            service: Cow::Borrowed(&first.service),
+            response: first.response.as_ref().map(Cow::Borrowed),
             seconds: Vec::new(),
         };
-        for worker in workers {
+        for (index, worker) in workers.enumerate() {
             totals.add(worker);
+            if index > 0 {
+                totals.add_times(worker);
+            }
         }
         Some(totals)
     }
@@ -159,10 +165,6 @@ impl Totals {
         self.others += worker.others;
         self.retries += worker.retries;
         self.max_lag = self.max_lag.max(worker.max_lag);
-        add(&mut self.service, &worker.service);
-        if let Some(response) = &worker.response {
-            add(self.response.get_or_insert_with(empty_histogram), response);
-        }
         if self.seconds.len() < worker.seconds.len() {
             self.seconds.resize(worker.seconds.len(), Second::default());
         }
@@ -172,14 +174,25 @@ impl Totals {
             sum.max_service = sum.max_service.max(second.max_service);
         }
     }
+
+    fn add_times(&mut self, worker: &'a WorkerRecord) {
+        add(&mut self.service, &worker.service);
+        match (&mut self.response, &worker.response) {
+            (Some(sum), Some(response)) => add(sum, response),
+            (none @ None, Some(response)) => *none = Some(Cow::Borrowed(response)),
+            (_, None) => {}
+        }
+    }
 }
 
-fn empty_histogram() -> Histogram<u64> {
-    Histogram::new(3).expect("three significant digits are allowed")
-}
-
-fn add(sum: &mut Histogram<u64>, part: &Histogram<u64>) {
-    sum.add(part).expect("a histogram without bounds grows to hold any value");
+fn add<'a>(sum: &mut Cow<'a, Histogram<u64>>, part: &'a Histogram<u64>) {
+    // The part may reach further than what is borrowed.
+    if let Cow::Borrowed(first) = sum {
+        let mut own = Histogram::new(3).expect("three significant digits are allowed");
+        own.add(*first).expect("a histogram without bounds grows to hold any value");
+        *sum = Cow::Owned(own);
+    }
+    sum.to_mut().add(part).expect("a histogram without bounds grows to hold any value");
 }
 
 /// The operation that a step's throughput counts.

@@ -1,16 +1,19 @@
 //! What every format prints: the steps of a run by contender, and the tables made of them.
 
+mod charts;
 mod costs;
 mod differences;
 mod engine;
 mod histograms;
 mod measured;
 mod measures;
+mod merged;
 mod metrics;
 mod microbenchmark;
 mod number;
 mod prose;
 mod scaleup;
+mod seconds;
 mod sizes;
 mod summary;
 mod table;
@@ -20,19 +23,22 @@ use std::collections::BTreeMap;
 use rqps_plan::Counts;
 use rqps_store::{Run, StepRecord};
 
+pub(crate) use charts::charts;
 pub(crate) use costs::{costs, cpu_split};
 pub(crate) use differences::differences;
 pub(crate) use engine::{ENGINE_NOTE, engine};
 pub(crate) use histograms::{HISTOGRAM_NOTE, bucket_counts, histograms, percentile};
 pub(crate) use measured::{Measured, Totals};
 pub(crate) use measures::{BUSY, MEASURES, RATE, SCAN_NOTE, SHARE, normalised, variations, varies};
+pub(crate) use merged::origins;
 pub(crate) use metrics::{METRICS_NOTE, metrics};
 pub(crate) use microbenchmark::{Grouped, PUBLISHED_NOTE, Suite, Test, UNREPORTED, share};
 pub(crate) use prose::Prose;
 pub(crate) use scaleup::{Growth, SCALEUP_NOTE};
+pub(crate) use seconds::seconds;
 pub(crate) use sizes::{Size, sizes};
 pub(crate) use summary::{
-    ABSOLUTE_NOTE, LAG_NOTE, RELATIVE_NOTE, SLA_NOTE, absolute, lag, relative, sla,
+    ABSOLUTE_NOTE, LAG_NOTE, RELATIVE_NOTE, SLA_NOTE, absolute, lag, relative, shares, sla,
 };
 pub(crate) use table::{Cell, Heading, Row, Table, Tone};
 
@@ -99,7 +105,7 @@ impl<'a> StepModel<'a> {
         let of = |name: &&str| {
             let mut records = run.steps.iter();
             let found = records.find(|r| r.contender == **name && r.order == record.order)?;
-            Some(Measured::new(found, run.manifest.cpus))
+            Some(Measured::new(found, run.manifest_of(name).cpus))
         };
         StepModel {
             name: &record.step,

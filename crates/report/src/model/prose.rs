@@ -6,7 +6,7 @@ use rqps_plan::{Cache, Compared, Comparison, InsertBenchmark, Method, Microbench
 use rqps_store::Status;
 
 use super::costs::IN_PROCESS;
-use super::{Model, Suite, summary};
+use super::{Model, Suite, merged, summary};
 
 pub(crate) struct Prose {
     /// `Insert Benchmark: postgres@17.6, postgres@18.0`
@@ -65,7 +65,7 @@ fn sentence(model: &Model) -> String {
             Compared::Microbenchmark(benchmark) => microbenchmarks(benchmark),
         },
     };
-    format!("{steps} of {what}, on a host with {} CPUs.", model.run.manifest.cpus)
+    format!("{steps} of {what}, on {}.", merged::cpus(model.run))
 }
 
 fn tests_and_rounds(model: &Model) -> String {
@@ -201,7 +201,8 @@ fn transports(model: &Model) -> String {
 }
 
 fn warnings(model: &Model) -> Vec<String> {
-    let mut warnings = Vec::from_iter(unstarted(model));
+    let mut warnings = merged::warnings(model.run);
+    warnings.extend(unstarted(model));
     warnings.extend(troubles(model));
     warnings.extend(summary::missed(model));
     warnings.extend(Suite::new(model).iter().flat_map(Suite::notes));

@@ -71,6 +71,21 @@ pub(crate) fn relative(model: &Model) -> Table {
     Table { headings: model.step_headings(), rows: rows.collect() }
 }
 
+/// Every finished throughput as a share of the first contender's, with contender and step.
+pub(crate) fn shares<'a>(model: &Model<'a>) -> Vec<(f64, &'a str, &'a str)> {
+    let Some(base) = model.base else { return Vec::new() };
+    let mut shares = Vec::new();
+    for step in &model.steps {
+        let of_base = step.measured[base].as_ref().and_then(Measured::finished_rate);
+        for (index, measured) in step.done().filter(|(index, _)| *index != base) {
+            let rates = measured.finished_rate().zip(of_base);
+            let share = rates.and_then(|(rate, base)| bands::relative(rate, base));
+            shares.extend(share.map(|share| (share, model.contenders[index], step.name)));
+        }
+    }
+    shares
+}
+
 fn relative_tone(share: f64) -> Tone {
     match bands::relative_band(share) {
         Relative::Faster => Tone::Faster,

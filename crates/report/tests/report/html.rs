@@ -1,3 +1,8 @@
+use std::io::Read;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::ZlibDecoder;
 use rqps_report::html;
 use serde_json::Value;
 
@@ -5,10 +10,17 @@ use crate::sample::{self, run};
 use crate::{HOSTILE, THREE, fifty};
 
 /// The data in the page, as its script reads them.
-fn embedded(page: &str, id: &str) -> Value {
-    let start = format!("<script type=\"application/json\" id=\"{id}\">");
+fn embedded(page: &str, id: &str) -> String {
+    let start = format!("<script type=\"application/zlib+base64\" id=\"{id}\">");
     let data = page.split(&start).nth(1).expect(id).split("</script>").next().unwrap();
-    serde_json::from_str(data).expect("the embedded data are JSON")
+    let packed = STANDARD.decode(data).expect("the embedded data are base64");
+    let mut text = String::new();
+    ZlibDecoder::new(&packed[..]).read_to_string(&mut text).expect("the embedded data are zlib");
+    text
+}
+
+fn json(page: &str, id: &str) -> Value {
+    serde_json::from_str(&embedded(page, id)).expect("the embedded data are JSON")
 }
 
 fn section<'a>(page: &'a str, id: &str) -> &'a str {
@@ -25,9 +37,10 @@ fn a_hostile_name_is_only_ever_text() {
     let page = html(&run);
     assert!(!page.contains("<script>alert"));
     assert!(!page.contains("<img"));
+    assert!(!embedded(&page, "engine").contains("<script"), "it becomes a part of the page");
     assert_eq!(page.matches("<script").count(), page.matches("</script>").count());
-    assert_eq!(embedded(&page, "result")["contenders"][0]["name"], HOSTILE);
-    assert!(embedded(&page, "metrics-csv").as_str().unwrap().starts_with("contender,step,ips"));
+    assert_eq!(json(&page, "result")["contenders"][0]["name"], HOSTILE);
+    assert!(embedded(&page, "metrics-csv").starts_with("contender,step,ips"));
 }
 
 #[test]
@@ -70,10 +83,12 @@ fn a_step_has_all_its_parts() {
         "cpupq",
         "client CPU",
         "What the DBMS counted itself",
-        "pg_stat_wal.wal_bytes",
+        "data-engine=\"qr500\"",
     ] {
         assert!(step.contains(part), "{part}");
     }
+    let engine = json(&page, "engine");
+    assert!(engine["qr500"].as_str().unwrap().contains("pg_stat_wal.wal_bytes"));
     assert!(!step.contains("Query response time"), "queries are not paced");
     assert!(!section(&page, "step-l.x").contains("data-step"), "an index has no seconds");
 }
@@ -128,4 +143,37 @@ fn extremes_make_a_page() {
             assert!(!shown.contains(nonsense), "{nonsense}");
         }
     }
+}
+
+#[test]
+fn the_lines_of_a_chart_are_the_seconds_that_were_stored() {
+    let run = run(&THREE, 12);
+    let charts = json(&html(&run), "charts");
+    let of = |chart: &&Value| chart["step"] == "qr100" && chart["operation"] == "query";
+    let chart = charts.as_array().unwrap().iter().find(of).unwrap();
+    assert_eq!(chart["lines"].as_array().unwrap().len(), 3);
+    let stored = run.steps.iter().find(|step| step.step == "qr100").unwrap();
+    let seconds = &stored.workers.last().unwrap().seconds;
+    for (index, second) in seconds.iter().enumerate() {
+        let line = &chart["lines"][0];
+        assert_eq!(line["rates"][index].as_f64(), Some(second.operations as f64));
+        let milliseconds = line["longest"][index].as_f64().unwrap();
+        assert!((milliseconds - second.max_service as f64 / 1e6).abs() < 0.001);
+    }
+    assert!(charts.as_array().unwrap().iter().all(|chart| chart["step"] != "l.x"));
+}
+
+#[test]
+fn a_long_step_has_few_points_and_keeps_its_worst_second() {
+    let mut run = run(&["postgres@17.6"], 1_000);
+    let step = sample::step(&mut run, "postgres@17.6", "qp100");
+    step.workers.last_mut().unwrap().seconds[777].max_service = 59_000_000_000;
+    let charts = json(&html(&run), "charts");
+    let of = |chart: &&Value| chart["step"] == "qp100" && chart["operation"] == "query";
+    let chart = charts.as_array().unwrap().iter().find(of).unwrap();
+    let longest = chart["lines"][0]["longest"].as_array().unwrap();
+    assert!(longest.len() <= 300 && longest.len() == chart["at"].as_array().unwrap().len());
+    let at = longest.iter().position(|value| value.as_f64() == Some(59_000.0)).expect("the worst");
+    let at = chart["at"][at].as_f64().unwrap();
+    assert!((at - 778.0).abs() < chart["stretch"].as_f64().unwrap(), "{at}");
 }

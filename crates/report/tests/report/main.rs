@@ -1,9 +1,12 @@
 //! What the report says of a run, format by format.
 
 mod csv;
+mod export;
 mod html;
+mod index;
 mod json;
 mod markdown;
+mod merged;
 mod microbenchmark;
 mod sample;
 mod suite;

@@ -37,6 +37,8 @@ pub(crate) fn run(contenders: &[&str], seconds: u64) -> Run {
         contenders: records,
         steps,
         passes: Vec::new(),
+        parts: Vec::new(),
+        differences: Vec::new(),
     }
 }
 

@@ -1,12 +1,15 @@
-//! Runs of the microbenchmarks, made up for the tests, the same every time.
+//! Runs of the microbenchmarks and a comparison, made up for the tests, the same every time.
 
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use rqps_observe::{EngineReading, Metric, Reading};
-use rqps_plan::{Count, Counts, Microbenchmark, Plan, Span, Workload};
+use rqps_plan::{
+    Compared, Comparison, Count, Counts, Method, Microbenchmark, Plan, Span, Workload,
+};
 use rqps_store::{
-    ContenderRecord, Operation, Run, Sample, Second, Status, StepRecord, WorkerRecord,
+    ContenderRecord, Operation, PassRecord, Run, Sample, Second, SliceRecord, Status, StepRecord,
+    WorkerRecord,
 };
 
 use crate::sample::{contender, manifest};
@@ -116,7 +119,41 @@ pub(crate) fn run(contenders: &[&str], clients: &[u32]) -> Run {
         contenders: records,
         steps,
         passes: Vec::new(),
+        parts: Vec::new(),
+        differences: Vec::new(),
     }
+}
+
+/// Two tests in six rounds: `scan`, where the second contender takes twice as long, and `delete`, which
+/// a guard refused each time.
+pub(crate) fn comparison() -> Run {
+    let mut run = run(&["sqlite", "slow=sqlite?cache_size=1"], &[1]);
+    let Workload::Microbenchmark(benchmark) = run.plan.workload else { unreachable!() };
+    let plan = Comparison::new(Compared::Microbenchmark(benchmark));
+    run.plan.workload = Workload::Comparison(Comparison { method: Method::Runs, ..plan });
+    run.steps.clear();
+    let slice = |round: u32, contender: &str, millis: u64| SliceRecord {
+        client: 1,
+        contender: contender.to_string(),
+        nanos: (millis + u64::from(round) % 3) * 1_000_000,
+        reads: 1_000,
+        ..SliceRecord::default()
+    };
+    let pass = |round: u32, place: u32, test: &str, invalid: Option<&str>| PassRecord {
+        round,
+        test: test.to_string(),
+        place,
+        class: test.to_string(),
+        attempt: 1,
+        invalid: invalid.map(str::to_string),
+        slices: vec![slice(round, "sqlite", 500), slice(round + 1, "slow", 1_000)],
+        ..PassRecord::default()
+    };
+    let rounds = (1..=6).flat_map(|round| {
+        [pass(round, 0, "scan", None), pass(round, 1, "delete", Some("the machine was busy"))]
+    });
+    run.passes = rounds.collect();
+    run
 }
 
 /// The debt of writes is paid after each of them.

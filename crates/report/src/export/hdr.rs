@@ -1,0 +1,69 @@
+//! HdrHistogram interval logs, version 1.3 with V2 histograms: what HistogramLogAnalyzer and the
+//! libraries of many languages read.
+
+use std::time::{Duration, SystemTime};
+
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::V2DeflateSerializer;
+use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
+use jiff::Timestamp;
+use rqps_store::{Run, file_name};
+
+use super::File;
+use crate::model::{Measured, Model};
+
+/// Nanoseconds in the unit of the maxima that a log shows.
+const MILLISECOND: f64 = 1e6;
+
+/// A log for each contender and step that was measured to its end: `<contender>.<step>.hlog`. The
+/// whole window is one interval. Values are nanoseconds, of all connections together; the tag is the
+/// operation (`query`) and, where a rate is set, the clock: `insert.raw` from when it was sent,
+/// `insert.co-fixed` from when it was due.
+pub fn hdr(run: &Run) -> Vec<File> {
+    let model = Model::new(run);
+    let steps: Vec<&str> = model.steps.iter().map(|step| step.name).collect();
+    let mut files = Vec::new();
+    for step in &model.steps {
+        for (index, measured) in step.done() {
+            let contender = file_name(model.contenders[index], &model.contenders);
+            let name = format!("{contender}.{}.hlog", file_name(step.name, &steps));
+            files.push(File { name, contents: log(measured) });
+        }
+    }
+    files
+}
+
+fn log(measured: &Measured) -> Vec<u8> {
+    let record = measured.record;
+    // Only a damaged store has another form of time.
+    let started: SystemTime =
+        record.started.parse::<Timestamp>().map_or(SystemTime::UNIX_EPOCH, SystemTime::from);
+    let mut log = Vec::new();
+    let mut serializer = V2DeflateSerializer::new();
+    let mut writer = IntervalLogWriterBuilder::new()
+        .add_comment(&format!("[{} {}; values in nanoseconds]", record.contender, record.step))
+        .add_comment("[Histogram log format version 1.3]")
+        .with_start_time(started)
+        .with_base_time(started)
+        .with_max_value_divisor(MILLISECOND)
+        .begin_log_with(&mut log, &mut serializer)
+        .expect("writing to memory cannot fail");
+    let length = Duration::try_from_secs_f64(record.seconds).unwrap_or_default();
+    let mut write = |tag: &str, histogram: &Histogram<u64>| {
+        let tag = Tag::new(tag).expect("names of operations and clocks have no blanks or commas");
+        writer
+            .write_histogram(histogram, Duration::ZERO, length, Some(tag))
+            .expect("writing to memory and counts below 2^63 cannot fail");
+    };
+    for totals in &measured.totals {
+        let operation = totals.operation.name();
+        match &totals.response {
+            None => write(operation, &totals.service),
+            Some(response) => {
+                write(&format!("{operation}.raw"), &totals.service);
+                write(&format!("{operation}.co-fixed"), response);
+            }
+        }
+    }
+    log
+}

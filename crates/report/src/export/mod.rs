@@ -1,0 +1,18 @@
+//! What other programs load: their formats, from the same model as the tables.
+
+mod hdr;
+mod otava;
+mod parquet;
+mod sysbench;
+
+pub use hdr::hdr;
+pub use otava::otava;
+pub use parquet::parquet;
+pub use sysbench::sysbench;
+
+/// A file of an export that has several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    pub name: String,
+    pub contents: Vec<u8>,
+}

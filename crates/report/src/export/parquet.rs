@@ -1,0 +1,229 @@
+//! Parquet for DuckDB, pandas, R: one file per table, compressed with Snappy. The unit of each column
+//! is in the file's metadata, under `unit.<column>`.
+
+use std::sync::Arc;
+
+use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, Type as Physical};
+use parquet::column::writer::ColumnWriter;
+use parquet::data_type::ByteArray;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::Type;
+use rqps_observe::Metric;
+use rqps_stats::{COSTS, METRICS};
+use rqps_store::{Operation, Run};
+
+use super::File;
+use crate::model::{Measured, Model, StepModel, seconds};
+
+struct Column {
+    name: String,
+    unit: &'static str,
+    values: Values,
+}
+
+/// One entry for each row; none is null.
+enum Values {
+    Text(Vec<Option<String>>),
+    Count(Vec<Option<u64>>),
+    Number(Vec<Option<f64>>),
+}
+
+/// A row of a table before it is cut into columns: a contender in a step.
+type Place<'m> = (usize, &'m StepModel<'m>, &'m Measured<'m>);
+
+/// `steps.parquet`: a row for each contender and step that was begun, with what `metrics.csv` has and
+/// every metric as it was read. `seconds.parquet`: the columns of `seconds.csv`. `histograms.parquet`:
+/// how often each response time was recorded, of steps that were measured to their end.
+pub fn parquet(run: &Run) -> Vec<File> {
+    let model = Model::new(run);
+    let mut places: Vec<Place> = Vec::new();
+    for index in 0..model.contenders.len() {
+        let of = |step| place(step, index);
+        places.extend(model.steps.iter().filter_map(of));
+    }
+    let tables = [
+        ("steps.parquet", steps(&model, &places)),
+        ("seconds.parquet", seconds_table(&model, &places)),
+        ("histograms.parquet", histograms(&model, &places)),
+    ];
+    let file = |(name, columns): (&str, Vec<Column>)| File {
+        name: name.to_string(),
+        contents: write(columns).expect("memory takes all bytes, and columns are equally long"),
+    };
+    tables.into_iter().map(file).collect()
+}
+
+fn place<'m>(step: &'m StepModel<'m>, contender: usize) -> Option<Place<'m>> {
+    Some((contender, step, step.measured[contender].as_ref()?))
+}
+
+fn text(name: &str, values: impl Iterator<Item = impl Into<String>>) -> Column {
+    let values = Values::Text(values.map(|value| Some(value.into())).collect());
+    Column { name: name.to_string(), unit: "", values }
+}
+
+fn number(name: &str, unit: &'static str, values: impl Iterator<Item = Option<f64>>) -> Column {
+    Column { name: name.to_string(), unit, values: Values::Number(values.collect()) }
+}
+
+fn count(name: &str, unit: &'static str, values: impl Iterator<Item = Option<u64>>) -> Column {
+    Column { name: name.to_string(), unit, values: Values::Count(values.collect()) }
+}
+
+/// The columns that say where a row belongs, so that files of many runs can be read together.
+fn place_columns(model: &Model, rows: &[Place]) -> Vec<Column> {
+    let record = |row: &Place| &model.run.contenders[row.0];
+    let id = |row: &Place| model.run.manifest_of(&record(row).name).id.clone();
+    vec![
+        text("run", rows.iter().map(id)),
+        text("contender", rows.iter().map(|row| record(row).name.clone())),
+        text("dbms", rows.iter().map(|row| record(row).dbms.clone())),
+        text("version", rows.iter().map(|row| record(row).version.clone())),
+        text("step", rows.iter().map(|row| row.1.name)),
+    ]
+}
+
+fn steps(model: &Model, rows: &[Place]) -> Vec<Column> {
+    let mut columns = place_columns(model, rows);
+    let records = || rows.iter().map(|(_, _, measured)| measured.record);
+    columns.extend([
+        text("status", records().map(|record| record.status.name())),
+        text("started", records().map(|record| record.started.clone())),
+        count("clients", "connections", records().map(|record| Some(record.clients.into()))),
+        number("seconds", "s", records().map(|record| Some(record.seconds))),
+        number("target_rate", "rows/s", records().map(|record| record.target_rate)),
+        number("throughput", "per s", rows.iter().map(|row| row.2.finished_rate())),
+    ]);
+    for column in METRICS.iter().chain(&COSTS) {
+        let value =
+            |row: &Place| row.2.is_done().then(|| (column.value)(&row.2.window())).flatten();
+        columns.push(number(column.name, column.unit, rows.iter().map(value)));
+    }
+    for metric in Metric::ALL {
+        let values = records().map(|record| record.cost.get(*metric));
+        columns.push(count(metric.name(), metric.unit(), values));
+    }
+    columns
+}
+
+fn seconds_table(model: &Model, places: &[Place]) -> Vec<Column> {
+    let mut rows: Vec<Place> = Vec::new();
+    let mut cells = Vec::new();
+    for place in places {
+        for second in seconds(place.2) {
+            rows.push(*place);
+            cells.push(second);
+        }
+    }
+    let mut columns = place_columns(model, &rows);
+    columns.push(count("second", "s", cells.iter().map(|cell| Some(cell.number as u64))));
+    for (index, operation) in Operation::ALL.into_iter().enumerate() {
+        let work = || cells.iter().map(move |cell| cell.work[index]);
+        let name = |what: &str| format!("{}_{what}", operation.name());
+        columns.extend([
+            count(&name("operations"), "operations", work().map(|w| Some(w?.operations))),
+            count(&name("rows"), "rows", work().map(|w| Some(w?.rows))),
+            count(&name("max_service_ns"), "ns", work().map(|w| Some(w?.max_service))),
+        ]);
+    }
+    for metric in Metric::ALL {
+        let values = cells.iter().map(|cell| cell.cost.get(*metric));
+        columns.push(count(metric.name(), metric.unit(), values));
+    }
+    columns
+}
+
+fn histograms(model: &Model, places: &[Place]) -> Vec<Column> {
+    let mut rows: Vec<Place> = Vec::new();
+    let mut cells: Vec<(&str, &str, u64, u64)> = Vec::new();
+    for place in places.iter().filter(|place| place.2.is_done()) {
+        for totals in &place.2.totals {
+            let clocks =
+                [("service", Some(&*totals.service)), ("response", totals.response.as_deref())];
+            for (clock, recorded) in clocks {
+                for value in recorded.into_iter().flat_map(|recorded| recorded.iter_recorded()) {
+                    rows.push(*place);
+                    let (at, times) = (value.value_iterated_to(), value.count_at_value());
+                    cells.push((totals.operation.name(), clock, at, times));
+                }
+            }
+        }
+    }
+    let mut columns = place_columns(model, &rows);
+    columns.extend([
+        text("operation", cells.iter().map(|cell| cell.0)),
+        text("clock", cells.iter().map(|cell| cell.1)),
+        count("at_most_ns", "ns", cells.iter().map(|cell| Some(cell.2))),
+        count("operations", "operations", cells.iter().map(|cell| Some(cell.3))),
+    ]);
+    columns
+}
+
+fn write(columns: Vec<Column>) -> Result<Vec<u8>, ParquetError> {
+    let fields = columns.iter().map(field).collect::<Result<Vec<_>, _>>()?;
+    let schema = Type::group_type_builder("rqps").with_fields(fields).build()?;
+    let units = columns.iter().filter(|column| !column.unit.is_empty());
+    let units =
+        units.map(|column| KeyValue::new(format!("unit.{}", column.name), column.unit.to_string()));
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_created_by(concat!("rqps ", env!("CARGO_PKG_VERSION")).to_string())
+        .set_key_value_metadata(Some(units.collect()))
+        .build();
+    let mut file = Vec::new();
+    let mut writer = SerializedFileWriter::new(&mut file, Arc::new(schema), Arc::new(properties))?;
+    let mut group = writer.next_row_group()?;
+    for column in columns {
+        let mut writer = group.next_column()?.expect("the schema has a field for each column");
+        fill(writer.untyped(), column.values)?;
+        writer.close()?;
+    }
+    group.close()?;
+    writer.close()?;
+    Ok(file)
+}
+
+fn field(column: &Column) -> Result<Arc<Type>, ParquetError> {
+    let kind = match column.values {
+        Values::Text(_) => Physical::BYTE_ARRAY,
+        Values::Count(_) => Physical::INT64,
+        Values::Number(_) => Physical::DOUBLE,
+    };
+    let field =
+        Type::primitive_type_builder(&column.name, kind).with_repetition(Repetition::OPTIONAL);
+    let field = match column.values {
+        Values::Text(_) => field
+            .with_logical_type(Some(LogicalType::String))
+            .with_converted_type(ConvertedType::UTF8),
+        Values::Count(_) | Values::Number(_) => field,
+    };
+    Ok(Arc::new(field.build()?))
+}
+
+fn fill(writer: &mut ColumnWriter, values: Values) -> Result<(), ParquetError> {
+    match (writer, values) {
+        (ColumnWriter::ByteArrayColumnWriter(writer), Values::Text(values)) => {
+            let (levels, values) = present(values, |text| ByteArray::from(text.into_bytes()));
+            writer.write_batch(&values, Some(&levels), None)?;
+        }
+        (ColumnWriter::Int64ColumnWriter(writer), Values::Count(values)) => {
+            let (levels, values) = present(values, |count| count as i64);
+            writer.write_batch(&values, Some(&levels), None)?;
+        }
+        (ColumnWriter::DoubleColumnWriter(writer), Values::Number(values)) => {
+            let (levels, values) = present(values, |number| number);
+            writer.write_batch(&values, Some(&levels), None)?;
+        }
+        _ => return Err(ParquetError::General("a column of another type".to_string())),
+    }
+    Ok(())
+}
+
+/// For each row whether it has a value, and the values that there are.
+fn present<T, U>(values: Vec<Option<T>>, convert: impl Fn(T) -> U) -> (Vec<i16>, Vec<U>) {
+    let levels = values.iter().map(|value| i16::from(value.is_some())).collect();
+    (levels, values.into_iter().flatten().map(convert).collect())
+}

@@ -1,0 +1,133 @@
+//! What sysbench would have printed, for the scripts that read that.
+
+use std::fmt::Write;
+
+use rqps_store::{Operation, Run, StepRecord};
+
+use crate::model::{Measured, Model, Totals};
+
+/// As sysbench prints by default.
+const PERCENTILE: f64 = 95.0;
+
+/// The report of sysbench 1.1 for each contender, step and kind of operation that was measured to
+/// its end, one after the other, each below a line `# <contender> <step> <operation>`. A
+/// transaction is an operation, a thread a connection. The lines of the seconds have the longest
+/// time as `lat (ms,100%)`, since no other is kept by second, and divide queries as the whole step
+/// does.
+pub fn sysbench(run: &Run) -> String {
+    let model = Model::new(run);
+    let mut text = String::new();
+    for step in &model.steps {
+        for (_, measured) in step.done() {
+            for totals in measured.totals.iter().filter(|totals| totals.operations > 0) {
+                report(&mut text, measured, totals).expect("memory takes all bytes");
+            }
+        }
+    }
+    text
+}
+
+fn report(text: &mut String, measured: &Measured, totals: &Totals) -> std::fmt::Result {
+    let record = measured.record;
+    let events = events(record, totals.operation);
+    writeln!(text, "# {} {} {}", record.contender, record.step, totals.operation.name())?;
+    writeln!(text, "Running the test with following options:")?;
+    writeln!(text, "Number of threads: {}", events.len())?;
+    writeln!(text, "Report intermediate results every 1 second(s)\n\n")?;
+    writeln!(text, "Threads started!\n")?;
+    seconds(text, totals, events.len(), record.seconds)?;
+    statistics(text, totals, record.seconds)?;
+    times(text, measured, totals, &events)
+}
+
+/// The whole seconds.
+fn seconds(text: &mut String, totals: &Totals, threads: usize, length: f64) -> std::fmt::Result {
+    let each = |statements: u64| statements as f64 / totals.operations as f64;
+    for (index, second) in totals.seconds.iter().take(length as usize).enumerate() {
+        let tps = second.operations as f64;
+        writeln!(
+            text,
+            "[ {}s ] thds: {threads} tps: {tps:.2} qps: {:.2} (r/w/o: {:.2}/{:.2}/{:.2}) \
+             lat (ms,100%): {:.2} err/s: 0.00 reconn/s: 0.00",
+            index + 1,
+            tps * each(totals.statements()),
+            tps * each(totals.reads),
+            tps * each(totals.writes),
+            tps * each(totals.others),
+            second.max_service as f64 / 1e6,
+        )?;
+    }
+    Ok(())
+}
+
+fn statistics(text: &mut String, totals: &Totals, length: f64) -> std::fmt::Result {
+    writeln!(text, "SQL statistics:\n    queries performed:")?;
+    for (name, count) in [
+        ("read:", totals.reads),
+        ("write:", totals.writes),
+        ("other:", totals.others),
+        ("total:", totals.statements()),
+    ] {
+        writeln!(text, "        {name:<33}{count}")?;
+    }
+    // What was begun again is what sysbench calls an ignored error.
+    for (name, count) in [
+        ("transactions:", totals.operations),
+        ("queries:", totals.statements()),
+        ("ignored errors:", totals.retries),
+        ("reconnects:", 0),
+    ] {
+        let rate = if length > 0.0 { count as f64 / length } else { 0.0 };
+        writeln!(text, "    {name:<37}{count:<6} ({rate:.2} per sec.)")?;
+    }
+    writeln!(text)
+}
+
+fn times(
+    text: &mut String,
+    measured: &Measured,
+    totals: &Totals,
+    events: &[(f64, f64)],
+) -> std::fmt::Result {
+    let length = measured.record.seconds;
+    let rate = if length > 0.0 { totals.operations as f64 / length } else { 0.0 };
+    writeln!(text, "Throughput:")?;
+    writeln!(text, "    events/s (eps):                      {rate:.4}")?;
+    writeln!(text, "    time elapsed:                        {length:.4}s")?;
+    writeln!(text, "    total number of events:              {}\n", totals.operations)?;
+    // With a rate, sysbench counts from when an event was due.
+    let times = totals.response.as_deref().unwrap_or(&totals.service);
+    let ms = |nanoseconds: f64| nanoseconds / 1e6;
+    writeln!(text, "Latency (ms):")?;
+    for (name, value) in [
+        ("min:".to_string(), times.min() as f64),
+        ("avg:".to_string(), times.mean()),
+        ("max:".to_string(), times.max() as f64),
+        (format!("{PERCENTILE:.0}th percentile:"), times.value_at_percentile(PERCENTILE) as f64),
+        ("sum:".to_string(), times.mean() * times.len() as f64),
+    ] {
+        writeln!(text, "         {name:<32}{:>10.2}", ms(value))?;
+    }
+    let counts: Vec<f64> = events.iter().map(|(count, _)| *count).collect();
+    let busy: Vec<f64> = events.iter().map(|(_, seconds)| *seconds).collect();
+    let ((count, counts), (seconds, spread)) =
+        (mean_and_deviation(&counts), mean_and_deviation(&busy));
+    writeln!(text, "\nThreads fairness:")?;
+    writeln!(text, "    events (avg/stddev):           {count:.4}/{counts:.2}")?;
+    writeln!(text, "    execution time (avg/stddev):   {seconds:.4}/{spread:.2}\n")
+}
+
+/// Of each connection that did the operation: how many, and seconds spent in them.
+fn events(record: &StepRecord, operation: Operation) -> Vec<(f64, f64)> {
+    let workers = record.workers.iter().filter(|worker| worker.operation == operation);
+    let seconds = |times: &hdrhistogram::Histogram<u64>| times.mean() * times.len() as f64 / 1e9;
+    workers.map(|worker| (worker.operations as f64, seconds(&worker.service))).collect()
+}
+
+/// Of all values, as sysbench has it.
+fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count;
+    (mean, variance.sqrt())
+}

@@ -1,0 +1,272 @@
+//! A folder of runs as a page to browse, and as JSON for programs.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use rqps_store::{Run, Status};
+use serde::Serialize;
+
+use crate::comparison::{Judged, Verdicts, label};
+use crate::html::{POLICY, STYLE, class, counts};
+use crate::model::{Model, Prose, shares};
+
+const SCRIPT: &str = include_str!("../assets/index.js");
+
+/// Names the shape of the JSON; changed when a reader of the old shape would break.
+const SCHEMA: &str = "rqps-index/1";
+
+/// What a path keeps in a link: a name may hold `#`, `?` or `:`.
+const PATH: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// A directory below the folder.
+#[derive(Clone, Debug, Serialize)]
+pub struct Entry {
+    /// Relative to the folder, with `/`.
+    pub path: String,
+    #[serde(flatten)]
+    pub found: Found,
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Found {
+    Run(Box<Summary>),
+    /// A run that cannot be read, and why.
+    Damaged {
+        reason: String,
+    },
+    /// Something else.
+    Foreign,
+}
+
+/// What the index says of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// `Insert Benchmark: postgres@17.6, postgres@18.0`
+    title: String,
+    sentence: String,
+    /// RFC 3339.
+    created: String,
+    /// `done`; or the worst that happened to a step: `failed`, `interrupted` or `running`. None of a
+    /// comparison, which may end when it is precise enough.
+    status: Option<&'static str>,
+    contenders: Vec<Who>,
+    /// Whether there is a `report.html`.
+    has_report: bool,
+    /// The greatest and the least throughput as a share of the first contender's.
+    best: Option<Share>,
+    worst: Option<Share>,
+    /// Of a comparison.
+    verdicts: Vec<Judgement>,
+    /// How many things a reader must take note of.
+    warnings: usize,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Who {
+    name: String,
+    dbms: String,
+    version: String,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Share {
+    relative: f64,
+    contender: String,
+    step: String,
+}
+
+/// What a comparison found of a contender.
+#[derive(Clone, Debug, Serialize)]
+struct Judgement {
+    contender: String,
+    /// Why nothing of it can be believed.
+    invalid: Option<String>,
+    /// The worst first.
+    labels: Vec<Counted>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Counted {
+    /// As in `result.json`.
+    label: &'static str,
+    tests: usize,
+    #[serde(skip)]
+    class: &'static str,
+}
+
+impl Judgement {
+    fn of(judged: &Judged) -> Self {
+        let counts = counts(&judged.verdicts).into_iter();
+        Judgement {
+            contender: judged.contender.clone(),
+            invalid: judged.invalid.clone(),
+            labels: counts
+                .map(|(of, tests)| Counted { label: label(of), tests, class: class(of) })
+                .collect(),
+        }
+    }
+}
+
+impl Found {
+    pub fn of(run: &Run, has_report: bool) -> Found {
+        let model = Model::new(run);
+        let prose = Prose::new(&model);
+        let verdicts = Verdicts::new(run);
+        let mut shares: Vec<Share> = shares(&model)
+            .into_iter()
+            .map(|(relative, contender, step)| Share {
+                relative,
+                contender: contender.to_string(),
+                step: step.to_string(),
+            })
+            .collect();
+        shares.sort_by(|one, other| one.relative.total_cmp(&other.relative));
+        let who = run.contenders.iter().map(|record| Who {
+            name: record.name.clone(),
+            dbms: record.dbms.clone(),
+            version: record.version.clone(),
+        });
+        Found::Run(Box::new(Summary {
+            title: prose.title,
+            sentence: prose.sentence,
+            created: run.manifest.created.clone(),
+            status: verdicts.is_none().then(|| status(run).name()),
+            contenders: who.collect(),
+            has_report,
+            worst: shares.first().cloned(),
+            best: shares.pop(),
+            verdicts: verdicts.iter().flat_map(|of| of.judged.iter().map(Judgement::of)).collect(),
+            warnings: prose.warnings.len(),
+        }))
+    }
+
+    /// Newest first; what is no run comes last.
+    fn created(&self) -> &str {
+        match self {
+            Found::Run(summary) => &summary.created,
+            Found::Damaged { .. } | Found::Foreign => "",
+        }
+    }
+}
+
+fn status(run: &Run) -> Status {
+    let has = |status: &Status| run.steps.iter().any(|step| step.status == *status);
+    let worst = [Status::Failed, Status::Interrupted, Status::Running];
+    worst.into_iter().find(has).unwrap_or(Status::Done)
+}
+
+fn sorted(entries: &[Entry]) -> Vec<&Entry> {
+    let mut entries: Vec<&Entry> = entries.iter().collect();
+    entries.sort_by(|one, other| {
+        (other.found.created(), &one.path).cmp(&(one.found.created(), &other.path))
+    });
+    entries
+}
+
+/// `{"schema": …, "entries": […]}`, newest first, ending in a line feed.
+pub fn index_json(entries: &[Entry]) -> String {
+    #[derive(Serialize)]
+    struct Index<'a> {
+        schema: &'static str,
+        entries: Vec<&'a Entry>,
+    }
+    let index = Index { schema: SCHEMA, entries: sorted(entries) };
+    let json = serde_json::to_string_pretty(&index).expect("it holds only numbers and text");
+    json + "\n"
+}
+
+/// The page, which needs nothing but the reports that it links to.
+pub fn index_html(entries: &[Entry]) -> String {
+    let entries = sorted(entries);
+    let runs = entries.iter().filter(|entry| matches!(entry.found, Found::Run(_))).count();
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { "rqps: " (runs) " runs" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                header {
+                    h1 { (runs) " runs" }
+                    p {
+                        label {
+                            "Search by DBMS, version, contender, workload, date, state: "
+                            input #search type="search" autocomplete="off";
+                        }
+                        " " span #found role="status" {}
+                    }
+                }
+                main { @for entry in &entries { (draw(entry)) } }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn draw(entry: &Entry) -> Markup {
+    html! {
+        section.run {
+            @match &entry.found {
+                Found::Run(summary) => (run(&entry.path, summary)),
+                Found::Damaged { reason } => {
+                    h2 { (entry.path) }
+                    p { "damaged run: " (reason) }
+                }
+                Found::Foreign => {
+                    h2 { (entry.path) }
+                    p.note { "not a run" }
+                }
+            }
+        }
+    }
+}
+
+fn run(path: &str, summary: &Summary) -> Markup {
+    let link = format!("./{}/report.html", utf8_percent_encode(path, PATH));
+    html! {
+        h2 {
+            @if summary.has_report { a href=(link) { (summary.title) } } @else { (summary.title) }
+        }
+        p {
+            time { (summary.created) } " · " (path)
+            @if let Some(status) = summary.status { " · " span.state { (status) } }
+            @if !summary.has_report { " · no report.html: rqps report makes it" }
+        }
+        p { (summary.sentence) }
+        @if let (Some(worst), Some(best)) = (&summary.worst, &summary.best) {
+            p { "relative to the first: worst " (share(worst)) ", best " (share(best)) }
+        }
+        @for judgement in &summary.verdicts { (verdicts(judgement)) }
+        @if summary.warnings > 0 { p.note { (summary.warnings) " things to take note of" } }
+        ul {
+            @for who in &summary.contenders {
+                li { (who.name) span.note { " " (who.dbms) " " (who.version) } }
+            }
+        }
+    }
+}
+
+fn share(share: &Share) -> Markup {
+    html! { strong { (format!("{:.2}", share.relative)) } " (" (share.contender) ", " (share.step) ")" }
+}
+
+fn verdicts(judgement: &Judgement) -> Markup {
+    html! {
+        p.strip {
+            (judgement.contender) ": "
+            @for counted in &judgement.labels {
+                span class={ "chip " (counted.class) } {
+                    (counted.tests) " " (counted.label.replace('_', " "))
+                }
+            }
+            @if let Some(why) = &judgement.invalid { " nothing of this can be believed: " (why) }
+        }
+    }
+}

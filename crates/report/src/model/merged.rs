@@ -1,0 +1,53 @@
+//! What a reader must know of runs that were merged, and where each was made.
+
+use rqps_store::{Manifest, Run};
+
+/// The runs that a run was merged from, by name; the run itself, without a name, if it is one.
+pub(crate) fn origins(run: &Run) -> Vec<(&str, &Manifest)> {
+    match run.parts.as_slice() {
+        [] => vec![("", &run.manifest)],
+        parts => parts.iter().map(|part| (part.name.as_str(), &part.manifest)).collect(),
+    }
+}
+
+/// `2 CPUs`, or those of each machine in the order of the runs.
+pub(super) fn cpus(run: &Run) -> String {
+    let mut cpus: Vec<u32> = origins(run).iter().map(|(_, manifest)| manifest.cpus).collect();
+    cpus.dedup();
+    match cpus.as_slice() {
+        [cpus] => format!("a host with {cpus} CPUs"),
+        several => {
+            let several: Vec<String> = several.iter().map(u32::to_string).collect();
+            format!("hosts with {} CPUs", several.join(", "))
+        }
+    }
+}
+
+/// That the runs are not comparable, and that they come from different machines or versions.
+pub(super) fn warnings(run: &Run) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if !run.differences.is_empty() {
+        let differences: Vec<String> = run.differences.iter().map(ToString::to_string).collect();
+        warnings.push(format!(
+            "NOT COMPARABLE: the runs were merged with --force although these differ: {}",
+            differences.join("; ")
+        ));
+    }
+    if !same(run, |manifest| &manifest.machine) {
+        warnings.push(
+            "the runs were made on machines that are not the same, or not set the same: see \
+             Environment"
+                .to_string(),
+        );
+    }
+    if !same(run, |manifest| &manifest.rqps_version) {
+        warnings.push("the runs were made by different versions of rqps".to_string());
+    }
+    warnings
+}
+
+/// Whether all runs have the same of something.
+fn same<T: PartialEq>(run: &Run, of: impl Fn(&Manifest) -> &T) -> bool {
+    let origins = origins(run);
+    origins.iter().all(|(_, manifest)| of(manifest) == of(origins[0].1))
+}

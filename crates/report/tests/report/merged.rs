@@ -1,0 +1,47 @@
+use rqps_report::{html, result_json, text};
+use rqps_store::{Run, merge};
+
+use crate::sample::run;
+
+fn named(name: &str, contenders: &[&str]) -> (String, Run) {
+    let mut run = run(contenders, 2);
+    run.manifest.id = name.to_string();
+    (name.to_string(), run)
+}
+
+#[test]
+fn runs_of_two_machines_become_one_report() {
+    let (a, mut b) = (named("a", &["postgres@17.6"]), named("b", &["postgres@17.6", "sqlite"]));
+    b.1.manifest.cpus = 64;
+    b.1.manifest.machine[1].1 = "Ampere".to_string();
+    let merged = merge(vec![a, b], false).unwrap();
+    let text = text(&merged, rqps_report::Colour::Never);
+    assert!(text.contains("postgres@17.6 (a), postgres@17.6 (b), sqlite"), "{text}");
+    assert!(text.contains("not the same, or not set the same"), "{text}");
+    let page = html(&merged);
+    assert!(page.contains("hosts with 2, 64 CPUs"));
+    let machines = page.split("<h3>Machine</h3>").nth(1).unwrap();
+    for cell in ["<th scope=\"col\">a</th>", "<th scope=\"col\">b</th>", "AMD EPYC", "Ampere"] {
+        assert!(machines.contains(cell), "{cell}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&result_json(&merged)).unwrap();
+    assert_eq!(json["base"], "postgres@17.6 (a)");
+    assert_eq!(json["steps"][0]["results"].as_array().unwrap().len(), 3);
+    // The same work on 64 CPUs is a smaller share of them.
+    let share = |index: usize| json["steps"][0]["results"][index]["metrics"]["cpups"].as_f64();
+    assert!(
+        (share(0).unwrap() / share(1).unwrap() - 32.0).abs() < 0.5,
+        "{:?}",
+        (share(0), share(1))
+    );
+}
+
+#[test]
+fn what_was_forced_together_is_labelled() {
+    let (a, mut b) = (named("a", &["postgres@17.6"]), named("b", &["sqlite"]));
+    b.1.plan.seed = 7;
+    let merged = merge(vec![a, b], true).unwrap();
+    let text = text(&merged, rqps_report::Colour::Never);
+    assert!(text.contains("NOT COMPARABLE") && text.contains("seed (42, 7)"), "{text}");
+    assert!(html(&merged).contains("NOT COMPARABLE"));
+}

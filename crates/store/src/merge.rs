@@ -1,0 +1,197 @@
+//! Several runs as one, to be reported together.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::record::Manifest;
+use crate::{Run, StepRecord};
+
+const TRANSPORT: &str = "transport";
+
+/// A run that others were merged with.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// What tells it from the others, such as the name of its directory.
+    pub name: String,
+    pub manifest: Manifest,
+    /// Names of its contenders in the merged run.
+    pub contenders: Vec<String>,
+}
+
+/// Something that is not the same in all runs, so that their numbers cannot be held beside each
+/// other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// A key of the plan, or `transport`.
+    pub what: String,
+    /// Of each run, in their order.
+    pub values: Vec<String>,
+}
+
+impl fmt::Display for Difference {
+    /// `seed (1, 7)`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.what, self.values.join(", "))
+    }
+}
+
+/// Why runs cannot be merged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MergeError {
+    #[error("'{0}' and '{1}' are the same run")]
+    Same(String, String),
+    #[error(
+        "'{0}' is a comparison: its verdicts come from contenders that took turns, so contenders of \
+         another run cannot join it; compare all of them in one run"
+    )]
+    Comparison(String),
+    #[error(
+        "the runs are not comparable, since these differ: {}; --force reports them all the same, \
+         labelled so", list(.0)
+    )]
+    NotComparable(Vec<Difference>),
+}
+
+fn list(differences: &[Difference]) -> String {
+    differences.iter().map(Difference::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// All contenders of all runs as one run, in the order of the runs, each run under a name. The first
+/// contender of the first run is the one that others are relative to. Contenders of the same name
+/// get the name of their run behind it: `postgres@17.6 (a)`. What differs between the runs is
+/// refused, or else told in [`Run::differences`].
+pub fn merge(runs: Vec<(String, Run)>, force: bool) -> Result<Run, MergeError> {
+    refuse_alike(&runs)?;
+    let differences = differences(&runs);
+    if !differences.is_empty() && !force {
+        return Err(MergeError::NotComparable(differences));
+    }
+    let twice = names_of_several(&runs);
+    let places = places(&runs);
+    let mut runs = runs.into_iter();
+    let (first, run) = runs.next().expect("there is a run to merge with");
+    let mut merged = Run { differences, ..part(&first, run, &twice, &places) };
+    for (name, run) in runs {
+        let run = part(&name, run, &twice, &places);
+        merged.plan.contenders.extend(run.plan.contenders);
+        merged.contenders.extend(run.contenders);
+        merged.steps.extend(run.steps);
+        merged.parts.extend(run.parts);
+    }
+    Ok(merged)
+}
+
+fn refuse_alike(runs: &[(String, Run)]) -> Result<(), MergeError> {
+    for (index, (name, run)) in runs.iter().enumerate() {
+        let same = runs[..index].iter().find(|(_, earlier)| earlier.manifest.id == run.manifest.id);
+        if let Some((earlier, _)) = same {
+            return Err(MergeError::Same(earlier.clone(), name.clone()));
+        }
+        if !run.passes.is_empty() {
+            return Err(MergeError::Comparison(name.clone()));
+        }
+    }
+    Ok(())
+}
+
+/// Everything in the plans but the contenders, and how clients reached the servers.
+fn differences(runs: &[(String, Run)]) -> Vec<Difference> {
+    let said: Vec<BTreeMap<String, String>> = runs.iter().map(|(_, run)| conditions(run)).collect();
+    let keys: BTreeSet<&String> = said.iter().flat_map(BTreeMap::keys).collect();
+    let values = |key: &String| {
+        let value = |of: &BTreeMap<String, String>| of.get(key).map_or("none", |v| v).to_string();
+        Difference { what: key.clone(), values: said.iter().map(value).collect() }
+    };
+    let differs = |found: &Difference| {
+        // A run without servers has no transport that could differ.
+        let mut said = found.values.iter().filter(|v| found.what != TRANSPORT || *v != "none");
+        let first = said.next();
+        said.any(|value| Some(value) != first)
+    };
+    keys.into_iter().map(values).filter(differs).collect()
+}
+
+/// What a run was under, by name: `seed`, `workload.insert_benchmark.rows`, …
+fn conditions(run: &Run) -> BTreeMap<String, String> {
+    let plan = serde_json::to_value(&run.plan).expect("a plan is plain data");
+    let mut found = BTreeMap::new();
+    flatten("", &plan, &mut found);
+    found.retain(|key, _| key != "contenders");
+    // A DBMS inside the client has no other way to be reached.
+    let ways = run.contenders.iter().map(|contender| contender.transport.as_str());
+    let ways: BTreeSet<&str> = ways.filter(|way| *way != "in process").collect();
+    if !ways.is_empty() {
+        found.insert(TRANSPORT.to_string(), Vec::from_iter(ways).join(" and "));
+    }
+    found
+}
+
+fn flatten(path: &str, value: &Value, found: &mut BTreeMap<String, String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                flatten(&path, value, found);
+            }
+        }
+        Value::Null => {}
+        Value::String(text) => {
+            found.insert(path.to_string(), text.clone());
+        }
+        other => {
+            found.insert(path.to_string(), other.to_string());
+        }
+    }
+}
+
+fn names(run: &Run) -> impl Iterator<Item = String> {
+    run.plan.contenders.iter().map(|contender| contender.name())
+}
+
+fn names_of_several(runs: &[(String, Run)]) -> BTreeSet<String> {
+    let mut seen = BTreeSet::new();
+    let all = runs.iter().flat_map(|(_, run)| names(run));
+    all.filter(|name| !seen.insert(name.clone())).collect()
+}
+
+/// The place of each step in the merged run. Steps of one name belong together wherever they stood,
+/// as after a forced merge; one that only a later run has comes after those of the runs before.
+fn places(runs: &[(String, Run)]) -> BTreeMap<String, u32> {
+    let mut places = BTreeMap::new();
+    for (_, run) in runs {
+        let mut steps: Vec<&StepRecord> = run.steps.iter().collect();
+        steps.sort_by_key(|step| step.order);
+        for step in steps {
+            let next = places.len() as u32;
+            places.entry(step.step.clone()).or_insert(next);
+        }
+    }
+    places
+}
+
+/// A run with the names and places that it has among the others.
+fn part(name: &str, mut run: Run, twice: &BTreeSet<String>, places: &BTreeMap<String, u32>) -> Run {
+    let named = |contender: &str| match twice.contains(contender) {
+        true => format!("{contender} ({name})"),
+        false => contender.to_string(),
+    };
+    for contender in &mut run.plan.contenders {
+        let before = contender.name();
+        if twice.contains(&before) {
+            contender.label = Some(named(&before));
+        }
+    }
+    for contender in &mut run.contenders {
+        contender.name = named(&contender.name);
+    }
+    for step in &mut run.steps {
+        step.contender = named(&step.contender);
+        step.order = places[&step.step];
+    }
+    let contenders = names(&run).collect();
+    let (name, manifest) = (name.to_string(), run.manifest.clone());
+    run.parts = vec![Part { name, manifest, contenders }];
+    run
+}

@@ -1,0 +1,69 @@
+//! `rqps report --index`: a page of all runs in a folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use rqps_report::{Entry, Found};
+use rqps_store::{Run, StoreError};
+
+use super::exit::Exit;
+use super::report::write_file;
+
+/// Folders of folders are looked into this deep: by machine and by month, say.
+const DEPTH: u32 = 4;
+
+pub(super) fn run(folder: &Path) -> anyhow::Result<Exit> {
+    let mut entries = Vec::new();
+    for path in directories(folder)? {
+        look(folder, &path, DEPTH, &mut entries);
+    }
+    write_file(&folder.join("index.html"), rqps_report::index_html(&entries).as_bytes())?;
+    write_file(&folder.join("index.json"), rqps_report::index_json(&entries).as_bytes())?;
+    Ok(Exit::Done)
+}
+
+/// Lists a run, or the runs below; whatever cannot be read is listed as such. Returns whether there
+/// was a run, damaged or not.
+fn look(folder: &Path, path: &Path, depth: u32, entries: &mut Vec<Entry>) -> bool {
+    let found = match Run::open_without_samples(path) {
+        Ok(run) => Found::of(&run, path.join("report.html").exists()),
+        Err(StoreError::NoRun(_)) if is_remainder(path) => {
+            Found::Damaged { reason: "there is a plan but no results.sqlite".to_string() }
+        }
+        Err(StoreError::NoRun(_)) => {
+            let below = directories(path).unwrap_or_default();
+            let mut runs = false;
+            for inner in below.iter().filter(|_| depth > 1) {
+                runs |= look(folder, inner, depth - 1, entries);
+            }
+            // Of what holds no run, only what stands in the folder itself is named.
+            if runs || depth < DEPTH {
+                return runs;
+            }
+            Found::Foreign
+        }
+        Err(error) => Found::Damaged { reason: error.to_string() },
+    };
+    let is_run = !matches!(found, Found::Foreign);
+    let path = path.strip_prefix(folder).unwrap_or(path).display().to_string();
+    entries.push(Entry { path, found });
+    is_run
+}
+
+fn is_remainder(path: &Path) -> bool {
+    path.join("plan.toml").exists() && path.join("manifest.json").exists()
+}
+
+/// Without those behind symbolic links, which could lead in circles.
+fn directories(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let entries =
+        fs::read_dir(path).with_context(|| format!("cannot read '{}'", path.display()))?;
+    let mut found: Vec<PathBuf> = entries
+        .flatten()
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .map(|entry| entry.path())
+        .collect();
+    found.sort();
+    Ok(found)
+}

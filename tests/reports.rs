@@ -1,0 +1,217 @@
+//! `rqps report`: the formats of other programs, several runs in one report, a page of a folder of
+//! runs, and what a browser says of the pages.
+
+mod common;
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use common::result::RunResult;
+use common::{Rqps, entries};
+use serde_json::Value;
+
+/// A run of a few steps, in a directory of the given name.
+fn run(rqps: &Rqps, name: &str, arguments: &str) {
+    let out = rqps.path(name).display().to_string();
+    let steps = "--rows 1K --rates 100 --query-secs 1 --only l.i0,l.x,l.i1,l.i2,qr100";
+    rqps.run(&format!("ibench {arguments} {steps} --out {out}")).ok();
+}
+
+fn shown(rqps: &Rqps, name: &str) -> String {
+    rqps.path(name).display().to_string()
+}
+
+#[test]
+fn formats_of_other_programs_go_where_they_are_told_to() {
+    let rqps = Rqps::new();
+    run(&rqps, "a", "sqlite");
+    let a = shown(&rqps, "a");
+    let result = RunResult::of(&rqps.path("a"));
+
+    rqps.run(&format!("report {a} --format hdr")).ok();
+    let logs = entries(&rqps.path("a/hdr"));
+    assert!(logs.contains(&"sqlite.qr100.hlog".to_string()), "{logs:?}");
+    assert_eq!(logs.len(), 5);
+    let out = shown(&rqps, "tables");
+    rqps.run(&format!("report {a} --format parquet --out {out}")).ok();
+    let tables = ["histograms.parquet", "seconds.parquet", "steps.parquet"];
+    assert_eq!(entries(&rqps.path("tables")), tables);
+    assert!(fs::read(rqps.path("tables/steps.parquet")).unwrap().starts_with(b"PAR1"));
+
+    let queries = &result.step("qr100")["work"]["query"]["operations"];
+    let text = rqps.run(&format!("report {a} --format sysbench")).ok().stdout;
+    let report = text.split("# sqlite qr100 query\n").nth(1).expect(&text);
+    assert!(
+        report.contains(&format!("transactions:                        {queries} ")),
+        "{report}"
+    );
+    let file = shown(&rqps, "otava.csv");
+    let ended = rqps.run(&format!("report {a} --format otava --out {file}")).ok();
+    assert_eq!(ended.stdout, "", "it went to the file");
+    let otava = fs::read_to_string(file).unwrap();
+    assert!(otava.starts_with("time,run,contender,dbms,version,l.i0.throughput"), "{otava}");
+    assert_eq!(otava.lines().count(), 2);
+}
+
+#[test]
+fn runs_become_one_report_if_they_are_comparable() {
+    let rqps = Rqps::new();
+    run(&rqps, "a", "sqlite");
+    run(&rqps, "b", "sqlite --seed 7");
+    run(&rqps, "c", "sqlite c=sqlite?cache_size=-20000");
+    let [a, b, c, all] = ["a", "b", "c", "all"].map(|name| shown(&rqps, name));
+
+    let refused = rqps.run(&format!("report {a} {b}"));
+    refused.refuses(2, &["not comparable", "seed (1, 7)", "--force"]);
+    rqps.run(&format!("report {a} {a}")).refuses(2, &["are the same run"]);
+    let several = rqps.run(&format!("report {a} {c} --format hdr"));
+    several.refuses(2, &["several files", "--out DIR"]);
+
+    let ended = rqps.run(&format!("report {a} {c} --out {all}")).ok();
+    let result = RunResult::of(&rqps.path("all"));
+    let names = result.0["contenders"].as_array().unwrap().iter().map(|found| &found["name"]);
+    assert_eq!(names.collect::<Vec<_>>(), ["sqlite (a)", "sqlite (c)", "c"]);
+    assert!(ended.stdout.contains("sqlite (c)"), "{}", ended.stdout);
+    let files = ["metrics.csv", "report.html", "result.json", "seconds.csv", "summary.md"];
+    assert_eq!(entries(&rqps.path("all")), files);
+
+    let forced = rqps.run(&format!("report {a} {b} --force")).ok();
+    assert!(forced.stdout.contains("NOT COMPARABLE"), "{}", forced.stdout);
+}
+
+#[test]
+fn a_damaged_run_is_told_by_its_file_and_ends_with_3() {
+    let rqps = Rqps::new();
+    run(&rqps, "a", "sqlite");
+    let a = shown(&rqps, "a");
+    let results = rqps.path("a/results.sqlite");
+    let whole = fs::read(&results).unwrap();
+    fs::write(&results, &whole[..whole.len() / 2]).unwrap();
+    rqps.run(&format!("report {a}")).refuses(3, &["results.sqlite' is damaged"]);
+    let mut newer = whole.clone();
+    newer[60..64].copy_from_slice(&99u32.to_be_bytes());
+    fs::write(&results, newer).unwrap();
+    rqps.run(&format!("report {a}")).refuses(2, &["results.sqlite", "schema version 99"]);
+    fs::write(&results, whole).unwrap();
+    fs::write(rqps.path("a/manifest.json"), "{").unwrap();
+    rqps.run(&format!("report {a}")).refuses(3, &["manifest.json' is damaged"]);
+}
+
+#[test]
+fn a_folder_of_runs_becomes_a_page() {
+    let rqps = Rqps::new();
+    fs::create_dir_all(rqps.path("all/host")).unwrap();
+    fs::create_dir_all(rqps.path("all/thesis")).unwrap();
+    run(&rqps, "all/first", "sqlite");
+    run(&rqps, "all/host/second", "sqlite");
+    run(&rqps, "all/cut", "sqlite");
+    fs::write(rqps.path("all/cut/results.sqlite"), "cut").unwrap();
+    let all = shown(&rqps, "all");
+    rqps.run(&format!("report --index {all}")).ok().says(&["index.html", "index.json"]);
+    let index = fs::read_to_string(rqps.path("all/index.json")).unwrap();
+    let index: Value = serde_json::from_str(&index).unwrap();
+    let found = |entry: &Value| format!("{} {}", entry["path"], entry["kind"]).replace('"', "");
+    let found: Vec<String> = index["entries"].as_array().unwrap().iter().map(found).collect();
+    assert_eq!(found, ["host/second run", "first run", "cut damaged", "thesis foreign"]);
+    let reason = index["entries"][2]["reason"].as_str().unwrap();
+    assert!(reason.contains("cut/results.sqlite"), "{reason}");
+    let page = fs::read_to_string(rqps.path("all/index.html")).unwrap();
+    assert!(page.contains("./host/second/report.html"));
+    rqps.run(&format!("report --index {all}/none")).refuses(3, &["none'"]);
+}
+
+/// What a browser made of a page: the document after its scripts, what it said, and every address
+/// that it asked for.
+struct Seen {
+    document: String,
+    said: String,
+    asked: Vec<String>,
+}
+
+/// Opens a page, a place in it behind `#`, from its file in Debian's chromium; none where that is not
+/// installed.
+fn browse(rqps: &Rqps, page: &str) -> Option<Seen> {
+    let log = rqps.path("net.json");
+    let mut chromium = Command::new("chromium");
+    chromium.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]);
+    chromium.args([
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--no-first-run",
+    ]);
+    chromium.args(["--disable-sync", "--disable-default-apps", "--window-size=1200,900"]);
+    chromium.args(["--enable-logging=stderr", "--virtual-time-budget=20000", "--dump-dom"]);
+    chromium.arg("--host-resolver-rules=MAP * ~NOTFOUND");
+    chromium.arg(format!("--user-data-dir={}", rqps.path("profile").display()));
+    chromium.arg(format!("--log-net-log={}", log.display()));
+    chromium.arg(format!("file://{}", shown(rqps, page)));
+    let output = match chromium.stdin(Stdio::null()).output() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            eprintln!("not checked: chromium is not installed");
+            return None;
+        }
+        output => output.unwrap(),
+    };
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    // An event a line. What chromium asks for itself has no origin.
+    let log = fs::read_to_string(log).unwrap_or_default();
+    let of_page = |line: &&str| {
+        line.contains("\"initiator\":") && !line.contains("\"initiator\":\"not an origin\"")
+    };
+    let address =
+        |line: &str| Some(line.split("\"url\":\"").nth(1)?.split('"').next()?.to_string());
+    let asked = log.lines().filter(of_page).filter_map(address);
+    Some(Seen {
+        document: text(&output.stdout),
+        said: text(&output.stderr),
+        asked: asked.collect(),
+    })
+}
+
+#[test]
+fn a_browser_draws_the_pages_without_a_complaint_or_a_request() {
+    let rqps = Rqps::new();
+    fs::create_dir(rqps.path("all")).unwrap();
+    let ibench = "--rates 100 --query-secs 4 --only l.i0,l.x,l.i1,l.i2,qr100";
+    let micro = "--secs 4 --tests point-query,hot-points";
+    for (verb, arguments) in [("ibench", ibench), ("micro", micro)] {
+        let out = shown(&rqps, &format!("all/{verb}"));
+        rqps.run(&format!("{verb} sqlite --rows 1K {arguments} --out {out}")).ok();
+    }
+    rqps.run(&format!("report --index {}", shown(&rqps, "all"))).ok();
+    // Each page with the steps whose charts are drawn: those with seconds enough, and of tests, which
+    // are folded, those that the address leads to.
+    for (page, steps) in [
+        ("all/ibench/report.html", 1),
+        ("all/micro/report.html", 0),
+        ("all/micro/report.html#test-hot-points", 1),
+        ("all/index.html", 0),
+    ] {
+        let Some(seen) = browse(&rqps, page) else { return };
+        let complaints: Vec<&str> =
+            seen.said.lines().filter(|line| line.contains("CONSOLE")).collect();
+        assert_eq!(complaints, [""; 0], "{page}");
+        let outside =
+            |address: &&String| !address.starts_with("file:") && !address.starts_with("data:");
+        let outside: Vec<&String> = seen.asked.iter().filter(outside).collect();
+        assert_eq!(outside, [""; 0], "{page}");
+        assert!(seen.document.contains("</html>"), "{page}: {}", seen.said);
+        // Two charts for each step, from the compressed data.
+        assert_eq!(seen.document.matches("<canvas").count(), 2 * steps, "{page}");
+    }
+}
+
+#[test]
+fn the_check_of_pages_would_notice() {
+    let rqps = Rqps::new();
+    let script = "fetch('http://rqps.invalid/asked').catch(() => console.error('refused'))";
+    let page = rqps.path("page.html");
+    fs::write(page, format!("<!DOCTYPE html><title>t</title><script>{script}</script>")).unwrap();
+    let Some(seen) = browse(&rqps, "page.html") else { return };
+    assert!(
+        seen.asked.iter().any(|address| address == "http://rqps.invalid/asked"),
+        "{:?}",
+        seen.asked
+    );
+    assert!(seen.said.lines().any(|line| line.contains("CONSOLE")), "{}", seen.said);
+}
