@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use procfs::{CpuInfo, Current, Meminfo};
+use procfs::{CpuInfo, Current, CurrentSI, KernelStats, Meminfo};
 
 /// Facts by name, in the order in which they are shown. What cannot be told is left out.
 pub fn machine_facts(data: &Path) -> Vec<(String, String)> {
@@ -38,9 +38,9 @@ pub fn machine_facts(data: &Path) -> Vec<(String, String)> {
     facts.into_iter().filter_map(|(name, value)| Some((name.to_string(), value?))).collect()
 }
 
-/// CPUs that this process may use.
+/// CPUs of the host that are online, whether or not the calling thread may run on all of them.
 pub fn cpus() -> u32 {
-    std::thread::available_parallelism().map_or(1, |count| count.get() as u32)
+    KernelStats::current().map_or(1, |stat| stat.cpu_time.len().max(1) as u32)
 }
 
 fn operating_system() -> Option<String> {

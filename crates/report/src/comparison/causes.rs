@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use rqps_observe::{Metric, Reading, foreign_cpu};
+use rqps_plan::Method;
 use rqps_stats::cause::{
     Change, Class, Cost, Environment, Estimate, Evidence, Part, Verdict as Decided,
 };
@@ -60,10 +61,12 @@ impl Pair<'_> {
             metrics: self.metrics(&passes),
             environment: Environment {
                 foreign_cpu_percent: foreign(&passes, run.manifest.cpus),
-                // Guards have refused the passes in which it did.
-                canary_moved: match self.plan.guards {
-                    true => Some(false),
-                    false => canary_moved(&passes),
+                // In slices the speed of the machine is the same for everybody. Of whole runs, guards
+                // have refused those in which it changed.
+                canary_moved: match (self.plan.method, self.plan.guards) {
+                    (Method::Slices, _) => None,
+                    (Method::Runs, true) => Some(false),
+                    (Method::Runs, false) => canary_moved(&passes),
                 },
                 twin_moved: verdict.twin.map(|twin| twin.is_significant()),
             },
