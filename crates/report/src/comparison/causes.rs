@@ -15,6 +15,10 @@ use rqps_store::{PassRecord, Run};
 use super::observed::{Observed, Quantity, level};
 use super::{Pair, TWIN};
 
+/// Fewer bytes per statement than this are what a server writes by itself, whatever it is asked: by
+/// the second and not by the statement.
+const LEAST_BYTES: f64 = 64.0;
+
 /// Classes by the name that a test has for its own.
 const CLASSES: [(&str, Class); 10] = [
     ("point", Class::Point),
@@ -124,8 +128,9 @@ impl Pair<'_> {
     fn metrics(&self, passes: &[&PassRecord]) -> BTreeMap<String, Change> {
         let mut changes = BTreeMap::new();
         for metric in Metric::ALL {
+            let least = if metric.unit() == "bytes" { LEAST_BYTES } else { 0.0 };
             let of = |pass: &PassRecord, name: &str| {
-                per_statement(pass, name, *metric).filter(|value| *value > 0.0)
+                per_statement(pass, name, *metric).filter(|value| *value > least)
             };
             let ratios = |from: &str, to: &str| -> Vec<f64> {
                 let ratio = |pass: &&PassRecord| Some((of(pass, to)? / of(pass, from)?).ln());

@@ -4,17 +4,17 @@ use super::evidence::Evidence;
 
 /// Where the CPU goes.
 pub(super) fn profile(of: &Evidence) -> String {
-    format!("rqps profile --pair {},{} --test {}", of.base, of.contender, of.test)
+    format!("perf record -e cpu-clock -g -p PID of the servers of {}", both(of))
 }
 
 /// What is waited for.
 pub(super) fn off_cpu(of: &Evidence) -> String {
-    format!("{} --off-cpu", profile(of))
+    format!("perf trace -s -p PID of the servers of {}", both(of))
 }
 
 /// The test once more, from restored data.
 pub(super) fn compare(of: &Evidence) -> String {
-    format!("rqps compare {} {} --tests {}", of.base, of.contender, of.test)
+    format!("rqps compare {} {} --workload micro:{}", of.base, of.contender, of.test)
 }
 
 /// What the machine is doing.
@@ -29,5 +29,10 @@ pub(super) fn plans(of: &Evidence) -> String {
 
 /// Which system calls there are more of.
 pub(super) fn system_calls(of: &Evidence) -> String {
-    format!("strace -c -f -p PID of the servers of {} and {}", of.base, of.contender)
+    format!("strace -c -f -p PID of the servers of {}", both(of))
+}
+
+/// The servers while they do the test.
+fn both(of: &Evidence) -> String {
+    format!("{} and {} while they do {}", of.base, of.contender, of.test)
 }

@@ -143,7 +143,8 @@ fn r1_user_cpu_that_explains_it_is_a_longer_code_path() {
     );
     assert_eq!(
         finding.next,
-        "rqps profile --pair postgres@17.6,postgres@18.0 --test range-covered-pk"
+        "perf record -e cpu-clock -g -p PID of the servers of postgres@17.6 and postgres@18.0 while \
+         they do range-covered-pk"
     );
 }
 
