@@ -17,7 +17,7 @@ use crate::statement::Statement;
 /// Where Debian keeps the programs that its wrappers in `/usr/bin` choose from.
 const DEBIAN_POSTGRES: &str = "/usr/lib/postgresql";
 
-/// Where pgbench's scripts are.
+/// Where the clients' scripts are; they start there.
 const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/client_cost");
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,28 +79,21 @@ fn debian_pgbench() -> Option<PathBuf> {
 }
 
 impl Client {
-    /// Whether it can ask a DBMS at all.
-    pub(crate) fn speaks(&self, dbms: Dbms) -> bool {
-        self.kind != Kind::Pgbench || dbms == Dbms::Postgres
+    /// Whether it can send a statement to a DBMS.
+    pub(crate) fn speaks(&self, dbms: Dbms, statement: &Statement) -> bool {
+        self.kind != Kind::Pgbench || (dbms == Dbms::Postgres && statement.pgbench.is_some())
     }
 
-    /// The command that executes a statement `queries` times on one connection.
-    pub(crate) fn command(&self, statement: &Statement, socket: &Socket, queries: u64) -> Command {
+    /// The command that executes a statement so many times on one connection.
+    pub(crate) fn command(
+        &self,
+        statement: &Statement,
+        socket: &Socket,
+        operations: u64,
+    ) -> Command {
         let Socket { dbms, path, user, database } = socket;
-        let mut command = Command::new(&self.program);
-        // The caller's own PGHOST, MYSQL_HOST, … are about other servers.
-        for (name, _) in env::vars_os() {
-            let text = name.to_string_lossy();
-            if text.starts_with("PG") || text.starts_with("MYSQL") {
-                command.env_remove(name);
-            }
-        }
-        let count = queries.to_string();
-        let option = |name: &str, value: &OsStr| {
-            let mut option = OsString::from(format!("--{name}="));
-            option.push(value);
-            option
-        };
+        let count = operations.to_string();
+        let mut command = self.bare();
         let (directory, port) = socket.directory_and_port().unwrap_or((Path::new(""), ""));
         match self.kind {
             Kind::Rqps => {
@@ -109,27 +102,62 @@ impl Client {
             }
             Kind::Sysbench => {
                 command.args(statement.sysbench);
-                let driver = if *dbms == Dbms::Postgres { "pgsql" } else { "mysql" };
-                command.arg(format!("--db-driver={driver}"));
-                if *dbms == Dbms::Postgres {
-                    command.arg(option("pgsql-host", directory.as_os_str()));
-                    command.arg(format!("--pgsql-port={port}"));
-                } else {
-                    command.arg(option("mysql-socket", path.as_os_str()));
-                }
-                command.arg(format!("--{driver}-user={user}"));
-                command.arg(format!("--{driver}-db={database}"));
-                command.args(["--tables=1", &format!("--table-size={ROWS}")]);
+                sysbench_options(&mut command, socket, ROWS);
                 command.args(["--rand-type=uniform", "--db-ps-mode=auto", "--threads=1"]);
-                command.args(["--time=0", &format!("--events={queries}"), "run"]);
+                command.args(["--time=0", &format!("--events={count}"), "run"]);
             }
             Kind::Pgbench => {
                 command.args(["-n", "-c", "1", "-j", "1", "-M", "prepared", "-t", &count]);
                 command.arg("-h").arg(directory).args(["-p", port, "-U", user]);
                 command.args(["-D", &format!("rows={ROWS}"), "-f"]);
-                command.arg(Path::new(SCRIPTS).join(statement.pgbench)).arg(database);
+                command.args(statement.pgbench).arg(database);
             }
         }
         command
     }
+
+    /// sysbench's command that makes `sbtest1` of so many rows, without its index.
+    pub(crate) fn prepare(&self, socket: &Socket, rows: u64) -> Command {
+        let mut command = self.bare();
+        command.arg("oltp_common");
+        sysbench_options(&mut command, socket, rows);
+        command.args(["--create-secondary=off", "--threads=1", "prepare"]);
+        command
+    }
+
+    /// The program without its arguments.
+    fn bare(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.current_dir(SCRIPTS);
+        // The caller's own PGHOST, MYSQL_HOST, … are about other servers.
+        for (name, _) in env::vars_os() {
+            let text = name.to_string_lossy();
+            if text.starts_with("PG") || text.starts_with("MYSQL") {
+                command.env_remove(name);
+            }
+        }
+        command
+    }
+}
+
+/// Tells sysbench where the server is and what `sbtest1` is.
+fn sysbench_options(command: &mut Command, socket: &Socket, rows: u64) {
+    let Socket { dbms, path, user, database } = socket;
+    let option = |name: &str, value: &OsStr| {
+        let mut option = OsString::from(format!("--{name}="));
+        option.push(value);
+        option
+    };
+    let driver = if *dbms == Dbms::Postgres { "pgsql" } else { "mysql" };
+    command.arg(format!("--db-driver={driver}"));
+    match socket.directory_and_port() {
+        Some((directory, port)) if *dbms == Dbms::Postgres => {
+            command.arg(option("pgsql-host", directory.as_os_str()));
+            command.arg(format!("--pgsql-port={port}"));
+        }
+        _ => drop(command.arg(option("mysql-socket", path.as_os_str()))),
+    }
+    command.arg(format!("--{driver}-user={user}"));
+    command.arg(format!("--{driver}-db={database}"));
+    command.args(["--tables=1", &format!("--table-size={rows}")]);
 }

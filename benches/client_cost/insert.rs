@@ -30,6 +30,6 @@ pub(crate) fn cpu_per_row(running: &Running, rows: u64) -> anyhow::Result<f64> {
     for table in benchmark.tables() {
         connection.run(&format!("drop table {table}"))?;
     }
-    connection.run(subject.settle)?;
+    running.settle()?;
     Ok(cpu as f64 / inserted as f64)
 }

@@ -1,16 +1,18 @@
 //! What rqps's client costs, beside Debian's sysbench and pgbench: `cargo bench --bench client_cost`,
-//! of one DBMS or statement with `-- postgres`, `-- mysql` or `-- point-query`.
+//! of one DBMS or part with `-- postgres`, `-- mysql`, `-- load`, `-- l.i0` or `-- point-query`.
 //!
 //! A benchmark, not a test: it prints figures next to the goals of docs/performance.md and exits
-//! with 0 whatever they are. Everything runs on one CPU: with a CPU each for client and server, how
-//! fast they wake each other decides the figures, and that changes from run to run.
+//! with 0 whatever they are. Everything but the load runs on one CPU: with a CPU each for client and
+//! server, how fast they wake each other decides the figures, and that changes from run to run.
 //!
 //! Without `--bench`, which `cargo bench` passes, or with `--test` or `--quick` it only shows that
 //! it works.
 
+mod allocations;
 mod callgrind;
 mod clients;
 mod insert;
+mod load;
 mod own;
 mod process;
 mod server;
@@ -35,23 +37,32 @@ use table::{Goal, Table};
 /// How much is run.
 struct Size {
     rounds: usize,
-    /// Queries of each client in a round; the growth run does ten times as many.
-    queries: u64,
-    /// Queries under callgrind.
-    counted: u64,
-    /// Rows of l.i0.
+    /// The part of a statement's operations that is done, as a divisor.
+    part: u64,
+    /// Rows of l.i0 and of a load.
     inserted: u64,
 }
 
-const FULL: Size = Size { rounds: 5, queries: 200_000, counted: 10_000, inserted: 1_000_000 };
-const SMOKE: Size = Size { rounds: 1, queries: 2_000, counted: 500, inserted: 10_000 };
+const FULL: Size = Size { rounds: 5, part: 1, inserted: 1_000_000 };
+const SMOKE: Size = Size { rounds: 1, part: 100, inserted: 10_000 };
 
-/// Queries of the run that is subtracted, so that starting and connecting do not count.
-const BASELINE: u64 = 100;
+/// How many times fewer operations the run has that is subtracted, so that starting and connecting
+/// do not count.
+const BASELINE: u64 = 2_000;
+/// And the run under callgrind.
+const COUNTED: u64 = 10;
+/// And the first of the two that memory and allocations are compared of.
+const GROWTH: u64 = 10;
 
 /// KiB that memory may grow by: histograms reserve their counters at the start and use them as
 /// times first occur.
 const MEMORY_SLACK: f64 = 256.0;
+/// Allocations per operation that are none: what grows with time grows seldom.
+const ALLOCATION_SLACK: f64 = 0.1;
+
+/// The parts that are no statements.
+const LOAD: &str = "load";
+const INSERTS: &str = "l.i0";
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
@@ -65,30 +76,41 @@ fn main() -> anyhow::Result<()> {
     let given = |flag: &str| flags.iter().any(|argument| argument == flag);
     let full = given("--bench") && !given("--test") && !given("--quick");
     let size = if full { FULL } else { SMOKE };
-    let subjects = chosen(&SUBJECTS, |subject| subject.dbms.name(), &names);
-    let statements = chosen(&STATEMENTS, |statement| statement.name, &names);
-    let is_known =
-        |name: &&Cow<str>| subject::named(name).is_some() || statement::named(name).is_some();
+    let subjects = chosen(SUBJECTS.iter().map(|subject| subject.dbms.name()), &names);
+    let known = STATEMENTS.iter().map(|statement| statement.name).chain([LOAD, INSERTS]);
+    let parts = chosen(known.clone(), &names);
+    let is_known = |name: &&Cow<str>| {
+        subject::named(name).is_some() || known.clone().any(|part| part == *name)
+    };
     if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
-        bail!("'{unknown}' is neither a DBMS nor a statement of this benchmark");
+        bail!("'{unknown}' is neither a DBMS nor a part of this benchmark");
     }
 
     let (clients, missing) = clients::find()?;
     let home = Home::from_env()?;
-    for subject in subjects {
-        let clients: Vec<&Client> =
-            clients.iter().filter(|client| client.speaks(subject.dbms)).collect();
-        let mut running = Running::start(&home, subject)?;
-        let measured = measure(&running, &clients, &statements, &size);
-        running.discard()?;
-        for (title, table) in measured? {
-            println!("\n{}, {title}\n{table}", subject.contender);
+    let of_each = |measure: &dyn Fn(&Running) -> anyhow::Result<Tables>| -> anyhow::Result<()> {
+        for subject in SUBJECTS.iter().filter(|subject| subjects.contains(&subject.dbms.name())) {
+            let mut running = Running::start(&home, subject)?;
+            let measured = measure(&running);
+            running.discard()?;
+            for (title, table) in measured? {
+                println!("\n{}, {title}\n{table}", subject.contender);
+            }
         }
+        Ok(())
+    };
+    if parts.contains(&LOAD) {
+        let load = |running: &Running| load::compare(running, &clients, &size);
+        of_each(&|running| Ok(vec![("loading sysbench's table", load(running)?)]))?;
+    }
+    if parts != [LOAD] {
+        server::pin_to_one_cpu()?;
+        of_each(&|running| measure(running, &clients, &parts, &size))?;
     }
     println!(
-        "\nMedians of {} rounds of {} queries each, lowest and highest in brackets; ratios are \
-         rqps to sysbench, paired by round.",
-        size.rounds, size.queries
+        "\nMedians of {} rounds, lowest and highest in brackets; ratios are rqps to sysbench, \
+         paired by round.",
+        size.rounds
     );
     missing.iter().for_each(|line| println!("{line}"));
     if !full {
@@ -97,79 +119,89 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The rows of a table that are named, or all of them if none is.
-fn chosen<T>(rows: &'static [T], name: fn(&T) -> &str, names: &[Cow<str>]) -> Vec<&'static T> {
-    let is_named = |row: &&T| names.iter().any(|given| given == name(row));
-    match rows.iter().any(|row| is_named(&row)) {
-        true => rows.iter().filter(is_named).collect(),
-        false => rows.iter().collect(),
-    }
+/// Tables and their titles.
+type Tables = Vec<(&'static str, Table)>;
+
+/// Those of the names that are given, or all of them if none is.
+fn chosen<'a>(all: impl Iterator<Item = &'a str> + Clone, given: &[Cow<str>]) -> Vec<&'a str> {
+    let chosen: Vec<&str> =
+        all.clone().filter(|name| given.iter().any(|given| given == name)).collect();
+    if chosen.is_empty() { all.collect() } else { chosen }
 }
 
-/// A table for each statement, and one for what does not depend on it.
+/// A table for each statement, and one for the Insert Benchmark.
 fn measure(
     running: &Running,
-    clients: &[&Client],
-    statements: &[&Statement],
+    clients: &[Client],
+    parts: &[&str],
     size: &Size,
-) -> anyhow::Result<Vec<(&'static str, Table)>> {
+) -> anyhow::Result<Tables> {
     running.fill()?;
     let mut tables = Vec::new();
-    for statement in statements {
+    for statement in STATEMENTS.iter().filter(|statement| parts.contains(&statement.name)) {
         tables.push((statement.name, compare(running, clients, statement, size)?));
     }
-    let mut table = Table::new();
-    let loads: anyhow::Result<Vec<f64>> = (1..=size.rounds)
-        .map(|round| {
-            println!("l.i0: round {round} of {}", size.rounds);
-            insert::cpu_per_row(running, size.inserted)
-        })
-        .collect();
-    table.own("l.i0 CPU per row, µs", loads?, 2, Goal::Own(1.0));
-    tables.push(("the Insert Benchmark", table));
+    if parts.contains(&INSERTS) {
+        let mut table = Table::new();
+        let loads: anyhow::Result<Vec<f64>> = (1..=size.rounds)
+            .map(|round| {
+                println!("l.i0: round {round} of {}", size.rounds);
+                insert::cpu_per_row(running, size.inserted)
+            })
+            .collect();
+        table.own("l.i0 CPU per row, µs", loads?, 2, Goal::Own(1.0));
+        tables.push(("the Insert Benchmark", table));
+    }
     Ok(tables)
 }
 
 /// What a statement costs each client.
 fn compare(
     running: &Running,
-    clients: &[&Client],
+    clients: &[Client],
     statement: &Statement,
     size: &Size,
 ) -> anyhow::Result<Table> {
     let socket = running.socket();
+    let clients: Vec<&Client> =
+        clients.iter().filter(|client| client.speaks(socket.dbms, statement)).collect();
+    // Of every run at least one.
+    let part = |times: u64| (statement.operations / size.part / times).max(1);
     let mut table = Table::new();
-    let measured = rounds(clients, statement, socket, size)?;
+    let measured = rounds(&clients, statement, socket, size.rounds, &part)?;
     let mut compare = |measure: &str, pick: fn(&Cost) -> f64, decimals, goal| {
         let of = |(kind, costs): (&Kind, &Vec<Cost>)| (*kind, costs.iter().map(pick).collect());
         table.compare(measure, &measured.iter().map(of).collect(), decimals, goal);
     };
     let cpu = Some(Goal::Ratio(statement.cpu));
-    compare("CPU per query, µs", |cost| cost.user + cost.system, 2, cpu);
+    compare("CPU per operation, µs", |cost| cost.user + cost.system, 2, cpu);
     compare("  user, µs", |cost| cost.user, 2, None);
     compare("  system, µs", |cost| cost.system, 2, None);
-    compare("voluntary switches per query", |cost| cost.voluntary, 3, Some(Goal::Own(1.05)));
-    compare("involuntary switches per query", |cost| cost.involuntary, 3, None);
+    compare("voluntary switches per operation", |cost| cost.voluntary, 3, Some(Goal::Ratio(1.05)));
+    compare("involuntary switches per operation", |cost| cost.involuntary, 3, None);
 
     if let Some(valgrind) = clients::on_path("valgrind") {
         let mut counts = BTreeMap::new();
-        for client in clients {
+        for client in &clients {
             println!("callgrind: {}", client.kind);
-            let command = |queries| client.command(statement, socket, queries);
-            let count = callgrind::per_query(&valgrind, command, BASELINE, size.counted)?;
+            let command = |operations| client.command(statement, socket, operations);
+            let count =
+                callgrind::per_operation(&valgrind, command, part(BASELINE), part(COUNTED))?;
             counts.insert(client.kind, vec![count]);
         }
         let most = statement.instructions.iter().find(|most| most.0 == socket.dbms);
-        let goal = most.map(|most| Goal::Own(most.1));
-        table.compare("user instructions per query", &counts, 0, goal);
+        let goal = most.map_or(Goal::Ratio(1.0), |most| Goal::Own(most.1));
+        table.compare("user instructions per operation", &counts, 0, Some(goal));
     }
 
     let own = clients.iter().find(|client| client.kind == Kind::Rqps);
     let own = own.context("rqps is always among the clients")?;
-    let few = own::memory_after(own, statement, socket, size.queries)?;
-    let many = own::memory_after(own, statement, socket, size.queries * 10)?;
-    println!("memory: {few} KiB for {} queries, {many} KiB for ten times as many", size.queries);
-    table.own("more KiB for 10 × the queries", vec![many - few], 0, Goal::Own(MEMORY_SLACK));
+    let few = own::footprint(own, statement, socket, part(GROWTH))?;
+    let many = own::footprint(own, statement, socket, part(1))?;
+    let memory = many.memory - few.memory;
+    table.own("more KiB for 10 × the operations", vec![memory], 0, Goal::Own(MEMORY_SLACK));
+    let allocated = (many.allocations - few.allocations) / (part(1) - part(GROWTH)).max(1) as f64;
+    table.own("allocations per operation", vec![allocated], 3, Goal::Own(ALLOCATION_SLACK));
     Ok(table)
 }
 
@@ -178,20 +210,21 @@ fn rounds(
     clients: &[&Client],
     statement: &Statement,
     socket: &Socket,
-    size: &Size,
+    rounds: usize,
+    part: &dyn Fn(u64) -> u64,
 ) -> anyhow::Result<BTreeMap<Kind, Vec<Cost>>> {
     let mut measured: BTreeMap<Kind, Vec<Cost>> = BTreeMap::new();
-    for round in 0..size.rounds {
+    let (few, many) = (part(BASELINE), part(1));
+    for round in 0..rounds {
         for turn in 0..clients.len() {
             let client = clients[(round + turn) % clients.len()];
-            let start = process::run(client.command(statement, socket, BASELINE))?.cost;
-            let whole =
-                process::run(client.command(statement, socket, BASELINE + size.queries))?.cost;
-            let cost = whole.per_query(&start, size.queries);
+            let start = process::run(client.command(statement, socket, few))?.cost;
+            let whole = process::run(client.command(statement, socket, few + many))?.cost;
+            let cost = whole.per_operation(&start, many);
             println!(
-                "round {} of {}: {:<8} {:.2} µs CPU per query",
+                "{}: round {} of {rounds}: {:<8} {:.2} µs CPU per operation",
+                statement.name,
                 round + 1,
-                size.rounds,
                 client.kind.to_string(),
                 cost.user + cost.system
             );

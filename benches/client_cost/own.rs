@@ -4,28 +4,44 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use rqps_load::{Crew, Failure, Order, Schedule, Until};
+use rqps_plan::{Count, Microbenchmark, Span};
 use rqps_wire::{Address, Login};
+use rqps_workload::microbenchmark::{Benchmark, Sequence, select};
 
+use crate::allocations;
 use crate::clients::Client;
 use crate::process;
-use crate::server::Socket;
+use crate::server::{ROWS, Socket};
 use crate::statement::{self, Statement};
 use crate::subject;
 
 /// Tells this program to be the client. DBMS, socket, user, database, statement and the number of
-/// queries follow.
+/// operations follow.
 pub(crate) const ARGUMENT: &str = "--be-the-client";
+
+/// Of the rows and of what is drawn.
+pub(crate) const SEED: u64 = 1;
 
 /// What the line that tells this process's memory begins with.
 const MEMORY: &str = "Anonymous:";
+/// And the line that tells how often it allocated.
+const ALLOCATIONS: &str = "Allocations:";
 
-/// Does the queries, checks that each had its rows, and prints how much memory this process has
-/// come to.
+/// What rqps came to in a run.
+pub(crate) struct Footprint {
+    /// KiB of memory.
+    pub(crate) memory: f64,
+    pub(crate) allocations: f64,
+}
+
+/// Does the operations, checks that they had their rows, and prints how much memory this process
+/// has come to and how often it allocated meanwhile.
 pub(crate) fn run(arguments: &[OsString]) -> anyhow::Result<()> {
-    let [dbms, path, user, database, statement, queries] = arguments else {
+    let [dbms, path, user, database, statement, operations] = arguments else {
         bail!("{ARGUMENT} wants a DBMS, a socket, a user, a database, a statement and a number");
     };
     let text = |argument: &OsString| argument.to_string_lossy().into_owned();
@@ -34,17 +50,24 @@ pub(crate) fn run(arguments: &[OsString]) -> anyhow::Result<()> {
     let (user, database) = (text(user), text(database));
     let address = Address::Unix { path: PathBuf::from(path) };
     let login = Login { address, user, password: None, database, parameters: Vec::new() };
-    let queries: u64 = text(queries).parse()?;
+    let operations: u64 = text(operations).parse()?;
 
-    let connection = (subject.target)(login).connect()?;
-    let mut crew = Crew::start(vec![(statement.work)(connection, subject.dialect, queries)?])?;
-    let order = Order { schedule: Schedule::Closed, until: Until::Operations(queries) };
+    let (target, plan) = ((subject.target)(login), plan(ROWS));
+    let benchmark = Benchmark::new(&target, subject.dialect, &plan, SEED);
+    let [test] = select(&[statement.name.to_string()], Sequence::Given)?[..] else {
+        bail!("{} is more than one test", statement.name);
+    };
+    let mut crew = Crew::start(benchmark.cast(test, 1, 0)?.work)?;
+    let order = Order { schedule: Schedule::Closed, until: Until::Operations(operations) };
+    let before = allocations::so_far();
     crew.run(&[order], &mut |_| {}, &|| false).map_err(failed)?;
+    let allocations = allocations::so_far() - before;
     // Everything recorded is still held.
     let memory = memory()?;
     let rows: u64 = crew.finish().iter().map(|tally| tally.rows).sum();
-    ensure!(rows == queries * statement.rows, "{queries} queries had {rows} rows");
-    println!("{MEMORY} {memory}");
+    let (fewest, most) = (statement.rows.start() * operations, statement.rows.end() * operations);
+    ensure!((fewest..=most).contains(&rows), "{operations} operations had {rows} rows");
+    println!("{MEMORY} {memory}\n{ALLOCATIONS} {allocations}");
     Ok(())
 }
 
@@ -56,16 +79,35 @@ fn memory() -> anyhow::Result<u64> {
     Ok(line.context("the kernel does not tell the size of memory")?.trim().parse()?)
 }
 
-/// KiB of memory that the client came to in so many queries.
-pub(crate) fn memory_after(
+/// What the client came to in so many operations.
+pub(crate) fn footprint(
     own: &Client,
     statement: &Statement,
     socket: &Socket,
-    queries: u64,
-) -> anyhow::Result<f64> {
-    let output = process::run(own.command(statement, socket, queries))?.output;
-    let memory = output.lines().find_map(|line| line.strip_prefix(MEMORY));
-    Ok(memory.context("the client did not tell its memory")?.trim().parse()?)
+    operations: u64,
+) -> anyhow::Result<Footprint> {
+    let output = process::run(own.command(statement, socket, operations))?.output;
+    let told = |name: &str| -> anyhow::Result<f64> {
+        let text = output.lines().find_map(|line| line.strip_prefix(name));
+        Ok(text.with_context(|| format!("the client did not tell '{name}'"))?.trim().parse()?)
+    };
+    Ok(Footprint { memory: told(MEMORY)?, allocations: told(ALLOCATIONS)? })
+}
+
+/// sysbench's tables, one of so many rows.
+pub(crate) fn plan(rows: u64) -> Microbenchmark {
+    Microbenchmark {
+        tables: 1,
+        rows: Count(rows),
+        clients: vec![1],
+        read_time: Span(Duration::ZERO),
+        write_time: Span(Duration::ZERO),
+        tests: Vec::new(),
+        fair_writes: false,
+        pause: Span(Duration::ZERO),
+        pay_after_each_write: false,
+        check: false,
+    }
 }
 
 /// Why a crew's run ended early.

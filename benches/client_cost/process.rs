@@ -7,7 +7,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::{Context, bail};
 
-/// What a process cost, whole or per query.
+/// What a process cost, whole or per operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cost {
     /// CPU in microseconds.
@@ -25,9 +25,9 @@ pub(crate) struct Ended {
 }
 
 impl Cost {
-    /// The cost of each of the queries that this run did more than a shorter one.
-    pub(crate) fn per_query(&self, shorter: &Cost, queries: u64) -> Cost {
-        let each = |long: f64, short: f64| (long - short) / queries as f64;
+    /// The cost of each of the operations that this run did more than a shorter one.
+    pub(crate) fn per_operation(&self, shorter: &Cost, operations: u64) -> Cost {
+        let each = |long: f64, short: f64| (long - short) / operations as f64;
         Cost {
             user: each(self.user, shorter.user),
             system: each(self.system, shorter.system),

@@ -6,10 +6,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use rqps_dbms::{Home, Place, Server, source::Progress};
+use rqps_load::Crew;
 use rqps_plan::{Contender, Dbms};
 use rqps_wire::{Address, Target};
+use rqps_workload::microbenchmark::{Assigned, Benchmark};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
+use crate::own::{SEED, failed, plan};
 use crate::subject::Subject;
 
 /// Rows of `sbtest1`.
@@ -32,7 +35,7 @@ impl Socket {
     }
 }
 
-/// A server of this run, on the same CPU as this process and its children.
+/// A server of this run, on the same CPUs as this process and its children.
 pub(crate) struct Running {
     subject: &'static Subject,
     server: Box<dyn Server>,
@@ -52,7 +55,6 @@ impl Running {
             ControlFlow::Continue(())
         };
         let dbms = rqps_dbms::prepare(home, &contender, &mut tell)?;
-        pin_to_one_cpu()?;
         let name = format!("client-cost-{}-{}", subject.dbms, std::process::id());
         let own = home.data()?.join(name);
         fs::create_dir(&own).with_context(|| format!("cannot make {}", own.display()))?;
@@ -83,8 +85,17 @@ impl Running {
 
     /// Makes `sbtest1`.
     pub(crate) fn fill(&self) -> anyhow::Result<()> {
+        let plan = plan(ROWS);
+        let benchmark = Benchmark::new(self.target(), self.subject.dialect, &plan, SEED);
+        run(benchmark.loaders()?)?;
+        run(benchmark.indexers()?)?;
+        self.settle()
+    }
+
+    /// Has the server do now what it would do later on its own.
+    pub(crate) fn settle(&self) -> anyhow::Result<()> {
         let mut connection = self.target().connect()?;
-        for sql in self.subject.fill.iter().chain([&self.subject.settle]) {
+        for sql in self.subject.settle {
             connection.run(sql).with_context(|| sql.to_string())?;
         }
         Ok(())
@@ -99,9 +110,18 @@ impl Running {
     }
 }
 
+/// Does work to its end.
+pub(crate) fn run(assigned: Vec<Assigned>) -> anyhow::Result<()> {
+    let (work, orders): (Vec<_>, Vec<_>) = assigned.into_iter().unzip();
+    let mut crew = Crew::start(work)?;
+    crew.run(&orders, &mut |_| {}, &|| false).map_err(failed)?;
+    crew.finish();
+    Ok(())
+}
+
 /// Binds this process, and with it those it starts, to the last CPU that it may use: the first is
 /// where interrupts tend to go.
-fn pin_to_one_cpu() -> anyhow::Result<()> {
+pub(crate) fn pin_to_one_cpu() -> anyhow::Result<()> {
     let allowed = sched_getaffinity(None)?;
     let last = (0..CpuSet::MAX_CPU).rev().find(|&cpu| allowed.is_set(cpu));
     let mut one = CpuSet::new();

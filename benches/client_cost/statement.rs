@@ -1,80 +1,79 @@
-//! The statements that clients are compared on, a row each.
+//! What clients are compared on: tests of the microbenchmarks, a row each.
 
-use rand::{RngExt, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rqps_load::{Effect, Halt, Work};
+use std::ops::RangeInclusive;
+
 use rqps_plan::Dbms;
-use rqps_wire::{Connection, Error, Interrupter, Statement as Prepared, Type, Value};
-use rqps_workload::Dialect;
 
-use crate::server::ROWS;
-
-/// Makes the work of one connection, whose random numbers come from a seed.
-type Prepare = fn(Box<dyn Connection>, Dialect, u64) -> Result<Box<dyn Work>, Error>;
-
-/// One kind of query, the same for all clients.
+/// A test, the same for all clients.
 pub(crate) struct Statement {
+    /// As rqps calls the test.
     pub(crate) name: &'static str,
-    /// rqps's way of doing it.
-    pub(crate) work: Prepare,
-    /// Rows that each query returns or changes.
-    pub(crate) rows: u64,
-    /// sysbench's script for it, and the options that are the script's own.
+    /// Rows that one operation returns or changes.
+    pub(crate) rows: RangeInclusive<u64>,
+    /// sysbench's script for it, and the options that are the script's own. One that ends in `.lua`
+    /// is a file beside this one.
     pub(crate) sysbench: &'static [&'static str],
     /// pgbench's script for it, a file beside this one.
-    pub(crate) pgbench: &'static str,
+    pub(crate) pgbench: Option<&'static str>,
+    /// Operations of each client in a round.
+    pub(crate) operations: u64,
     /// The most that rqps's CPU may be, as a part of sysbench's.
     pub(crate) cpu: f64,
-    /// The most user-space instructions per query.
+    /// The most user-space instructions per operation; as many as sysbench's where none is said.
     pub(crate) instructions: &'static [(Dbms, f64)],
 }
 
-pub(crate) static STATEMENTS: [Statement; 1] = [Statement {
-    name: "point-query",
-    work: PointQuery::prepare,
-    rows: 1,
-    sysbench: &["oltp_point_select"],
-    pgbench: "point_query.sql",
-    cpu: 0.85,
-    instructions: &[(Dbms::Postgres, 800.0), (Dbms::Mysql, 900.0)],
-}];
+pub(crate) static STATEMENTS: [Statement; 5] = [
+    Statement {
+        name: "point-query",
+        rows: 1..=1,
+        sysbench: &["oltp_point_select"],
+        pgbench: Some("point_query.sql"),
+        operations: 200_000,
+        cpu: 0.85,
+        instructions: &[(Dbms::Postgres, 800.0), (Dbms::Mysql, 900.0)],
+    },
+    Statement {
+        name: "random-points_range=1000",
+        // A list may name a key twice.
+        rows: 900..=1000,
+        sysbench: &["random_points.lua", "--points=1000"],
+        pgbench: None,
+        operations: 2_000,
+        cpu: 1.0,
+        instructions: &[],
+    },
+    Statement {
+        name: "read-only_range=10000",
+        // A range is shorter where the table ends.
+        rows: 14..=30_011,
+        sysbench: &["oltp_read_only", "--range-size=10000"],
+        pgbench: None,
+        operations: 60,
+        cpu: 1.0,
+        instructions: &[],
+    },
+    Statement {
+        name: "update-index",
+        rows: 1..=1,
+        sysbench: &["oltp_update_index"],
+        pgbench: None,
+        operations: 20_000,
+        cpu: 1.0,
+        instructions: &[],
+    },
+    Statement {
+        name: "insert",
+        rows: 1..=1,
+        sysbench: &["oltp_insert"],
+        pgbench: None,
+        operations: 20_000,
+        cpu: 1.0,
+        instructions: &[],
+    },
+];
 
 /// A statement by its name.
 pub(crate) fn named(name: &str) -> Option<&'static Statement> {
     STATEMENTS.iter().find(|statement| statement.name == name)
-}
-
-struct PointQuery {
-    connection: Box<dyn Connection>,
-    statement: Prepared,
-    random: Xoshiro256PlusPlus,
-    id: i64,
-}
-
-impl PointQuery {
-    fn prepare(
-        mut connection: Box<dyn Connection>,
-        dialect: Dialect,
-        seed: u64,
-    ) -> Result<Box<dyn Work>, Error> {
-        let sql = format!("SELECT c FROM sbtest1 WHERE id={}", dialect.placeholder(1));
-        let statement = connection.prepare(&sql, &[Type::Int4])?;
-        let random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        Ok(Box::new(PointQuery { connection, statement, random, id: 0 }))
-    }
-}
-
-impl Work for PointQuery {
-    fn make(&mut self, _halt: &Halt) -> Result<(), Error> {
-        self.id = self.random.random_range(1..=ROWS as i64);
-        Ok(())
-    }
-
-    fn execute(&mut self) -> Result<Effect, Error> {
-        Ok(Effect::read(self.connection.execute(self.statement, &[Value::Int(self.id)])?))
-    }
-
-    fn interrupter(&self) -> Result<Interrupter, Error> {
-        self.connection.interrupter()
-    }
 }

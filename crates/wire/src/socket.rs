@@ -21,6 +21,8 @@ pub(crate) struct Socket {
     /// The part of the buffer that has been received and not yet taken.
     start: usize,
     end: usize,
+    /// Nothing has been received since something was sent.
+    asked: bool,
 }
 
 enum Stream {
@@ -43,7 +45,7 @@ impl Socket {
                 Stream::Tcp(stream.into())
             }
         };
-        Ok(Socket { stream, buffer: vec![0; 64 << 10], start: 0, end: 0 })
+        Ok(Socket { stream, buffer: vec![0; 64 << 10], start: 0, end: 0, asked: false })
     }
 
     /// Everything from here on is encrypted: both sides have agreed to it.
@@ -76,6 +78,7 @@ impl Socket {
 
     #[inline]
     pub(crate) fn send(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
+        self.asked = true;
         let socket = match &mut self.stream {
             Stream::Unix(socket) | Stream::Tcp(socket) => &*socket,
             Stream::Tls(encrypted) => return encrypted.send(bytes),
@@ -106,18 +109,23 @@ impl Socket {
 
     #[inline(never)]
     fn receive_more(&mut self, size: usize) -> Result<(), Error> {
-        if self.start == self.end {
-            self.start = 0;
-            self.end = 0;
+        // What there is of a message moves to the front: the room behind it is what the kernel may
+        // fill at once.
+        if self.start < self.end {
+            self.buffer.copy_within(self.start..self.end, 0);
         }
-        if self.start + size > self.buffer.len() {
-            self.make_room(size)?;
+        self.end -= self.start;
+        self.start = 0;
+        if size > self.buffer.len() {
+            self.grow(size)?;
         }
         while self.end - self.start < size {
             let room = &mut self.buffer[self.end..];
             let received = match &mut self.stream {
                 Stream::Unix(socket) => {
-                    await_input(socket)?;
+                    if std::mem::take(&mut self.asked) {
+                        await_input(socket)?;
+                    }
                     receive_some(socket, room)?
                 }
                 Stream::Tcp(socket) => receive_some(socket, room)?,
@@ -139,24 +147,19 @@ impl Socket {
         &self.buffer[start..self.start]
     }
 
-    /// Sees to it that `size` bytes fit behind `start`.
+    /// Sees to it that `size` bytes fit.
     #[cold]
-    fn make_room(&mut self, size: usize) -> Result<(), Error> {
+    fn grow(&mut self, size: usize) -> Result<(), Error> {
         if size > LONGEST_MESSAGE {
             return Err(Error::Protocol(format!("a message of {size} bytes")));
         }
-        self.buffer.copy_within(self.start..self.end, 0);
-        self.end -= self.start;
-        self.start = 0;
-        if size > self.buffer.len() {
-            self.buffer.resize(size.next_power_of_two(), 0);
-        }
+        self.buffer.resize(size.next_power_of_two(), 0);
         Ok(())
     }
 }
 
-/// Asks the kernel for readiness before receiving. On a Unix socket the server's own read otherwise
-/// wakes the client a second time, for nothing.
+/// Asks the kernel for readiness before receiving what was asked for. On a Unix socket the server's
+/// own read of the question otherwise wakes the client a second time, for nothing.
 #[inline]
 fn await_input(socket: &OwnedFd) -> Result<(), Error> {
     let mut request = [PollFd::new(socket, PollFlags::IN)];

@@ -50,7 +50,10 @@ impl Mysql {
 
     fn load_as_file(&mut self, table: &str, columns: &[&str], lines: &[u8]) -> Result<u64, Error> {
         let columns = columns.join(", ");
-        let sql = format!("load data local infile 'rows' into table {table} ({columns})");
+        // As bytes, so that the server need not look for characters of several bytes in it.
+        let sql = format!(
+            "load data local infile 'rows' into table {table} character set binary ({columns})"
+        );
         self.begin(COM_QUERY);
         self.out.extend_from_slice(sql.as_bytes());
         self.send()?;

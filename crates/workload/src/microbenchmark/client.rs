@@ -45,7 +45,7 @@ pub(super) struct Client {
 struct Step {
     part: usize,
     does: Does,
-    draws: &'static [Draw],
+    draws: Vec<Placed>,
     /// Its place among all values of the event.
     values: Range<usize>,
     /// Its texts: which value, and the place among all text of the event.
@@ -53,6 +53,13 @@ struct Step {
     /// Which of its values is a new k.
     k: Option<usize>,
     form: Form,
+}
+
+/// A draw, and where it goes among all values and all text of the event.
+struct Placed {
+    draw: Draw,
+    values: Range<usize>,
+    text: Range<usize>,
 }
 
 enum Form {
@@ -98,9 +105,10 @@ impl Client {
                     }
                     Form::Prepared(prepared[template.text].clone())
                 };
-                let step = step(index, template, test.size, form, values, text);
-                values = step.values.end;
-                text = step.texts.last().map_or(text, |(_, place)| place.end);
+                let step = step(index, template, test.size, form, (values, text));
+                if let Some(last) = step.draws.last() {
+                    (values, text) = (last.values.end, last.text.end);
+                }
                 steps.push(step);
             }
         }
@@ -130,17 +138,9 @@ impl Client {
                 tables[step.part] = dice.table();
                 drawn_tables = step.part + 1;
             }
-            let mut place = step.values.start;
-            let mut texts = step.texts.iter();
-            for draw in step.draws {
-                let count = draw.values(*size);
-                let text_place = match text_length(*draw) {
-                    0 => 0..0,
-                    _ => texts.next().map_or(0..0, |(_, place)| place.clone()),
-                };
-                let numbers = &mut values[place..place + count];
-                dice.draw(*draw, *size, Drawn { numbers, text: &mut text[text_place] });
-                place += count;
+            for Placed { draw, values: numbers, text: place } in &step.draws {
+                let (numbers, text) = (&mut values[numbers.clone()], &mut text[place.clone()]);
+                dice.draw(*draw, *size, Drawn { numbers, text });
             }
             if let Form::Text { pieces, sql } = &mut step.form {
                 let pieces = &pieces[tables[step.part] as usize - 1];
@@ -275,25 +275,24 @@ fn step(
     template: &'static Template,
     size: usize,
     form: Form,
-    values: usize,
-    mut text: usize,
+    (first, mut text): (usize, usize),
 ) -> Step {
-    let draws = template.draws;
-    let (mut count, mut texts, mut k) = (0, Vec::new(), None);
-    for draw in draws {
-        let length = text_length(*draw);
-        if length > 0 {
-            texts.push((count, text..text + length));
-            text += length;
+    let (mut draws, mut texts, mut k) = (Vec::new(), Vec::new(), None);
+    let mut value = first;
+    for &draw in template.draws {
+        let (values, place) = (value..value + draw.values(size), text..text + text_length(draw));
+        (value, text) = (values.end, place.end);
+        let index = values.start - first;
+        if !place.is_empty() {
+            texts.push((index, place.clone()));
         }
-        if *draw == Draw::K {
-            k = Some(count);
+        if draw == Draw::K {
+            k = Some(index);
         }
-        count += draw.values(size);
+        draws.push(Placed { draw, values, text: place });
     }
-    assert!(texts.is_empty() || count <= MOST_WITH_TEXT, "{}", template.text);
-    let values = values..values + count;
-    Step { part, does: template.does, draws, values, texts, k, form }
+    assert!(texts.is_empty() || value - first <= MOST_WITH_TEXT, "{}", template.text);
+    Step { part, does: template.does, draws, values: first..value, texts, k, form }
 }
 
 /// Prepares a statement for every table.

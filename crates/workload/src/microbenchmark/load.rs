@@ -1,5 +1,7 @@
 //! Loading the tables: rows in the order of their keys, a batch at a time.
 
+use std::ops::Range;
+
 use rqps_load::{Effect, Halt, Work};
 use rqps_wire::{Connection, Error, Interrupter};
 
@@ -10,56 +12,84 @@ use crate::dialect::Dialect;
 /// Rows of a batch, which is one transaction: about four megabytes.
 const BATCH: u64 = 20_000;
 
-/// Loads tables one after the other; an operation is a batch.
+/// Keys of a table that follow each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stretch {
+    pub(super) table: u32,
+    pub(super) keys: Range<u64>,
+}
+
+/// The rows of all tables, dealt out to so many connections: as many to each, and the rows of a
+/// connection follow each other. Where there are fewer rows than connections, some are left over.
+pub(super) fn deal(tables: u32, rows: u64, connections: u64) -> Vec<Vec<Stretch>> {
+    let all = u64::from(tables) * rows;
+    let share = |connection: u64| {
+        let (start, end) = (all * connection / connections, all * (connection + 1) / connections);
+        let stretch = |table: u32| {
+            // What was counted before this table.
+            let before = u64::from(table - 1) * rows;
+            let place = |row: u64| row.clamp(before, before + rows) - before + 1;
+            Stretch { table, keys: place(start)..place(end) }
+        };
+        (1..=tables).map(stretch).filter(|stretch| !stretch.keys.is_empty()).collect()
+    };
+    (0..connections).map(share).filter(|share: &Vec<Stretch>| !share.is_empty()).collect()
+}
+
+/// Loads stretches one after the other; an operation is a batch.
 pub(super) struct Loader {
     connection: Box<dyn Connection>,
     dialect: Dialect,
     rows: Rows,
-    tables: Vec<u32>,
-    /// The batch that was made: the place of its table, its first key, and one more than its last.
-    table: usize,
-    start: u64,
-    end: u64,
+    stretches: Vec<Stretch>,
+    /// The batch that was made: the place of its stretch, and its keys.
+    stretch: usize,
+    batch: Range<u64>,
     lines: Vec<u8>,
 }
 
 impl Loader {
+    /// A loader of at least one stretch.
     pub(super) fn new(
         connection: Box<dyn Connection>,
         dialect: Dialect,
         rows: Rows,
-        tables: Vec<u32>,
+        stretches: Vec<Stretch>,
     ) -> Self {
-        let lines = Vec::new();
-        Loader { connection, dialect, rows, tables, table: 0, start: 1, end: 1, lines }
+        let first = stretches[0].keys.start;
+        let (batch, lines) = (first..first, Vec::new());
+        Loader { connection, dialect, rows, stretches, stretch: 0, batch, lines }
     }
 
     /// Operations until all rows are loaded.
     pub(super) fn batches(&self) -> u64 {
-        self.tables.len() as u64 * self.rows.count.div_ceil(BATCH)
+        let count = |stretch: &Stretch| (stretch.keys.end - stretch.keys.start).div_ceil(BATCH);
+        self.stretches.iter().map(count).sum()
     }
 }
 
 impl Work for Loader {
     fn make(&mut self, _halt: &Halt) -> Result<(), Error> {
-        if self.end > self.rows.count {
-            self.table += 1;
-            self.end = 1;
+        let mut start = self.batch.end;
+        if start == self.stretches[self.stretch].keys.end {
+            self.stretch += 1;
+            start = self.stretches[self.stretch].keys.start;
         }
-        self.start = self.end;
-        self.end = (self.start + BATCH).min(self.rows.count + 1);
+        let Stretch { table, keys } = &self.stretches[self.stretch];
+        self.batch = start..(start + BATCH).min(keys.end);
         self.lines.clear();
-        for id in self.start..self.end {
-            self.rows.write_line(self.tables[self.table], id as i64, &mut self.lines);
+        for id in self.batch.clone() {
+            self.rows.write_line(*table, id as i64, &mut self.lines);
         }
         Ok(())
     }
 
     fn execute(&mut self) -> Result<Effect, Error> {
-        let table = self.tables[self.table];
-        let loaded = load(&mut *self.connection, table, &self.lines, self.end - self.start)?;
+        let table = self.stretches[self.stretch].table;
+        let count = self.batch.end - self.batch.start;
+        let loaded = load(&mut *self.connection, table, &self.lines, count)?;
         // Its sequence knows nothing of ids that are given; others look at the rows.
-        if self.end > self.rows.count && self.dialect == Dialect::Postgres {
+        if self.batch.end > self.rows.count && self.dialect == Dialect::Postgres {
             self.connection.run(&continue_after(self.dialect, table, self.rows.count))?;
         }
         Ok(loaded)
@@ -83,4 +113,26 @@ pub(super) fn load(
         return Err(Error::Protocol(message));
     }
     Ok(Effect::write(rows))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The shares as text: tables with their first and last keys.
+    fn dealt(tables: u32, rows: u64, connections: u64) -> Vec<String> {
+        let text =
+            |Stretch { table, keys }: &Stretch| format!("{table}: {}-{}", keys.start, keys.end - 1);
+        let share = |share: &Vec<Stretch>| share.iter().map(text).collect::<Vec<_>>().join(", ");
+        deal(tables, rows, connections).iter().map(share).collect()
+    }
+
+    #[test]
+    fn connections_have_as_many_rows_each_and_every_row_is_dealt_once() {
+        assert_eq!(dealt(1, 1001, 2), ["1: 1-500", "1: 501-1001"]);
+        assert_eq!(dealt(2, 1000, 2), ["1: 1-1000", "2: 1-1000"]);
+        assert_eq!(dealt(3, 1000, 2), ["1: 1-1000, 2: 1-500", "2: 501-1000, 3: 1-1000"]);
+        assert_eq!(dealt(2, 1000, 1), ["1: 1-1000, 2: 1-1000"]);
+        assert_eq!(dealt(1, 2, 3), ["1: 1-1", "1: 2-2"]);
+    }
 }

@@ -47,7 +47,7 @@ use client::Client;
 use delete::{Deleter, gone, put_back};
 use dice::Dice;
 use ledger::Ledger;
-use load::Loader;
+use load::{Loader, Stretch, deal};
 use rows::Rows;
 use schema::{Mark, continue_after, create_index, create_table, exists, table_name};
 
@@ -135,8 +135,8 @@ impl<'a> Benchmark<'a> {
 
     /// Makes the tables anew, and the work that fills them: an operation is a batch of rows, and the
     /// rows of its effect are rows of the tables. Tables of an earlier load by rqps go, however many
-    /// they were. Each table is filled by one connection, so that its rows lie in the order of their
-    /// keys.
+    /// they were. Rows lie in the order of their keys: where that is not the order in which they come,
+    /// each table is filled by one connection.
     pub fn loaders(&self) -> Result<Vec<Assigned>, Error> {
         let connection = &mut *self.target.connect()?;
         let earlier = Mark::read(connection, self.dialect)?.map_or(0, |mark| mark.tables);
@@ -147,13 +147,24 @@ impl<'a> Benchmark<'a> {
         for table in 1..=self.plan.tables {
             connection.run(&create_table(self.dialect, table))?;
         }
-        let assign = |tables: Vec<u32>| {
-            let loader = Loader::new(self.target.connect()?, self.dialect, self.rows, tables);
+        let shares = match self.dialect {
+            // They keep rows by key, so that several connections can fill one table.
+            Dialect::Innodb | Dialect::Myrocks => {
+                deal(self.plan.tables, self.rows.count, self.connections() as u64)
+            }
+            Dialect::Postgres | Dialect::Sqlite => {
+                let whole = |table| Stretch { table, keys: 1..self.rows.count + 1 };
+                let share = |tables: Vec<u32>| tables.into_iter().map(whole).collect();
+                self.shares().into_iter().map(share).collect()
+            }
+        };
+        let assign = |share: Vec<Stretch>| {
+            let loader = Loader::new(self.target.connect()?, self.dialect, self.rows, share);
             let until = Until::Operations(loader.batches());
             let order = Order { schedule: Schedule::Closed, until };
             Ok((Box::new(loader) as Box<dyn Work>, order))
         };
-        self.shares().into_iter().map(assign).collect()
+        shares.into_iter().map(assign).collect()
     }
 
     /// Work that builds the indexes of the tables that were filled: an operation is an index.
@@ -165,16 +176,20 @@ impl<'a> Benchmark<'a> {
         self.shares().into_iter().map(assign).collect()
     }
 
-    /// The tables in as many shares as connections are of use at once.
+    /// The tables in as many shares as connections are of use at once, none without a table.
     fn shares(&self) -> Vec<Vec<u32>> {
-        let connections = match self.dialect {
+        let count = self.connections().min(self.plan.tables as usize);
+        let share = |first: usize| (first as u32 + 1..=self.plan.tables).step_by(count).collect();
+        (0..count).map(share).collect()
+    }
+
+    /// How many connections are of use at once.
+    fn connections(&self) -> usize {
+        match self.dialect {
             // It has one writer at a time.
             Dialect::Sqlite => 1,
             _ => available_parallelism().map_or(1, NonZero::get),
-        };
-        let count = connections.min(self.plan.tables as usize);
-        let share = |first: usize| (first as u32 + 1..=self.plan.tables).step_by(count).collect();
-        (0..count).map(share).collect()
+        }
     }
 
     /// Notes that the tables are whole, and checks that they are, if the plan wants that.
