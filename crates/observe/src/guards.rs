@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::metric::{Metric, Reading};
 
 /// Share of all CPUs, in percent, that programs other than server and client may use.
-const FOREIGN_CPU_PERCENT: f64 = 5.0;
+pub const FOREIGN_CPU_PERCENT: f64 = 5.0;
 /// Share of all CPUs, in percent, that the hypervisor may give to others.
 const STEAL_PERCENT: f64 = 1.0;
 /// How far, in percent, the canary may be from its median.
@@ -30,6 +30,8 @@ pub struct Conduct<'a> {
     pub planned_seconds: Option<f64>,
     /// CPUs of the host.
     pub cpus: u32,
+    /// How much of them, in percent, other programs may use.
+    pub most_foreign_percent: f64,
     pub canaries: Option<Canaries>,
     /// Operations that failed.
     pub errors: u64,
@@ -48,8 +50,8 @@ pub struct Canaries {
 /// Why a run must not be counted.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum GuardFailure {
-    #[error("other programs used {0:.1} % of the CPUs (at most {FOREIGN_CPU_PERCENT} %)")]
-    ForeignCpu(f64),
+    #[error("other programs used {used:.1} % of the CPUs (at most {most} %)")]
+    ForeignCpu { used: f64, most: f64 },
     #[error("the hypervisor gave {0:.1} % of the CPUs to others (at most {STEAL_PERCENT} %)")]
     Steal(f64),
     #[error(
@@ -86,7 +88,9 @@ pub fn guards(run: &Conduct) -> Vec<GuardFailure> {
     let jump = run.wall_seconds.map(|wall| wall - run.seconds);
     let may_jump = CLOCK_JUMP.as_secs_f64() + run.seconds * CLOCK_SLEW;
     let checks = [
-        foreign.filter(|share| *share > FOREIGN_CPU_PERCENT).map(GuardFailure::ForeignCpu),
+        foreign
+            .filter(|used| *used > run.most_foreign_percent)
+            .map(|used| GuardFailure::ForeignCpu { used, most: run.most_foreign_percent }),
         steal.filter(|share| *share > STEAL_PERCENT).map(GuardFailure::Steal),
         run.canaries.and_then(canary_off).map(GuardFailure::Canary),
         (run.errors > 0).then_some(GuardFailure::Errors(run.errors)),
@@ -132,6 +136,7 @@ mod tests {
             wall_seconds: Some(10.001),
             planned_seconds: Some(10.0),
             cpus: 2,
+            most_foreign_percent: FOREIGN_CPU_PERCENT,
             canaries: Some(Canaries { before: time, after: time, median: time }),
             errors: 0,
             missed_rate: None,
@@ -148,9 +153,9 @@ mod tests {
     fn work_of_others_spoils_a_run() {
         let mut busy = window();
         busy.set(Metric::HostCpuBusy, 20_600_000);
-        assert_eq!(guards(&good(&busy)), [GuardFailure::ForeignCpu(23.0)]);
+        assert_eq!(guards(&good(&busy)), [GuardFailure::ForeignCpu { used: 23.0, most: 5.0 }]);
         assert_eq!(
-            GuardFailure::ForeignCpu(23.0).to_string(),
+            GuardFailure::ForeignCpu { used: 23.0, most: 5.0 }.to_string(),
             "other programs used 23.0 % of the CPUs (at most 5 %)"
         );
         let mut stolen = window();

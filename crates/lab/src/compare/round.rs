@@ -27,6 +27,9 @@ pub(crate) const REPEATS: u32 = 2;
 pub(crate) const WARM_UP: f64 = 0.2;
 /// How long the fixed piece of work takes that tells whether the machine is as fast as before.
 const CANARY: Duration = Duration::from_millis(50);
+/// How much of the CPUs other programs may use: what they do in a cycle they do to everybody, so that
+/// the interval tells how much it matters, unless hardly anything is left (docs/verdicts.md).
+const MOST_FOREIGN_PERCENT: f64 = 40.0;
 /// Random draws of a round: who starts first and has which slot, and the order of slices.
 const ARRANGEMENT: u64 = 1;
 const SLICES: u64 = 2;
@@ -293,6 +296,7 @@ impl<'a> Round<'a> {
             wall_seconds: Some(wall_seconds),
             planned_seconds: Some(measured.len() as f64 * comparison.slice.0.as_secs_f64()),
             cpus: rqps_observe::cpus(),
+            most_foreign_percent: MOST_FOREIGN_PERCENT,
             // How fast the machine is does not matter: it is as fast for everybody in a cycle.
             canaries: None,
             errors: 0,

@@ -63,10 +63,13 @@ impl Pair<'_> {
             time: self.cost(&passes, time),
             parts: self.parts(&passes),
             metrics: self.metrics(&passes),
+            // What the machine does in a cycle it does to everybody. Of whole runs, guards have refused
+            // those in which its speed changed.
             environment: Environment {
-                foreign_cpu_percent: foreign(&passes, run.manifest.cpus),
-                // In slices the speed of the machine is the same for everybody. Of whole runs, guards
-                // have refused those in which it changed.
+                foreign_cpu_percent: match self.plan.method {
+                    Method::Slices => None,
+                    Method::Runs => foreign(&passes, run.manifest.cpus),
+                },
                 canary_moved: match (self.plan.method, self.plan.guards) {
                     (Method::Slices, _) => None,
                     (Method::Runs, true) => Some(false),

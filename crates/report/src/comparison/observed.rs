@@ -3,6 +3,8 @@
 use rqps_stats::slices::{self, Slice};
 use rqps_store::{PassRecord, SliceRecord};
 
+use crate::model::GROUPS;
+
 /// All passes of one test.
 pub(crate) struct Observed<'a> {
     pub(crate) name: &'a str,
@@ -24,7 +26,7 @@ pub(crate) enum Quantity {
     RunQueue,
 }
 
-/// The tests in the order of the groups in which they were first met.
+/// The tests by group, in the order of the plan.
 pub(crate) fn tests(passes: &[PassRecord]) -> Vec<Observed<'_>> {
     let mut tests: Vec<Observed<'_>> = Vec::new();
     for pass in passes {
@@ -38,7 +40,8 @@ pub(crate) fn tests(passes: &[PassRecord]) -> Vec<Observed<'_>> {
             }),
         }
     }
-    tests.sort_by_key(|test| test.passes.first().map(|pass| pass.place));
+    let group = |test: &Observed<'_>| GROUPS.iter().position(|group| *group == test.group);
+    tests.sort_by_key(|test| (group(test), test.passes.first().map(|pass| pass.place)));
     tests
 }
 

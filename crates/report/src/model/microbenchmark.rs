@@ -15,7 +15,7 @@ pub(crate) const PUBLISHED_NOTE: &str = "▲ is 1.05 and above, ▼ 0.95 and bel
      differences from noise.";
 
 /// The published groups in their order; others would follow.
-const GROUPS: [&str; 4] = [
+pub(crate) const GROUPS: [&str; 4] = [
     "Point queries",
     "Range queries without aggregation",
     "Range queries with aggregation",
