@@ -76,8 +76,10 @@ fn postgres_and_mysql_run_some_of_each_group() {
     let transaction = result.step("write-only");
     let transactions = sent(transaction, "operations");
     assert_eq!(sent(transaction, "retries"), 0, "clients of two tables seldom meet");
-    assert_eq!(sent(transaction, "writes"), 4 * transactions);
-    assert_eq!(sent(transaction, "others"), 2 * transactions);
+    let (writes, others) = (sent(transaction, "writes"), sent(transaction, "others"));
+    assert_eq!(writes + others, 6 * transactions);
+    // A row that the other client has just replaced is not found, so nothing is changed.
+    assert!(writes * 100 >= 4 * transactions * 99, "{writes} writes in {transactions}");
     let queries = transaction["throughput"].as_f64().unwrap();
     let expected = 6.0 * transactions as f64 / transaction["seconds"].as_f64().unwrap();
     assert!((queries / expected - 1.0).abs() < 1e-6, "{queries} and {expected}");
