@@ -31,7 +31,7 @@ pub(crate) static STATEMENTS: [Statement; 5] = [
         pgbench: Some("point_query.sql"),
         operations: 200_000,
         cpu: 0.85,
-        instructions: &[(Dbms::Postgres, 1_000.0), (Dbms::Mysql, 1_100.0)],
+        instructions: &[(Dbms::Postgres, 800.0), (Dbms::Mysql, 900.0)],
     },
     Statement {
         name: "random-points_range=1000",
