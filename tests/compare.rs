@@ -33,7 +33,7 @@ fn test<'a>(comparison: &'a Value, name: &str) -> &'a Value {
 #[test]
 fn a_slower_contender_is_a_regression() {
     let rqps = Rqps::alone();
-    let slower = format!("sqlite {SLOW} --workload micro:update-index {SMALL}");
+    let slower = format!("sqlite {SLOW} --workload micro:update-index --no-twin {SMALL}");
     let ended = start(&rqps, &slower).finish().expect_code(1);
     assert!(ended.stdout.contains("update-index"), "{}", ended.stdout);
     assert!(ended.stdout.contains("regression"), "{}", ended.stdout);
@@ -51,7 +51,7 @@ fn a_slower_contender_is_a_regression() {
 #[test]
 fn a_faster_contender_is_an_improvement() {
     let rqps = Rqps::alone();
-    let faster = format!("{SLOW} sqlite --workload micro:update-index {SMALL}");
+    let faster = format!("{SLOW} sqlite --workload micro:update-index --no-twin {SMALL}");
     start(&rqps, &faster).finish().ok();
     let found = comparison(&rqps);
     assert_eq!(test(&found, "update-index")["label"], "improvement");
