@@ -138,9 +138,11 @@ impl Progress {
                 standing.iter().for_each(|line| self.line(&format!("  {line}")));
             }
             Event::BudgetSpent { rounds, needed } => {
-                let enough = format!("the fewest rounds of a verdict would take {needed:.0} s");
+                let enough = needed.map_or(String::new(), |needed| {
+                    format!("; the fewest rounds of a verdict would take {needed:.0} s")
+                });
                 self.line(&format!(
-                    "the budget ended the comparison after {rounds} rounds; {enough}"
+                    "the budget ended the comparison after {rounds} rounds{enough}"
                 ));
             }
             Event::Failed { contender, error } => {

@@ -96,8 +96,8 @@ pub enum Event {
     /// The budget ends a comparison before it has all its rounds.
     BudgetSpent {
         rounds: u32,
-        /// Seconds that the fewest rounds would take.
-        needed: f64,
+        /// Seconds that the fewest rounds would take; none if there are as many.
+        needed: Option<f64>,
     },
     Failed {
         contender: String,

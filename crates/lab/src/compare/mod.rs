@@ -134,7 +134,7 @@ fn rounds(
         let over = |budget: rqps_plan::Span| elapsed + longest > budget.0.as_secs_f64();
         if number > 1 && comparison.budget.is_some_and(over) {
             let missing = comparison.fewest_rounds.saturating_sub(number - 1);
-            let needed = elapsed + longest * f64::from(missing);
+            let needed = (missing > 0).then(|| elapsed + longest * f64::from(missing));
             (lab.watch)(Event::BudgetSpent { rounds: number - 1, needed });
             break;
         }

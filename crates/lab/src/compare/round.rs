@@ -255,7 +255,8 @@ impl<'a> Round<'a> {
         let cycles = |time: Duration| {
             (time.as_secs_f64() / comparison.slice.0.as_secs_f64()).ceil().max(2.0) as usize
         };
-        let mut random = self.random(SLICES, place);
+        let draw = u64::from(pass.place) * 16 + u64::from(pass.attempt);
+        let mut random = self.random(SLICES, draw);
         let contenders = self.running.len();
         let warm_up = order(contenders, cycles(time.mul_f64(WARM_UP)), &mut random);
         let measured = order(contenders, cycles(time), &mut random);

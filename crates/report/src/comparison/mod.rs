@@ -8,6 +8,7 @@ mod text;
 use rqps_plan::{Cache, Comparison, Method, Workload};
 use rqps_stats::cause::{Evidence, Finding, explain_suite};
 use rqps_stats::label::{Kind, Label};
+use rqps_stats::stop::{Progress, Stop, StopRule};
 use rqps_stats::verdict::{self, Cell, Cost, LogRatios, LogValues, Options, Sample, Verdict};
 use rqps_store::{PassRecord, Run};
 
@@ -170,16 +171,21 @@ pub fn interim(plan: &rqps_plan::Plan, passes: &[PassRecord]) -> Interim {
     let tests = observed::tests(passes);
     let is_io_bound = plan.cache == Some(Cache::IoBound);
     let mut interim = Interim::default();
-    let mut narrow: Vec<bool> = tests
-        .iter()
-        .map(|test| test.counted().count() >= comparison.fewest_rounds as usize)
-        .collect();
+    let rule = StopRule {
+        least_rounds: comparison.fewest_rounds,
+        most_rounds: comparison.rounds,
+        half_width: comparison.precision,
+        budget: None,
+    };
+    let mut narrow = vec![true; tests.len()];
     for contender in others {
         let pair = Pair { plan: comparison, base, contender, is_io_bound };
         let report = verdict::judge(&pair.cells(&tests), &Options::default());
         for (index, verdict) in report.verdicts.iter().enumerate() {
             let width = verdict.plain.interval.half_width();
-            narrow[index] &= width <= comparison.precision;
+            let rounds = tests[index].counted().count() as u32;
+            let progress = Progress { rounds, half_width: width, elapsed: 0.0, next_round: 0.0 };
+            narrow[index] &= rule.decide(&progress) == Some(Stop::Precise);
             let name = tests[index].name;
             let estimate = match width.is_finite() {
                 true => format!("{} ± {:.2} %", text::percent(verdict.plain.value), 100.0 * width),

@@ -26,8 +26,6 @@ pub struct Test {
     pub event: &'static Event,
     /// Keys of a list, rows of a range; 0 where whole tables are read.
     pub size: usize,
-    /// The debt of the writes so far is paid after it.
-    pub pays_debt: bool,
 }
 
 /// The groups of the published tables, in their order.
@@ -107,7 +105,6 @@ const fn test(name: &'static str, group: Group, event: &'static Event, size: usi
         keys: Keys::Uniform,
         event,
         size,
-        pays_debt: false,
     }
 }
 
@@ -131,10 +128,6 @@ impl Test {
     const fn one_per_table(self) -> Self {
         Test { clients: Clients::OnePerTable, ..self }
     }
-
-    const fn pays_debt(self) -> Self {
-        Test { pays_debt: true, ..self }
-    }
 }
 
 use Group::{Aggregate, Point, Range, Write};
@@ -143,10 +136,7 @@ use Group::{Aggregate, Point, Range, Write};
 /// covered and notcovered has 101, since both of its ends are counted. A name may say another
 /// number than the size: that is how the tests were published.
 static TESTS: &[Test] = &[
-    test("point-query.warm_range=100", Point, &POINT_QUERY, 1)
-        .warm_up()
-        .one_per_table()
-        .pays_debt(),
+    test("point-query.warm_range=100", Point, &POINT_QUERY, 1).warm_up().one_per_table(),
     test("scan.warmpre_range=100", Range, &SCAN, 0).warm_up().time(Time::Minute),
     test("point-query.pre_range=100", Point, &POINT_QUERY, 1).before(true),
     test("points-covered-pk.pre_range=100", Point, &POINTS_COVERED_PK, 100).before(false),
@@ -170,7 +160,7 @@ static TESTS: &[Test] = &[
     test("update-zipf_range=100", Write, &UPDATE_NONINDEX, 1).keys(Keys::Zipf),
     test("write-only_range=10000", Write, &WRITE_ONLY, 1).time(Time::Read),
     test("read-write_range=10", Write, &READ_WRITE, 10),
-    test("read-write_range=100", Write, &READ_WRITE, 100).pays_debt(),
+    test("read-write_range=100", Write, &READ_WRITE, 100),
     test("scan.warm_range=100", Range, &SCAN, 0).warm_up().time(Time::Minute),
     test("scan_range=100", Range, &SCAN, 0),
     test("read-only_range=10", Aggregate, &READ_ONLY, 10),
@@ -379,13 +369,6 @@ mod tests {
         assert_eq!(selected("pre", Sequence::Suite).len(), 15);
         let names: HashSet<&str> = TESTS.iter().map(|test| test.name).collect();
         assert_eq!(names.len(), TESTS.len(), "every name is of one test");
-    }
-
-    #[test]
-    fn debts_are_paid_after_the_first_step_and_after_the_first_block_of_writes() {
-        let places: Vec<usize> =
-            (1..).zip(suite()).filter(|(_, test)| test.pays_debt).map(|(place, _)| place).collect();
-        assert_eq!(places, [1, 12]);
     }
 
     #[test]
