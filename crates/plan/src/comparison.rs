@@ -129,6 +129,11 @@ impl Comparison {
         }
     }
 
+    /// Which of the loads a round works on, both counted from 1: rounds take turns with them.
+    pub fn load_of(&self, round: u32) -> u32 {
+        (round - 1) % self.loads + 1
+    }
+
     pub fn validate(&self, contenders: &[crate::Contender]) -> Result<(), ComparisonError> {
         use ComparisonError::{OneContender, SlicedInsertBenchmark, TooLarge, TooSmall};
         if let [only] = contenders {

@@ -109,7 +109,7 @@ impl<'a> Round<'a> {
         setting: &'a Setting<'a>,
         number: u32,
     ) -> Result<Self, LabError> {
-        let load = (number - 1) % setting.comparison.loads + 1;
+        let load = setting.comparison.load_of(number);
         let mut round = Round { setting, number, running: Vec::new(), cpus: Vec::new() };
         round.cpus = round.placement();
         let mut slots: Vec<&Contestant> = setting.contestants.iter().collect();
@@ -164,10 +164,6 @@ impl<'a> Round<'a> {
         Xoshiro256PlusPlus::seed_from_u64(mix)
     }
 
-    pub(crate) fn load(&self) -> u32 {
-        (self.number - 1) % self.setting.comparison.loads + 1
-    }
-
     /// Measures a test, again if a guard refuses it.
     pub(crate) fn pass(
         &mut self,
@@ -184,7 +180,7 @@ impl<'a> Round<'a> {
                 place: self.setting.place(test),
                 class: test.class().to_string(),
                 group: test.group.title().to_string(),
-                load: self.load(),
+                load: self.setting.comparison.load_of(self.number),
                 attempt,
                 started: jiff::Timestamp::now().to_string(),
                 cpus: self.cpus.iter().map(|cpu| *cpu as u32).collect(),

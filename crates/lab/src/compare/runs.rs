@@ -39,7 +39,7 @@ pub(super) fn make(
     canaries: &mut Canaries,
 ) -> Result<(), LabError> {
     let comparison = setting.comparison;
-    let load = (number - 1) % comparison.loads + 1;
+    let load = comparison.load_of(number);
     let mut order: Vec<usize> = (0..setting.contestants.len()).collect();
     order.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(plan.seed ^ (u64::from(number) << 32)));
     let mut passes: Vec<PassRecord> = Vec::new();
