@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rqps_dbms::{Quiesce, Server};
 use rqps_load::Tally;
-use rqps_observe::{EngineReading, Metric, Observer, Reading};
+use rqps_observe::{EngineReading, Metric, Observer, Reading, bytes_below};
 use rqps_plan::{Counts, Operation};
 use rqps_store::{RunDirectory, Second, Status, StepRecord, WorkerRecord};
 
@@ -175,6 +175,10 @@ impl Stage<'_, '_> {
         record.cost.set(Metric::DatabaseBytes, self.server.database_bytes()?);
         if let Some(bytes) = self.server.log_bytes() {
             record.cost.set(Metric::LogBytes, bytes);
+        }
+        // The last second saw the directory before a log that grows in the background was looked at.
+        if let Some(data) = self.server.data() {
+            record.cost.set(Metric::DirectoryBytes, bytes_below(data));
         }
         if let Some(check) = check {
             self.tell(&record.step, |contender, step| Event::Checking { contender, step });

@@ -26,5 +26,5 @@ pub use guards::{Canaries, Conduct, FOREIGN_CPU_PERCENT, GuardFailure, foreign_c
 pub use lock::{LockError, SessionLock};
 pub use machine::{cpus, machine_facts};
 pub use metric::{Kind, Metric, Reading};
-pub use observer::Observer;
+pub use observer::{Observer, bytes_below};
 pub use placement::{Placement, allowed_cpus, pin_thread, pin_tree};

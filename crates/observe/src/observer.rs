@@ -74,7 +74,7 @@ impl Observer {
 }
 
 /// The sizes of all files below a directory, or of one file. Files may come and go meanwhile.
-fn bytes_below(path: &Path) -> u64 {
+pub fn bytes_below(path: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(path) else {
         return fs::metadata(path).map_or(0, |file| file.len());
     };
