@@ -69,12 +69,14 @@ fn heading(prose: &Prose) -> String {
     format!("{}\n{}", prose.title, wrapped(facts))
 }
 
-fn bullets(title: &str, lines: &[String]) -> String {
+pub(crate) fn bullets(title: &str, lines: &[String]) -> String {
     format!("{title}\n{}", wrapped(lines.iter().map(|line| ["-", line.as_str()])))
 }
 
 /// Words beside words, broken into lines that fit.
-fn wrapped<'a, const COLUMNS: usize>(rows: impl Iterator<Item = [&'a str; COLUMNS]>) -> String {
+pub(crate) fn wrapped<'a, const COLUMNS: usize>(
+    rows: impl Iterator<Item = [&'a str; COLUMNS]>,
+) -> String {
     let mut drawn = Drawn::new();
     drawn.load_style(NOTHING);
     drawn.set_content_arrangement(ContentArrangement::Dynamic);
