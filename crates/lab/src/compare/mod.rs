@@ -9,7 +9,6 @@ mod order;
 mod round;
 mod runs;
 
-use std::ops::RangeInclusive;
 use std::time::Instant;
 
 use rand::SeedableRng;
@@ -100,8 +99,8 @@ pub(crate) fn run(
     Ok(outcome)
 }
 
-/// Makes rounds until every test is settled, or there have been enough of them, or time is up. With a
-/// second stage the tests that look different have fresh rounds, which are numbered on.
+/// Makes rounds until every test is settled, or there have been enough of them, or time is up. If the
+/// plan wants it, tests that then look different have fresh rounds, which are numbered on.
 fn rounds(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
@@ -118,95 +117,62 @@ fn rounds(
     };
     let mut canaries = Canaries::new();
     let mut longest = 0.0_f64;
-    for stage in stages(comparison) {
-        for number in stage.numbers.clone() {
-            let passes = directory.passes()?;
-            let is_done = |test: &&String| {
-                passes.iter().any(|pass| pass.round == number && pass.test == **test)
-            };
-            let interim = (lab.judge)(plan, &passes);
-            let settled = if stage.is_fresh { interim.confirmed } else { interim.settled };
-            let left = tests.iter().filter(|test| !is_done(test) && !settled.contains(test));
-            let mut left: Vec<String> = left.cloned().collect();
-            if left.is_empty() {
-                continue;
-            }
-            if let Compared::InsertBenchmark(_) = comparison.of {
-                // Its steps build on each other.
-                left.clone_from(&tests);
-            }
-            let elapsed = began.elapsed().as_secs_f64();
-            let is_over = |end: f64| elapsed + longest > end;
-            if number > 1 && stage.end.is_some_and(is_over) {
-                let made = number - stage.numbers.start();
-                let missing = stage.fewest.saturating_sub(made);
-                let needed = (missing > 0).then(|| elapsed + longest * f64::from(missing));
-                (lab.watch)(Event::BudgetSpent { rounds: made, needed });
-                break;
-            }
-            // Of its own, so that a run that goes on has the order that it would have had.
-            if comparison.method == Method::Slices {
-                let seed = plan.seed ^ u64::from(number);
-                left.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(seed));
-            }
-            let round_began = Instant::now();
-            let (rounds, count) = (*stage.numbers.end(), left.len());
-            (lab.watch)(Event::RoundBegun { round: number, rounds, tests: count });
-            let made = match comparison.method {
-                Method::Slices => slices(lab, directory, setting, number, &left, &mut canaries),
-                Method::Runs => {
-                    runs::make(lab, directory, plan, setting, number, &left, &mut canaries)
-                }
-            };
-            match made {
-                Ok(()) => {}
-                Err(LabError::Interrupted) => return Ok(Outcome::Interrupted),
-                Err(error @ LabError::Store(_)) => return Err(error),
-                Err(error) => {
-                    let (contender, error) = (format!("round {number}"), error.to_string());
-                    (lab.watch)(Event::Failed { contender, error });
-                    return Ok(Outcome::Failed);
-                }
-            }
-            let seconds = round_began.elapsed().as_secs_f64();
-            longest = longest.max(seconds);
-            let standing = (lab.judge)(plan, &directory.passes()?).standing;
-            (lab.watch)(Event::RoundDone { round: number, seconds, standing });
+    let last = comparison.rounds + comparison.confirm.unwrap_or(0);
+    let mut numbers = 1..=last;
+    while let Some(number) = numbers.next() {
+        let is_fresh = number > comparison.rounds;
+        let passes = directory.passes()?;
+        let is_done =
+            |test: &&String| passes.iter().any(|pass| pass.round == number && pass.test == **test);
+        let interim = (lab.judge)(plan, &passes);
+        let settled = if is_fresh { interim.confirmed } else { interim.settled };
+        let left = tests.iter().filter(|test| !is_done(test) && !settled.contains(test));
+        let mut left: Vec<String> = left.cloned().collect();
+        if left.is_empty() {
+            continue;
         }
+        if let Compared::InsertBenchmark(_) = comparison.of {
+            // Its steps build on each other.
+            left.clone_from(&tests);
+        }
+        let elapsed = began.elapsed().as_secs_f64();
+        // Of a budget the fresh rounds have their share, so that there is time for them.
+        let share = if is_fresh { 1.0 } else { f64::from(comparison.rounds) / f64::from(last) };
+        let over = |budget: rqps_plan::Span| elapsed + longest > budget.0.as_secs_f64() * share;
+        if number > 1 && comparison.budget.is_some_and(over) {
+            let missing = comparison.fewest_rounds.saturating_sub(number - 1);
+            let needed = (missing > 0).then(|| elapsed + longest * f64::from(missing));
+            (lab.watch)(Event::BudgetSpent { rounds: number - 1, needed });
+            numbers = if is_fresh { last } else { comparison.rounds } + 1..=last;
+            continue;
+        }
+        // Of its own, so that a run that goes on has the order that it would have had.
+        if comparison.method == Method::Slices {
+            left.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(plan.seed ^ u64::from(number)));
+        }
+        let round_began = Instant::now();
+        let (rounds, count) = (if is_fresh { last } else { comparison.rounds }, left.len());
+        (lab.watch)(Event::RoundBegun { round: number, rounds, tests: count });
+        let made = match comparison.method {
+            Method::Slices => slices(lab, directory, setting, number, &left, &mut canaries),
+            Method::Runs => runs::make(lab, directory, plan, setting, number, &left, &mut canaries),
+        };
+        match made {
+            Ok(()) => {}
+            Err(LabError::Interrupted) => return Ok(Outcome::Interrupted),
+            Err(error @ LabError::Store(_)) => return Err(error),
+            Err(error) => {
+                let (contender, error) = (format!("round {number}"), error.to_string());
+                (lab.watch)(Event::Failed { contender, error });
+                return Ok(Outcome::Failed);
+            }
+        }
+        let seconds = round_began.elapsed().as_secs_f64();
+        longest = longest.max(seconds);
+        let standing = (lab.judge)(plan, &directory.passes()?).standing;
+        (lab.watch)(Event::RoundDone { round: number, seconds, standing });
     }
     Ok(Outcome::Complete)
-}
-
-/// Rounds that are judged together.
-struct Stage {
-    numbers: RangeInclusive<u32>,
-    is_fresh: bool,
-    /// That a verdict needs.
-    fewest: u32,
-    /// Seconds from the begin of the comparison until no round may begin any more that would not
-    /// be done.
-    end: Option<f64>,
-}
-
-/// The rounds of the plan, and the fresh rounds after them if it wants any. Of a budget the first stage
-/// has the share of its rounds, so that there is time for the second.
-fn stages(comparison: &Comparison) -> Vec<Stage> {
-    let budget = comparison.budget.map(|budget| budget.0.as_secs_f64());
-    let (rounds, fresh) = (comparison.rounds, comparison.confirm.unwrap_or(0));
-    let share = f64::from(rounds) / f64::from(rounds + fresh);
-    let first = Stage {
-        numbers: 1..=rounds,
-        is_fresh: false,
-        fewest: comparison.fewest_rounds,
-        end: budget.map(|budget| budget * share),
-    };
-    let second = comparison.confirm.map(|fresh| Stage {
-        numbers: rounds + 1..=rounds + fresh,
-        is_fresh: true,
-        fewest: comparison.fewest_rounds.min(fresh),
-        end: budget,
-    });
-    [first].into_iter().chain(second).collect()
 }
 
 /// A round in which all servers are up.

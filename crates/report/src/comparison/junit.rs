@@ -49,9 +49,12 @@ fn case(verdict: &Verdict, judged: &Judged) -> TestCase {
         | Label::SmallImprovement { .. }
         | Label::NoChange { .. } => TestCaseStatus::success(),
     };
+    let has_passed = matches!(status, TestCaseStatus::Success { .. });
     let mut case = TestCase::new(verdict.test.clone(), status);
     case.set_classname(judged.contender.clone());
-    case.set_system_out(told(verdict));
+    if has_passed {
+        case.set_system_out(told(verdict));
+    }
     case
 }
 
