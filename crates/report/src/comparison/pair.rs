@@ -34,7 +34,7 @@ pub(super) struct Pair<'a> {
 pub(crate) struct Suite {
     pub(crate) shift: Estimate,
     pub(crate) rounds: usize,
-    /// By test; none where a test is not part of it.
+    /// By test; none where a test is not part of it, or decided by other rounds.
     pub(crate) relative: Vec<Option<Estimate>>,
 }
 
@@ -177,7 +177,8 @@ impl Pair<'_> {
         let SuiteShift { shift, relative: of_valid } = suite_shift(&rounds, ALPHA, seed)?;
         let mut relative = vec![None; tests.len()];
         for (index, own) in valid.into_iter().zip(of_valid) {
-            relative[index] = Some(own);
+            // Other rounds than those of the shift have another weather.
+            relative[index] = Some(own).filter(|_| verdicts[index].stage == stage);
         }
         Some(Suite { shift, rounds: common.len(), relative })
     }

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use rqps_stats::Estimate;
 use rqps_stats::cause::{Evidence, budget, budget_text};
+use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
 
 use crate::comparison::{Judged, Verdicts, class, counts, percent, with_interval, word};
@@ -132,8 +133,18 @@ fn row(judged: &Judged, index: usize, margin: f64, extent: f64) -> Markup {
                 }
             }
             td { (verdict.contributions.len()) }
-            td.words { span class={ "chip " (class(&verdict.label)) } { (verdict.label) } }
+            td.words { (told(&verdict.label)) }
         }
+    }
+}
+
+/// The label, with its numbers beside it.
+fn told(label: &Label) -> Markup {
+    let text = label.to_string();
+    let (word, numbers) = text.split_once(" (").map_or((text.as_str(), ""), |parts| parts);
+    html! {
+        span class={ "chip " (class(label)) } { (word) }
+        @if !numbers.is_empty() { " " span.dim { (numbers.trim_end_matches(')')) } }
     }
 }
 
