@@ -55,7 +55,7 @@ pub(super) fn chart(step: &StepModel) -> Markup {
 fn levels(step: &StepModel) -> Markup {
     let found = step.done().filter_map(|(_, measured)| {
         let remarks = model::steadiness(measured)?.remarks().join("; ");
-        (!remarks.is_empty()).then(|| (measured.record.contender.as_str(), remarks))
+        (!remarks.is_empty()).then_some((measured.record.contender.as_str(), remarks))
     });
     let found: Vec<(&str, String)> = found.collect();
     html! {

@@ -58,10 +58,6 @@ impl Steadiness {
         })
     }
 
-    pub(crate) fn has_few_stretches(&self) -> bool {
-        self.stretches < FEW_STRETCHES
-    }
-
     /// What a reader of the average must know; nothing of a run at one level without stalls.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
@@ -95,7 +91,7 @@ impl Steadiness {
             ));
         }
         // Of a level run it does not matter how much its seconds resemble each other.
-        if !remarks.is_empty() && self.has_few_stretches() {
+        if !remarks.is_empty() && self.stretches < FEW_STRETCHES {
             remarks.push(format!("fewer than {FEW_STRETCHES} independent stretches in this run"));
         }
         remarks
