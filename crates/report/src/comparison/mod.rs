@@ -1,6 +1,8 @@
 //! From the passes of a comparison to verdicts, and what explains them.
 
 mod causes;
+mod costs;
+mod course;
 mod json;
 mod observed;
 mod text;
@@ -28,11 +30,14 @@ pub(crate) struct Verdicts<'a> {
     /// Every contender but the base, in the order of the plan.
     pub(crate) judged: Vec<Judged>,
     is_io_bound: bool,
+    reading: Option<(f64, f64)>,
 }
 
 /// One contender against the base.
 pub(crate) struct Judged {
     pub(crate) contender: String,
+    /// It is the base once more, so that whatever is found is false.
+    pub(crate) is_base: bool,
     /// Why nothing of it can be believed.
     pub(crate) invalid: Option<String>,
     /// By test, as in [`Verdicts::tests`].
@@ -49,12 +54,13 @@ impl<'a> Verdicts<'a> {
         let (base, others) = names.split_first()?;
         let tests = observed::tests(&run.passes);
         let is_io_bound = run.plan.cache == Some(Cache::IoBound);
-        let judged = others.iter().map(|contender| {
+        let judged = others.iter().zip(&run.plan.contenders[1..]).map(|(contender, of)| {
             let pair = Pair { plan, base, contender, is_io_bound };
             let report = verdict::judge(&pair.cells(&tests), &Options::default());
             let evidence = pair.evidence(run, &tests, &report.verdicts);
             Judged {
                 contender: contender.clone(),
+                is_base: of.spec() == run.plan.contenders[0].spec(),
                 invalid: report.invalid,
                 verdicts: report.verdicts,
                 findings: explain_suite(&evidence),
@@ -62,7 +68,23 @@ impl<'a> Verdicts<'a> {
             }
         });
         let judged = judged.collect();
-        Some(Verdicts { plan, base: base.clone(), tests, judged, is_io_bound })
+        let reading = observed::reading(&run.passes);
+        Some(Verdicts { plan, base: base.clone(), tests, judged, is_io_bound, reading })
+    }
+
+    pub(crate) fn is_sliced(&self) -> bool {
+        self.plan.method == Method::Slices
+    }
+
+    /// Microseconds of CPU of the client that reading counters took for a slice, and their share of its
+    /// time; none of whole runs.
+    pub(crate) fn reading(&self) -> Option<(f64, f64)> {
+        self.reading.filter(|_| self.is_sliced())
+    }
+
+    /// Whether there are rounds in which not all servers were up at once.
+    pub(crate) fn is_in_pairs(&self) -> bool {
+        self.tests.iter().flat_map(|test| &test.passes).any(|pass| pass.part > 1)
     }
 
     /// The change that does not matter in practice, as a log.
@@ -115,7 +137,9 @@ impl Pair<'_> {
         if self.has_values(&cpu.sample) {
             cell.costs.push(cpu);
         }
-        if test.counted().next().is_none() {
+        let failed = |name: &str| Some(format!("{name} did not go on: {}", test.failure(name)?));
+        cell.refused = failed(self.contender).or_else(|| failed(self.base));
+        if cell.refused.is_none() && test.counted().next().is_none() {
             cell.refused = test.refusals().last().map(str::to_string);
         }
         cell
@@ -182,8 +206,12 @@ pub fn interim(plan: &rqps_plan::Plan, passes: &[PassRecord]) -> Interim {
         let pair = Pair { plan: comparison, base, contender, is_io_bound };
         let report = verdict::judge(&pair.cells(&tests), &Options::default());
         for (index, verdict) in report.verdicts.iter().enumerate() {
+            if tests[index].failure(contender).is_some() {
+                // It has no more rounds.
+                continue;
+            }
             let width = verdict.plain.interval.half_width();
-            let rounds = tests[index].counted().count() as u32;
+            let rounds = verdict.contributions.len() as u32;
             let progress = Progress { rounds, half_width: width, elapsed: 0.0, next_round: 0.0 };
             narrow[index] &= rule.decide(&progress) == Some(Stop::Precise);
             let name = tests[index].name;

@@ -32,7 +32,7 @@ pub(crate) use measured::{Measured, Totals};
 pub(crate) use measures::{BUSY, MEASURES, RATE, SCAN_NOTE, SHARE, normalised, variations, varies};
 pub(crate) use merged::origins;
 pub(crate) use metrics::{METRICS_NOTE, metrics};
-pub(crate) use microbenchmark::{GROUPS, Grouped, PUBLISHED_NOTE, Suite, Test, UNREPORTED, share};
+pub(crate) use microbenchmark::{Grouped, PUBLISHED_NOTE, Suite, Test, UNREPORTED, share};
 pub(crate) use prose::Prose;
 pub(crate) use scaleup::{Growth, SCALEUP_NOTE};
 pub(crate) use seconds::seconds;
