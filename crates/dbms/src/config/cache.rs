@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(bytes("sqlite?cache_size=-2048"), Some(2 << 20));
         assert_eq!(bytes("sqlite?cache_size=1000"), Some(4_096_000));
         let half = bytes("postgres?shared_buffers=50%").unwrap() >> 20;
-        assert_eq!(half, crate::memory() / 2 >> 20);
+        assert_eq!(half, (crate::memory() / 2) >> 20);
         assert_eq!(bytes("postgres"), None);
         assert_eq!(bytes("postgres?shared_buffers=much"), None);
     }

@@ -39,8 +39,12 @@ impl Setting<'_> {
     /// A stream of its own for each use, so that a run that goes on has the draws that it would have
     /// had.
     pub(crate) fn random(&self, of: Draw, which: &[u64]) -> Random {
-        stream(self.seed, &[&[of as u64], which].concat())
+        draw(self.seed, of, which)
     }
+}
+
+fn draw(seed: u64, of: Draw, which: &[u64]) -> Random {
+    stream(seed, &[&[of as u64], which].concat())
 }
 
 /// What is done in each round, and by whom.
@@ -174,5 +178,26 @@ fn placement(scene: &Scene<'_>) -> Vec<usize> {
             vec![cpus[cpus.len() - 1 - (scene.number as usize - 1) % cpus.len()]]
         }
         _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everybody_is_started_first_as_often_and_the_seed_decides() {
+        let first = |seed: u64, round: u64| {
+            let mut slots = [0, 1, 2];
+            slots.shuffle(&mut draw(seed, Draw::Slots, &[round, 1]));
+            slots[0]
+        };
+        let mut counts = [0; 3];
+        (1..=300).for_each(|round| counts[first(1, round)] += 1);
+        // 100 each, give or take four standard deviations of 8.2.
+        assert!(counts.iter().all(|count| (67..=133).contains(count)), "{counts:?}");
+        let firsts = |seed| (1..=50).map(|round| first(seed, round)).collect::<Vec<_>>();
+        assert_eq!(firsts(7), firsts(7));
+        assert_ne!(firsts(7), firsts(8));
     }
 }
