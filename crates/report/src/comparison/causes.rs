@@ -46,7 +46,7 @@ impl Pair<'_> {
     }
 
     fn evidence_of(&self, run: &Run, test: &Observed<'_>, verdict: &Verdict) -> Evidence {
-        let passes: Vec<&PassRecord> = test.counted().collect();
+        let passes: Vec<&PassRecord> = test.counted_with(self.contender).collect();
         let class = CLASSES.iter().find(|(name, _)| *name == test.class);
         let clients = passes.iter().flat_map(|pass| &pass.slices).map(|slice| slice.client).max();
         let (family, rows) = match test.name.split_once("_range=") {

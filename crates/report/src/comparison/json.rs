@@ -183,9 +183,10 @@ fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Contender {
 
 fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Observed<'_>) -> Test {
     let (verdict, evidence) = (&judged.verdicts[index], &judged.evidence[index]);
+    let passes = || observed.counted_with(&judged.contender);
     let mean = |name: &str| {
         let rates: Vec<f64> =
-            observed.counted().filter_map(|pass| level(pass, name, Quantity::Rate)).collect();
+            passes().filter_map(|pass| level(pass, name, Quantity::Rate)).collect();
         (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
     };
     let both = |of: &dyn Fn(&str) -> Option<f64>| {
@@ -212,9 +213,9 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
             .iter()
             .filter_map(|(name, cost)| Some((name.clone(), ratio(cost)?)))
             .collect(),
-        idle: both(&|name| mean_of(observed, |pass| idle(pass, name))),
-        background: both(&|name| mean_of(observed, |pass| background(pass, name))),
-        database_bytes: observed.counted().last().and_then(|pass| {
+        idle: both(&|name| mean_of(passes(), |pass| idle(pass, name))),
+        background: both(&|name| mean_of(passes(), |pass| background(pass, name))),
+        database_bytes: passes().last().and_then(|pass| {
             let of = |name: &str| database_bytes(pass, name);
             Some(DatabaseBytes { base: of(&verdicts.base)?, contender: of(&judged.contender)? })
         }),
@@ -231,8 +232,7 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
                 })
                 .collect(),
         },
-        rounds: observed
-            .counted()
+        rounds: passes()
             .map(|pass| Round {
                 round: pass.round,
                 load: pass.load,
@@ -249,8 +249,11 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
     }
 }
 
-fn mean_of(observed: &Observed<'_>, of: impl Fn(&PassRecord) -> Option<f64>) -> Option<f64> {
-    let values: Vec<f64> = observed.counted().filter_map(of).collect();
+fn mean_of<'a>(
+    passes: impl Iterator<Item = &'a PassRecord>,
+    of: impl Fn(&PassRecord) -> Option<f64>,
+) -> Option<f64> {
+    let values: Vec<f64> = passes.filter_map(of).collect();
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 

@@ -51,6 +51,14 @@ impl<'a> Observed<'a> {
         self.passes.iter().copied().filter(|pass| pass.invalid.is_none())
     }
 
+    /// Those of them in which a contender took part: not everybody is up in every pass.
+    pub(crate) fn counted_with(&self, contender: &str) -> impl Iterator<Item = &'a PassRecord> {
+        self.counted().filter(move |pass| {
+            let mut slices = pass.slices.iter();
+            slices.any(|slice| slice.contender == contender)
+        })
+    }
+
     /// Why passes do not count.
     pub(crate) fn refusals(&self) -> impl Iterator<Item = &'a str> + '_ {
         self.passes.iter().filter_map(|pass| pass.invalid.as_deref())
