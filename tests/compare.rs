@@ -179,7 +179,7 @@ fn servers_that_do_not_fit_into_the_memory_together_take_turns_with_the_base() {
 
     let too_large = available * 9 / 10;
     rqps.run(&format!("compare sqlite a=sqlite?cache_size=-{too_large}"))
-        .refuses(3, &["the servers of sqlite and a need about", "--method runs"]);
+        .refuses(2, &["the servers of sqlite and a need about", "--method runs"]);
 }
 
 #[test]
