@@ -23,9 +23,7 @@ pub struct Stalls {
 
 /// The stalls of a series of rates per second.
 pub fn stalls(rates: &[f64]) -> Stalls {
-    let usual = running_median(rates, MEDIAN_WINDOW);
-    let is_stalled: Vec<bool> =
-        rates.iter().zip(usual).map(|(rate, usual)| *rate < STALLED_BELOW * usual).collect();
+    let is_stalled = stalled(rates);
     let count = is_stalled.iter().filter(|is_stalled| **is_stalled).count();
     if count == 0 {
         return Stalls::default();
@@ -40,6 +38,12 @@ pub fn stalls(rates: &[f64]) -> Stalls {
         longest: longest.unwrap_or(0),
         period: period(&is_stalled),
     }
+}
+
+/// Which seconds of a series of rates are stalls.
+pub fn stalled(rates: &[f64]) -> Vec<bool> {
+    let usual = running_median(rates, MEDIAN_WINDOW);
+    rates.iter().zip(usual).map(|(rate, usual)| *rate < STALLED_BELOW * usual).collect()
 }
 
 /// The lag of the highest peak of the autocorrelation of stalled seconds, among lags that fit at

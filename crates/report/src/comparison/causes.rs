@@ -174,7 +174,7 @@ fn time(pass: &PassRecord, contender: &str) -> Option<f64> {
 
 /// A counter of a contender's server over the pass, per statement: those of unmeasured heads are
 /// estimated from how many statements an operation has.
-fn per_statement(pass: &PassRecord, contender: &str, metric: Metric) -> Option<f64> {
+pub(super) fn per_statement(pass: &PassRecord, contender: &str, metric: Metric) -> Option<f64> {
     let value = pass.cost.get(contender)?.get(metric)? as f64;
     let own = pass.slices.iter().filter(|slice| slice.contender == contender);
     let (mut statements, mut operations, mut heads) = (0, 0, 0);

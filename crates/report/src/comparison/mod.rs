@@ -2,6 +2,7 @@
 
 mod causes;
 mod json;
+mod matrix;
 mod observed;
 mod text;
 

@@ -2,8 +2,11 @@
 
 use maud::{Markup, html};
 
+use super::strip::strip;
 use super::table::table;
-use crate::model::{self, ABSOLUTE_NOTE, LAG_NOTE, Model, RELATIVE_NOTE, SLA_NOTE, Size, Table};
+use crate::model::{
+    self, ABSOLUTE_NOTE, LAG_NOTE, Model, RELATIVE_NOTE, SHORT_NOTE, SLA_NOTE, Size, Table,
+};
 
 const CPU_NOTE: &str = "Microseconds of CPU per row in the l. steps and per query in the others, \
      user and system together: of the DBMS's processes (server) and of the threads of rqps that \
@@ -14,12 +17,14 @@ pub(super) fn section(model: &Model) -> Markup {
         ("Throughput", ABSOLUTE_NOTE, model::absolute(model)),
         ("Relative to the first", RELATIVE_NOTE, model::relative(model)),
         ("Insert rate beside the queries", SLA_NOTE, model::sla(model)),
+        ("Seconds in which the insert rate was not kept", SHORT_NOTE, model::short_seconds(model)),
         ("How late writes began", LAG_NOTE, model::lag(model)),
         ("CPU of server and client", CPU_NOTE, model::cpu_split(model)),
     ];
     html! {
         section #summary {
             h2 { "Summary" }
+            (strip(model))
             @for (title, note, cells) in &tables {
                 @if !cells.is_empty() {
                     h3 { (title) }

@@ -5,12 +5,15 @@ mod costs;
 mod differences;
 mod engine;
 mod histograms;
+mod machine;
+mod matrix;
 mod measured;
 mod measures;
 mod merged;
 mod metrics;
 mod microbenchmark;
 mod number;
+mod percentiles;
 mod prose;
 mod scaleup;
 mod seconds;
@@ -28,17 +31,23 @@ pub(crate) use costs::{costs, cpu_split};
 pub(crate) use differences::differences;
 pub(crate) use engine::{ENGINE_NOTE, engine};
 pub(crate) use histograms::{HISTOGRAM_NOTE, bucket_counts, histograms, percentile};
+pub(crate) use machine::machine;
+pub(crate) use matrix::{
+    Mark, Matrix, Measure as MatrixMeasure, Refused, Row as MatrixRow, matrix, throughput,
+};
 pub(crate) use measured::{Measured, Totals};
 pub(crate) use measures::{BUSY, MEASURES, RATE, SCAN_NOTE, SHARE, normalised, variations, varies};
 pub(crate) use merged::origins;
 pub(crate) use metrics::{METRICS_NOTE, metrics};
 pub(crate) use microbenchmark::{GROUPS, Grouped, PUBLISHED_NOTE, Suite, Test, UNREPORTED, share};
+pub(crate) use percentiles::percentiles;
 pub(crate) use prose::Prose;
 pub(crate) use scaleup::{Growth, SCALEUP_NOTE};
 pub(crate) use seconds::seconds;
 pub(crate) use sizes::{Size, sizes};
 pub(crate) use summary::{
-    ABSOLUTE_NOTE, LAG_NOTE, RELATIVE_NOTE, SLA_NOTE, absolute, lag, relative, shares, sla,
+    ABSOLUTE_NOTE, LAG_NOTE, RELATIVE_NOTE, SHORT_NOTE, SLA_NOTE, absolute, lag, relative, shares,
+    short_seconds, sla,
 };
 pub(crate) use table::{Cell, Heading, Row, Table, Tone};
 

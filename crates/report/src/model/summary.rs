@@ -131,6 +131,28 @@ pub(crate) fn lag(model: &Model) -> Table {
     })
 }
 
+pub(crate) const SHORT_NOTE: &str = "Whole seconds with less than 95% of the target, and in brackets \
+     how many of them at most came one after the other.";
+
+/// How often and for how long the promised rate was not kept.
+pub(crate) fn short_seconds(model: &Model) -> Table {
+    promised(model, |measured| {
+        let (target, inserts) = (measured.record.target_rate, measured.of(Operation::Insert));
+        let Some((target, inserts)) = target.zip(inserts) else {
+            return Cell::missing(NOT_AVAILABLE);
+        };
+        let whole = inserts.seconds.iter().take(measured.record.seconds as usize);
+        let is_short: Vec<bool> =
+            whole.map(|second| !promise::is_met(second.rows as f64, target)).collect();
+        let count = is_short.iter().filter(|short| **short).count();
+        let runs = is_short.chunk_by(|one, other| one == other).filter(|run| run[0]);
+        match runs.map(<[bool]>::len).max() {
+            Some(longest) => Cell::plain(format!("{count} ({longest})")),
+            None => Cell::plain("0"),
+        }
+    })
+}
+
 fn promised(model: &Model, cell: impl Fn(&Measured) -> Cell) -> Table {
     let steps = || promising(model);
     let headings = steps().map(|step| Heading::new(step.name, step.title)).collect();

@@ -237,7 +237,7 @@ fn step_record(
         cost: cost(SECONDS),
         samples: (1..=SECONDS).map(|second| Sample { at: second as f64, cost: cost(1) }).collect(),
         engine: EngineReading::default(),
-        engine_samples: Vec::new(),
+        engine_samples: Default::default(),
         note: None,
     }
 }
