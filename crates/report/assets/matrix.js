@@ -63,7 +63,7 @@ function ratio({ value, low, high }) {
 }
 
 function whisker(parent, cell, extent) {
-  const width = 90;
+  const width = 110;
   const x = log => (width / 2) * (1 + Math.max(-extent, Math.min(extent, log)) / extent);
   const svg = drawn(parent, "svg", { width, height: 10, class: "whisker", "aria-hidden": "true" });
   drawn(svg, "line", { class: "zero", x1: width / 2, x2: width / 2, y1: 0, y2: 10 });
@@ -130,7 +130,7 @@ function drawMatrix(matrix) {
   const cells = rows.map(row => columns.map(index => compared(matrix, row, index)));
   const ends = cells.flat().filter(cell => cell.isKnown).flatMap(cell => [cell.value, cell.low, cell.high])
     .filter(Number.isFinite).map(Math.abs);
-  const extent = { value: 1.05 * Math.min(0.7, Math.max(0.02, ...ends)), all: !matrix.is_comparison };
+  const extent = { value: 1.05 * Math.min(1.4, Math.max(0.02, ...ends)), all: !matrix.is_comparison };
 
   const table = document.createElement("table");
   table.className = "matrix";
@@ -145,7 +145,7 @@ function drawMatrix(matrix) {
     if (index === state.base && !isAbsolute) element(th, "small", "base");
     else if (!isAbsolute) {
       const scale = element(th, "span", null, "axis");
-      for (const log of [-extent.value, 0, extent.value]) element(scale, "span", log ? percent(log) : "0");
+      for (const log of [-extent.value, 0, extent.value]) element(scale, "span", log ? percent(log).replace(/\.\d/, "") : "0");
     }
   }
   const body = element(table, "tbody");

@@ -49,14 +49,17 @@ function unfold() {
 function follow(found, matrix) {
   const limits = { base: matrix?.contenders.length, measure: matrix?.measures.length };
   for (const [name, limit] of Object.entries(limits)) {
-    if (name in found && !(found[name] < limit)) delete found[name];
+    if (name in found && !(found[name] >= 0 && found[name] < limit)) delete found[name];
   }
   const known = { view: ["relative", "absolute", ...(matrix?.shifts.length ? ["shift"] : [])],
     sort: ["plan", "change"], x: ["time", "progress"] };
   for (const [name, values] of Object.entries(known)) {
     if (name in found && !values.includes(found[name])) delete found[name];
   }
-  if (found.hide) found.hide = new Set([...found.hide].filter(index => index < contenders.length));
+  if (found.hide) {
+    found.hide = new Set([...found.hide].filter(index => index >= 0 && index < contenders.length));
+    if (found.hide.size >= contenders.length) delete found.hide;
+  }
   Object.assign(state, found);
 }
 

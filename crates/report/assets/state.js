@@ -31,13 +31,22 @@ function writeAddress() {
   if (hash !== location.hash.slice(1)) history.replaceState(null, "", "#" + hash);
 }
 
+/** What cannot be decoded was not written by this page. */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return "";
+  }
+}
+
 /** A link in the page has only a place: what was chosen stays. */
 function readAddress() {
   const [place, ...parts] = location.hash.slice(1).split("&");
-  const found = { place: decodeURIComponent(place) };
+  const found = { place: decoded(place) };
   for (const part of parts) {
     const at = part.indexOf("=");
-    const [name, value] = [part.slice(0, at), decodeURIComponent(part.slice(at + 1))];
+    const [name, value] = [part.slice(0, at), decoded(part.slice(at + 1))];
     if (name === "open") (found.open ??= new Set()).add(value);
     else if (name === "hide") found.hide = new Set(value.split(".").map(Number).filter(Number.isInteger));
     else if (name === "base" || name === "measure") found[name] = Number.parseInt(value, 10) || 0;

@@ -86,7 +86,7 @@ impl Verdicts<'_> {
             passes.any(|pass| names.iter().any(|name| is_something((cost.value)(pass, name))))
         };
         let costs: Vec<&Cost> = COSTS.iter().filter(has_value).collect();
-        let mut measures = vec![throughput("statements/s", "statements per second")];
+        let mut measures = vec![throughput("throughput", "statements/s")];
         measures.extend(costs.iter().map(|cost| MatrixMeasure {
             name: cost.name.to_string(),
             unit: cost.unit.to_string(),
@@ -158,7 +158,7 @@ fn judgement(verdict: &Verdict) -> Mark {
 }
 
 fn of_twin(estimate: &Estimate) -> Mark {
-    Mark { text: "the base a second time".to_string(), ..mark(estimate, "twin") }
+    Mark { text: "the base again".to_string(), ..mark(estimate, "twin") }
 }
 
 fn mark(estimate: &Estimate, class: &'static str) -> Mark {

@@ -48,6 +48,7 @@ pub fn html(run: &Run) -> String {
         Some(verdicts) => Some(verdicts.matrix(run)),
         None => matrix(&model, suite.as_ref()),
     };
+    let matrix = matrix.filter(|matrix| !matrix.rows.is_empty());
     let names: &[String] = matrix.as_ref().map_or(&[], |matrix| &matrix.contenders);
     let page = html! {
         (DOCTYPE)
@@ -70,7 +71,7 @@ pub fn html(run: &Run) -> String {
                     @if let Some(verdicts) = &verdicts {
                         (verdicts::section(verdicts, run))
                         @if let Some(matrix) = &matrix { (relative::section(matrix)) }
-                        (verdicts::forest(verdicts))
+                        @if matrix.is_some() { (verdicts::forest(verdicts)) }
                         (why::section(verdicts))
                         @if let Some(matrix) = &matrix { (rounds::section(matrix)) }
                     } @else if let Some(suite) = &suite {
@@ -115,10 +116,12 @@ fn contents(
     html! {
         @if let Some(verdicts) = verdicts {
             a href="#verdicts" { "Verdicts" }
-            a href="#relative" { "Relative" }
-            a href="#forest" { "Intervals" }
+            @if has_matrix {
+                a href="#relative" { "Relative" }
+                a href="#forest" { "Intervals" }
+            }
             @if why::is_known(verdicts) { a href="#why" { "Why" } }
-            @if !verdicts.tests.is_empty() { a href="#tests" { "Tests" } }
+            @if has_matrix { a href="#tests" { "Tests" } }
         } @else {
             a href="#summary" { "Summary" }
             @if has_matrix { a href="#relative" { "Relative" } }

@@ -7,8 +7,7 @@ use crate::model::Matrix;
 
 const NOTE: &str = "Colour and mark are there only where there is a verdict: ▲ blue is faster, ▼ yellow \
      slower. A dashed edge is inconclusive, hatched did not keep its write rate (SLA), ∅ cannot be \
-     believed. The line in a cell is the 95 % interval on the scale above the column, the band the \
-     margin below which a change does not matter.";
+     believed. The line in a cell is the 95 % interval on the scale above the column.";
 
 const CHOSEN: &str = "Verdicts are about throughput relative to the base of the run. For any other \
      base or measure the page takes the mean of the rounds' log ratios with Student's interval, not \

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::relative;
 use super::step::{anchor, bars, chart, cost_table, engine_table, histogram_tables};
-use super::strip::strip;
+use super::strip::{TESTS, strip};
 use super::table::{draw, table};
 use crate::model::{
     BUSY, Grouped, Growth, MEASURES, Matrix, Model, PUBLISHED_NOTE, RATE, SCALEUP_NOTE, SCAN_NOTE,
@@ -53,7 +53,7 @@ fn summary(suite: &Suite) -> Markup {
     html! {
         section #summary {
             h2 { "Summary" }
-            (strip(suite.model))
+            (strip(suite.model, &TESTS))
             @if suite.is_scaleup() { (scaleup(suite)) }
             @for &clients in &suite.clients {
                 @let with = suite.with_clients(clients);

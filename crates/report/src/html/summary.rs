@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::strip::strip;
+use super::strip::{STEPS, strip};
 use super::table::table;
 use crate::model::{
     self, ABSOLUTE_NOTE, LAG_NOTE, Model, RELATIVE_NOTE, SHORT_NOTE, SLA_NOTE, Size, Table,
@@ -24,7 +24,7 @@ pub(super) fn section(model: &Model) -> Markup {
     html! {
         section #summary {
             h2 { "Summary" }
-            (strip(model))
+            (strip(model, &STEPS))
             @for (title, note, cells) in &tables {
                 @if !cells.is_empty() {
                     h3 { (title) }

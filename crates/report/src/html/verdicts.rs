@@ -221,9 +221,13 @@ fn plot(verdict: &Verdict, margin: f64, extent: f64) -> Markup {
 fn axis(extent: f64) -> Markup {
     html! {
         span.axis {
-            span { (percent(-extent)) } span { "0" } span { (percent(extent)) }
+            span { (whole(-extent)) } span { "0" } span { (whole(extent)) }
         }
     }
+}
+
+fn whole(log: f64) -> String {
+    format!("{:+.0} %", 100.0 * log.exp_m1())
 }
 
 /// How far the plots must reach.

@@ -90,6 +90,11 @@ impl<'a> Model<'a> {
         }
     }
 
+    /// Whether the published tables show some of the steps, in groups.
+    pub(crate) fn has_groups(&self) -> bool {
+        self.steps.iter().any(|step| step.group.is_some())
+    }
+
     /// A heading for every step.
     fn step_headings(&self) -> Vec<Heading> {
         self.steps.iter().map(|step| Heading::new(step.name, step.title)).collect()

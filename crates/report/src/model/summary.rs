@@ -134,9 +134,9 @@ pub(crate) fn lag(model: &Model) -> Table {
 pub(crate) const SHORT_NOTE: &str = "Whole seconds with less than 95% of the target, and in brackets \
      how many of them at most came one after the other.";
 
-/// How often and for how long the promised rate was not kept.
+/// How often and for how long the promised rate was not kept; without rows if it always was.
 pub(crate) fn short_seconds(model: &Model) -> Table {
-    promised(model, |measured| {
+    let mut table = promised(model, |measured| {
         let (target, inserts) = (measured.record.target_rate, measured.of(Operation::Insert));
         let Some((target, inserts)) = target.zip(inserts) else {
             return Cell::missing(NOT_AVAILABLE);
@@ -150,7 +150,11 @@ pub(crate) fn short_seconds(model: &Model) -> Table {
             Some(longest) => Cell::plain(format!("{count} ({longest})")),
             None => Cell::plain("0"),
         }
-    })
+    });
+    if table.rows.iter().flat_map(|row| &row.cells).all(|cell| !cell.text.contains('(')) {
+        table.rows.clear();
+    }
+    table
 }
 
 fn promised(model: &Model, cell: impl Fn(&Measured) -> Cell) -> Table {
