@@ -3,6 +3,8 @@
 // More lines than this cannot be told apart.
 const LINES = 8;
 const HEIGHT = 200;
+/** Of what stays below this, in CPUs or MiB per second, there is nothing to be seen. */
+const LEAST = 0.01;
 /** Width of the axis on the left, where the names of lanes are too. */
 const AXIS = 86;
 
@@ -155,7 +157,7 @@ function drawSeconds(parent, step, data, machine) {
   }
   const observed = [["cpu", "CPUs that the server kept busy"], ["read", "MiB per second read from storage"], ["written", "MiB per second written to storage"]];
   for (const [key, title] of observed) {
-    if (!machine?.lines.some(line => line[key].some(value => value > 0))) continue;
+    if (!machine?.lines.some(line => line[key].some(value => value > LEAST))) continue;
     plot(parent, { ...overTime(machine, machine.lines, key), title, file: named(title), scale: ZERO, sync });
   }
 }

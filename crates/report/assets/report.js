@@ -130,6 +130,9 @@ async function begin() {
       change({ hide });
     });
   });
+  for (const bar of document.querySelectorAll(".bars .row")) {
+    bar.style.setProperty("--bar", colour(place(bar.dataset.of)));
+  }
   follow(readAddress(), matrix);
   if (matrix) chooser(matrix);
   if (matrix) drawMatrix(matrix);

@@ -39,7 +39,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     make(Path::new(directory))
 }
 
-fn make(directory: &Path) -> Result<(), Box<dyn Error>> {
+/// Makes the run directory.
+pub(crate) fn make(directory: &Path) -> Result<(), Box<dyn Error>> {
     let run = sample::run(&CONTENDERS, SECONDS);
     let mut kept = RunDirectory::create(directory, run.plan, run.manifest)?;
     for contender in &run.contenders {

@@ -83,7 +83,7 @@ pub fn html(run: &Run) -> String {
                         (summary::sizes_section(&model))
                     }
                     (environment::sections(&model))
-                    (legend::section(suite.is_some()))
+                    (legend::section(suite.is_some(), matrix.is_some()))
                     (data::section(&model, matrix.as_ref()))
                 }
                 script { (PreEscaped(CHART_SCRIPT)) }

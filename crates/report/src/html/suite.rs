@@ -5,10 +5,11 @@ use maud::{Markup, html};
 use super::relative;
 use super::step::{anchor, bars, chart, cost_table, engine_table, histogram_tables};
 use super::strip::{TESTS, strip};
+use super::summary::AMPLIFICATION;
 use super::table::{draw, table};
 use crate::model::{
     BUSY, Grouped, Growth, MEASURES, Matrix, Model, PUBLISHED_NOTE, RATE, SCALEUP_NOTE, SCAN_NOTE,
-    SHARE, Size, StepModel, Suite, Test, UNREPORTED, normalised, sizes, variations,
+    SHARE, Size, StepModel, Suite, Test, UNREPORTED, amplification, normalised, sizes, variations,
 };
 
 const SHARE_NOTE: &str = "The client's CPU as a percentage of the client's and the DBMS's together. \
@@ -244,11 +245,12 @@ fn sizes_section(model: &Model) -> Markup {
     html! {
         section #sizes {
             h2 { "Sizes at the end of each step" }
-            @for size in Size::ALL {
-                @let cells = sizes(model, size);
+            @let tables = Size::ALL.map(|size| (size.title(), sizes(model, size)));
+            @let relative = (AMPLIFICATION, amplification(model, Size::Directory));
+            @for (title, cells) in tables.into_iter().chain([relative]) {
                 @if !cells.is_empty() {
                     details {
-                        summary { (size.title()) }
+                        summary { (title) }
                         (table("step", &cells.transposed()))
                     }
                 }

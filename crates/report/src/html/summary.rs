@@ -12,6 +12,9 @@ const CPU_NOTE: &str = "Microseconds of CPU per row in the l. steps and per quer
      user and system together: of the DBMS's processes (server) and of the threads of rqps that \
      drive it (client).";
 
+/// Also of the microbenchmarks.
+pub(super) const AMPLIFICATION: &str = "Whole data directory as a multiple of the smallest";
+
 pub(super) fn section(model: &Model) -> Markup {
     let tables = [
         ("Throughput", ABSOLUTE_NOTE, model::absolute(model)),
@@ -37,8 +40,9 @@ pub(super) fn section(model: &Model) -> Markup {
 }
 
 pub(super) fn sizes_section(model: &Model) -> Markup {
-    let tables: Vec<(&str, Table)> =
+    let mut tables: Vec<(&str, Table)> =
         Size::ALL.into_iter().map(|size| (size.title(), model::sizes(model, size))).collect();
+    tables.push((AMPLIFICATION, model::amplification(model, Size::Directory)));
     html! {
         section #sizes {
             h2 { "Sizes at the end of each step" }

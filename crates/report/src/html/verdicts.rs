@@ -45,7 +45,7 @@ fn contender(verdicts: &Verdicts<'_>, index: usize, judged: &Judged) -> Markup {
                     span class={ "chip " (class(label)) } { (count) " " (word(label)) }
                 }
                 @if let Some(seen) = detectable(&judged.verdicts) {
-                    span.dim { "no change: half of them could have seen " (seen) }
+                    span.dim { "half of the tests without a change could have seen " (seen) }
                 }
             }
             @if !judged.findings.is_empty() {

@@ -106,7 +106,8 @@ fn of_step<'a>(model: &'a Model<'a>, step: &'a StepModel<'a>) -> Option<Machine<
         .filter_map(|(index, measured)| Some((model.contenders[index], measured.as_ref()?)))
         .filter(|(_, measured)| !measured.record.samples.is_empty())
         .collect();
-    let length = |measured: &Measured| measured.record.seconds.ceil() as usize;
+    // What is left of the last second is no rate.
+    let length = |measured: &Measured| (measured.record.seconds as usize).max(1);
     let longest = begun.iter().map(|(_, measured)| length(measured)).max()?;
     let stretch = stretch(longest);
     let lines: Vec<Line> =
@@ -128,7 +129,6 @@ fn line<'a>(contender: &'a str, measured: &Measured, stretch: usize) -> Line<'a>
                 metrics.iter().filter_map(|metric| cost[place(*metric)?]).collect();
             (!known.is_empty()).then(|| short(known.iter().sum::<u64>() as f64 / unit))
         };
-        // What is left of the last second is no rate.
         let whole = seconds(measured).take((measured.record.seconds as usize).max(1));
         thinned(whole.map(|second| rate(&second.cost)).collect(), stretch)
     };

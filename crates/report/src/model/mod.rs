@@ -44,7 +44,7 @@ pub(crate) use percentiles::percentiles;
 pub(crate) use prose::Prose;
 pub(crate) use scaleup::{Growth, SCALEUP_NOTE};
 pub(crate) use seconds::seconds;
-pub(crate) use sizes::{Size, sizes};
+pub(crate) use sizes::{Size, amplification, sizes};
 pub(crate) use summary::{
     ABSOLUTE_NOTE, LAG_NOTE, RELATIVE_NOTE, SHORT_NOTE, SLA_NOTE, absolute, lag, relative, shares,
     short_seconds, sla,

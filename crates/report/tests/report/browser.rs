@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use rqps_report::{html, result_json};
+use rqps_report::{Entry, Found, html, index_html, result_json};
 use rqps_store::Run;
 use serde_json::Value;
 
@@ -223,6 +223,27 @@ fn whatever_the_names_and_numbers_the_page_works() {
             return;
         }
     }
+}
+
+#[test]
+fn the_index_finds_runs_by_dbms_and_version() {
+    let found = |run: &Run| Found::of(run, true);
+    let entry = |path: &str, found| Entry { path: path.to_string(), found };
+    let (old, new) = (run(&["postgres@12.22"], 1), run(&THREE, 1));
+    let page = index_html(&[entry("old", found(&old)), entry("new", found(&new))]);
+    let search = "<script>
+        const field = document.getElementById('search');
+        field.value = 'POSTGRES 12.2';
+        field.dispatchEvent(new Event('input'));
+        </script></body>";
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("page.html"), page.replacen("</body>", search, 1)).unwrap();
+    let Some((document, said)) = chromium(directory.path(), "page.html", &["--dump-dom"]) else {
+        return;
+    };
+    assert!(!said.contains("CONSOLE"), "{said}");
+    assert!(document.contains("1 of 2"), "{document}");
+    assert_eq!(document.matches("class=\"run\" hidden").count(), 1);
 }
 
 #[test]
