@@ -4,6 +4,8 @@ function drawRounds(figure, matrix) {
   const row = matrix.rows.find(row => row.name === figure.dataset.row);
   const measure = matrix.measures[state.measure];
   const title = `${measure.name}, ${measure.unit}, by round`;
+  // The twin is the base once more: a ring.
+  const isTwin = index => matrix.is_comparison && index === matrix.contenders.length - 1 && matrix.contenders[index] === "twin";
   figure.replaceChildren();
   const heading = element(figure, "h4", title);
   const shown = matrix.contenders.map((_, index) => index).filter(index => !state.hide.has(index));
@@ -47,17 +49,16 @@ function drawRounds(figure, matrix) {
     }
     shown.forEach((index, of) => {
       if (values[of] == null) return;
-      // The twin is the base once more: a ring.
-      const isTwin = matrix.contenders[index] === "twin" && index === matrix.contenders.length - 1;
       const dot = drawn(svg, "circle", { cx: x(round), cy: y(values[of]), r: 4, stroke: colour(index), "stroke-width": 1.5,
-        fill: isTwin ? "none" : colour(index) });
+        fill: isTwin(index) ? "none" : colour(index) });
       drawn(dot, "title", {}, `${matrix.contenders[index]}, round ${round}: ${format(values[of])} ${measure.unit}`);
     });
   });
   const legend = element(figure, "div", null, "dots-legend");
   for (const index of shown) {
     const name = element(legend, "span", null);
-    element(name, "span", null, "swatch").style.background = colour(index);
+    const swatch = element(name, "span", null, isTwin(index) ? "swatch ring" : "swatch");
+    swatch.style.background = swatch.style.borderColor = colour(index);
     name.append(" " + matrix.contenders[index]);
   }
   saver(heading, () => saveSvg(svg, `${row.name} rounds`));

@@ -24,8 +24,10 @@ fn folded(matrix: &Matrix, row: &MatrixRow) -> Markup {
         details.test id=(row.anchor) {
             summary {
                 (row.name)
-                @for mark in row.marks.iter().flatten().filter(|mark| mark.class != "twin") {
-                    " " span class={ "chip " (mark.class) } { (mark.text) }
+                @for (name, mark) in matrix.contenders.iter().zip(&row.marks) {
+                    @if let Some(mark) = mark.as_ref().filter(|mark| mark.class != "twin") {
+                        " " span class={ "chip " (mark.class) } data-of=(name) { (name) ": " (mark.text) }
+                    }
                 }
             }
             figure.rounds data-row=(row.name) {}

@@ -18,7 +18,7 @@ const WIDTH: f64 = 300.0;
 const HEIGHT: f64 = 22.0;
 /// The least and the most that a plot shows on either side of no change, as logs.
 const LEAST: f64 = 0.02;
-const MOST: f64 = 0.7;
+const MOST: f64 = 1.4;
 
 /// What was found of each contender: counts, whether to trust them, and findings.
 pub(super) fn section(verdicts: &Verdicts<'_>, run: &Run) -> Markup {
@@ -42,7 +42,7 @@ fn contender(verdicts: &Verdicts<'_>, index: usize, judged: &Judged) -> Markup {
             }
             p.strip {
                 @for (label, count) in counts(&judged.verdicts) {
-                    span class={ "chip " (class(label)) } { (count) " " (word(label)) }
+                    span class={ "chip " (class(label)) } { (count) " " (word(label)) (plural(label, count)) }
                 }
                 @if let Some(seen) = detectable(&judged.verdicts) {
                     span.dim { "half of the tests without a change could have seen " (seen) }
@@ -69,15 +69,14 @@ fn found(contender: &str, id: &str, finding: &Finding) -> Markup {
         .map(|check| check.what)
         .collect();
     let markdown = format!(
-        "**{contender}: {cause}** ({}) {}\n\nTests: {}\n\nNext: `{}`\n",
-        finding.confidence,
+        "**{contender}: {cause}**: {}\n\nTests: {}\n\nNext: `{}`\n",
         finding.statement,
         finding.tests.join(", "),
         finding.next
     );
     html! {
         li id=(id) {
-            b { (cause) } " " span.chip { (finding.confidence) } " " (finding.statement) " "
+            b { (cause) } " " (finding.statement) " "
             a.permalink href={ "#" (id) } title="a link to this finding" { "#" }
             button type="button" data-copy=(markdown) { "copy as Markdown" }
             @if !unseen.is_empty() {
@@ -266,6 +265,12 @@ const WORDS: [(&str, &str); 8] = [
 
 pub(super) fn word(label: &Label) -> &'static str {
     WORDS[place(label)].1
+}
+
+/// Changes are counted, states are not.
+fn plural(label: &Label, count: usize) -> &'static str {
+    let is_counted = word(label).ends_with("regression") || word(label).ends_with("improvement");
+    if is_counted && count != 1 { "s" } else { "" }
 }
 
 /// The label in the style sheet.
