@@ -2,14 +2,13 @@
 
 use rqps_observe::Metric;
 use rqps_stats::Estimate;
-use rqps_stats::suite_shift::suite_shift;
 use rqps_stats::verdict::Verdict;
 use rqps_store::{PassRecord, Run};
 
 use super::causes::per_statement;
-use super::observed::{Observed, Quantity, level, log_ratio};
-use super::{TWIN, Verdicts};
-use crate::html::class;
+use super::labels::class;
+use super::observed::{Observed, Quantity, level, restart};
+use super::{Judged, TWIN, Verdicts};
 use crate::model::{Mark, Matrix, MatrixMeasure, MatrixRow, Refused, throughput};
 
 /// A cost of a statement in one pass.
@@ -93,12 +92,8 @@ impl Verdicts<'_> {
             legend: cost.legend.to_string(),
             more_is_better: false,
         }));
-        let shifts = self.judged.iter().map(|judged| {
-            let tests: Vec<Vec<f64>> =
-                judged.verdicts.iter().map(|verdict| verdict.contributions.clone()).collect();
-            let shift = suite_shift(&tests, 0.05, run.plan.seed)?;
-            Some(shift.shift.value).filter(|_| tests.len() >= LEAST_TESTS)
-        });
+        let shift = |judged: &Judged| Some(judged.suite.as_ref()?.shift.value);
+        let shifts = self.judged.iter().map(shift);
         let shifts: Vec<Option<f64>> = [Some(0.0)].into_iter().chain(shifts).collect();
         Matrix {
             base: Some(0),
@@ -137,12 +132,9 @@ impl Verdicts<'_> {
 
     /// As it was compared: within cycles where contenders took turns.
     fn log(&self, pass: &PassRecord, name: &str) -> Option<f64> {
-        log_ratio(pass, name, &[self.base.as_str()], Quantity::Rate)
+        Some(restart(pass, name, &[self.base.as_str()], Quantity::Rate)?.log_ratio)
     }
 }
-
-/// Of fewer it is not said that they moved together.
-const LEAST_TESTS: usize = 5;
 
 fn is_something(value: Option<f64>) -> bool {
     value.is_some_and(|value| value > 0.0)

@@ -19,8 +19,6 @@ use rqps_store::Run;
 use crate::comparison::Verdicts;
 use crate::model::{Model, Prose, Suite, matrix};
 
-pub(crate) use verdicts::{class, counts};
-
 pub(crate) const STYLE: &str = include_str!("../../assets/report.css");
 /// One after the other, in one scope of their own.
 const SCRIPTS: [&str; 6] = [

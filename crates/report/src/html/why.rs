@@ -5,8 +5,7 @@ use maud::{Markup, html};
 use rqps_stats::cause::{Bar, Estimate, Evidence, Part, budget};
 use rqps_stats::label::Label;
 
-use super::verdicts::{class, word};
-use crate::comparison::{Judged, Verdicts, percent};
+use crate::comparison::{Judged, Verdicts, class, percent, word};
 
 const BUDGET_NOTE: &str = "A connection's time per statement, contender minus base, in microseconds: \
      the bars add up to the change. Blue is less, orange more; the line is the 95 % interval over \
@@ -65,7 +64,7 @@ fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
                         figure.waterfall data-save=(evidence.test) {
                             figcaption {
                                 a href={ "#test-" (evidence.test) } { (evidence.test) } " "
-                                span class={ "chip " (class(&verdict.label)) } { (word(&verdict.label)) }
+                                span class={ "chip " (class(&verdict.label)) } { (word(&verdict.label, 1)) }
                             }
                             (waterfall(evidence))
                         }
@@ -175,7 +174,7 @@ fn metrics(judged: &Judged) -> Markup {
                             @for (verdict, evidence) in judged.verdicts.iter().zip(&judged.evidence) {
                                 tr {
                                     th scope="row" { a href={ "#test-" (evidence.test) } { (evidence.test) } }
-                                    td.words { span class={ "chip " (class(&verdict.label)) } { (word(&verdict.label)) } }
+                                    td.words { span class={ "chip " (class(&verdict.label)) } { (word(&verdict.label, 1)) } }
                                     @for (name, _, _) in &columns { (change(evidence, name)) }
                                 }
                             }

@@ -18,6 +18,7 @@ mod prose;
 mod scaleup;
 mod seconds;
 mod sizes;
+mod steadiness;
 mod summary;
 mod table;
 
@@ -45,6 +46,7 @@ pub(crate) use prose::Prose;
 pub(crate) use scaleup::{Growth, SCALEUP_NOTE};
 pub(crate) use seconds::seconds;
 pub(crate) use sizes::{Size, amplification, sizes};
+pub(crate) use steadiness::{Steadiness, steadiness};
 pub(crate) use summary::{
     ABSOLUTE_NOTE, LAG_NOTE, RELATIVE_NOTE, SHORT_NOTE, SLA_NOTE, absolute, lag, relative, shares,
     short_seconds, sla,

@@ -1,6 +1,7 @@
 //! What the report says of a run, format by format.
 
 mod browser;
+mod comparison;
 mod csv;
 mod export;
 mod html;
