@@ -37,7 +37,9 @@ pub(crate) use matrix::{
     Mark, Matrix, Measure as MatrixMeasure, Refused, Row as MatrixRow, matrix, throughput,
 };
 pub(crate) use measured::{Measured, Totals};
-pub(crate) use measures::{BUSY, MEASURES, RATE, SCAN_NOTE, SHARE, normalised, variations, varies};
+pub(crate) use measures::{
+    BUSY, MEASURES, Measure, RATE, SCAN_NOTE, SHARE, normalised, variations, varies,
+};
 pub(crate) use merged::origins;
 pub(crate) use metrics::{METRICS_NOTE, metrics};
 pub(crate) use microbenchmark::{GROUPS, Grouped, PUBLISHED_NOTE, Suite, Test, UNREPORTED, share};

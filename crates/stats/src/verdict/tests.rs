@@ -336,3 +336,72 @@ fn the_twin_of_a_run_makes_the_base_better_known() {
     assert!(with.twin.is_some() && without.twin.is_none());
     assert!(!with.twin.unwrap().is_significant());
 }
+
+/// Six rounds of screen and, for what they flag, fresh rounds until the interval is narrow: what
+/// `rqps compare --confirm` does. Answers the cells that decide and the estimates of the screen.
+fn two_stages(
+    random: &mut Xoshiro256PlusPlus,
+    effects: &[f64],
+    options: &Options,
+) -> (Vec<Cell>, Vec<f64>) {
+    let mut cells: Vec<Cell> = effects
+        .iter()
+        .map(|effect| {
+            let sample = slices(random, 6, *effect);
+            Cell { stage: Stage::Screen, ..Cell::new("test", Kind::CachedRead, sample) }
+        })
+        .collect();
+    let screen = judge(&cells, options).verdicts.iter().map(|one| one.plain.value).collect();
+    for index in flagged(&cells, options) {
+        let Sample::Slices(all) = slices(random, options.fresh_rounds as usize, effects[index])
+        else {
+            unreachable!("they are slices")
+        };
+        let of = |rounds: usize| {
+            let sample = Sample::Slices(all[..rounds].to_vec());
+            Cell { stage: Stage::Fresh, ..Cell::new("test", Kind::CachedRead, sample) }
+        };
+        let is_narrow = |rounds: &usize| {
+            let width = judge(&[of(*rounds)], options).verdicts[0].plain.interval.half_width();
+            width <= 0.003
+        };
+        cells[index] = of((6..all.len()).find(is_narrow).unwrap_or(all.len()));
+    }
+    (cells, screen)
+}
+
+#[test]
+fn fresh_rounds_that_end_on_precision_raise_few_alarms() {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(26);
+    let options = Options::default();
+    let mut alarms = 0;
+    for _ in 0..200 {
+        let (cells, _) = two_stages(&mut random, &[0.0; 10], &options);
+        let verdicts = judge(&cells, &options).verdicts;
+        alarms += usize::from(verdicts.iter().any(|one| one.estimate.is_significant()));
+    }
+    // The binomial bound at .999 for 5 % of 200.
+    assert!(alarms <= 21, "{alarms} of 200");
+}
+
+/// What is chosen because it came out large came out too large; fresh rounds have not been chosen.
+#[test]
+fn fresh_rounds_do_not_exaggerate() {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(27);
+    let options = Options::default();
+    let (mut screened, mut fresh) = (Vec::new(), Vec::new());
+    const EFFECT: f64 = -0.0015;
+    for _ in 0..300 {
+        let (cells, screen) = two_stages(&mut random, &[EFFECT; 4], &options);
+        for (index, verdict) in judge(&cells, &options).verdicts.iter().enumerate() {
+            if verdict.stage == Stage::Fresh {
+                screened.push(screen[index]);
+                fresh.push(verdict.plain.value);
+            }
+        }
+    }
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    assert!(mean(&screened) < 1.2 * EFFECT, "{} of {}", mean(&screened), screened.len());
+    // A fifth is 3.5 standard errors of the mean.
+    assert!((mean(&fresh) / EFFECT - 1.0).abs() < 0.2, "{} of {}", mean(&fresh), fresh.len());
+}
