@@ -47,6 +47,8 @@ pub enum LabError {
     Group(#[from] rqps_observe::GroupError),
     #[error(transparent)]
     Lock(#[from] rqps_observe::LockError),
+    #[error(transparent)]
+    Profile(#[from] rqps_observe::ProfileError),
     /// The connection of a contender in a comparison met an error.
     #[error("{error}")]
     Driven { slot: usize, error: rqps_wire::Error },

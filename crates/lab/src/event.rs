@@ -99,6 +99,16 @@ pub enum Event {
         /// Seconds that the fewest rounds would take; none if there are as many.
         needed: Option<f64>,
     },
+    /// The verdicts are there; these tests are profiled, and those have changed as well.
+    ProfilesBegun {
+        tests: Vec<String>,
+        left_out: Vec<String>,
+    },
+    /// All servers of a round of profiles are being started.
+    Profiling {
+        round: u32,
+        rounds: u32,
+    },
     Failed {
         contender: String,
         error: String,

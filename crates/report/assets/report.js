@@ -147,6 +147,21 @@ async function drawAll() {
   for (const place of tables) place.innerHTML = (await parsed("engine"))[place.parentElement.dataset.engine];
 }
 
+/** Shows a flame graph. It has a document of its own, since each has a script and names of its own. */
+async function flame(button) {
+  const place = button.closest("details").querySelector("figure");
+  for (const other of button.parentElement.children) other.setAttribute("aria-pressed", other === button);
+  const svg = new Blob([await unpacked(button.dataset.flame)], { type: "image/svg+xml" });
+  const frame = document.createElement("iframe");
+  frame.title = button.textContent;
+  frame.addEventListener("load", () => {
+    frame.height = frame.contentDocument.documentElement.getBoundingClientRect().height;
+    URL.revokeObjectURL(frame.src);
+  });
+  frame.src = URL.createObjectURL(svg);
+  place.replaceChildren(frame);
+}
+
 /** Unfolds what the address leads to. */
 function reveal() {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
@@ -160,6 +175,14 @@ drawAll();
 for (const folded of document.querySelectorAll("details")) folded.addEventListener("toggle", drawAll);
 addEventListener("hashchange", reveal);
 reveal();
+for (const folded of document.querySelectorAll("details.flames")) {
+  folded.addEventListener("toggle", () => {
+    if (folded.open && !folded.querySelector("iframe")) flame(folded.querySelector("button[data-flame]"));
+  });
+}
+for (const button of document.querySelectorAll("button[data-flame]")) {
+  button.addEventListener("click", () => flame(button));
+}
 for (const button of document.querySelectorAll("button[data-source]")) {
   button.addEventListener("click", () => save(button));
 }

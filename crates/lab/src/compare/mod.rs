@@ -6,6 +6,7 @@
 mod contestant;
 mod loads;
 mod order;
+mod profile;
 mod round;
 mod runs;
 
@@ -92,7 +93,11 @@ pub(crate) fn run(
         folders: &folders,
         seed: plan.seed,
     };
-    let outcome = rounds(lab, directory, plan, &setting, began)?;
+    let mut outcome = rounds(lab, directory, plan, &setting, began)?;
+    if outcome == Outcome::Complete {
+        let made = profile::make(lab, directory, plan, &setting);
+        outcome = ended(lab, "profiles", made)?;
+    }
     if outcome == Outcome::Complete && !lab.keep_data {
         folders.remove_all();
     }
@@ -149,15 +154,9 @@ fn rounds(
             Method::Slices => slices(lab, directory, setting, number, &left, &mut canaries),
             Method::Runs => runs::make(lab, directory, plan, setting, number, &left, &mut canaries),
         };
-        match made {
-            Ok(()) => {}
-            Err(LabError::Interrupted) => return Ok(Outcome::Interrupted),
-            Err(error @ LabError::Store(_)) => return Err(error),
-            Err(error) => {
-                let (contender, error) = (format!("round {number}"), error.to_string());
-                (lab.watch)(Event::Failed { contender, error });
-                return Ok(Outcome::Failed);
-            }
+        let outcome = ended(lab, &format!("round {number}"), made)?;
+        if outcome != Outcome::Complete {
+            return Ok(outcome);
         }
         let seconds = round_began.elapsed().as_secs_f64();
         longest = longest.max(seconds);
@@ -165,6 +164,20 @@ fn rounds(
         (lab.watch)(Event::RoundDone { round: number, seconds, standing });
     }
     Ok(Outcome::Complete)
+}
+
+/// How a part of a comparison has ended; why it failed is told. Without a store nothing goes on.
+fn ended(lab: &mut Lab<'_>, part: &str, made: Result<(), LabError>) -> Result<Outcome, LabError> {
+    match made {
+        Ok(()) => Ok(Outcome::Complete),
+        Err(LabError::Interrupted) => Ok(Outcome::Interrupted),
+        Err(error @ LabError::Store(_)) => Err(error),
+        Err(error) => {
+            let (contender, error) = (part.to_string(), error.to_string());
+            (lab.watch)(Event::Failed { contender, error });
+            Ok(Outcome::Failed)
+        }
+    }
 }
 
 /// A round in which all servers are up.

@@ -45,7 +45,7 @@ pub(crate) struct Setting<'a> {
 
 impl<'a> Setting<'a> {
     /// What slices are of.
-    fn microbenchmark(&self) -> &'a Microbenchmark {
+    pub(super) fn microbenchmark(&self) -> &'a Microbenchmark {
         match &self.comparison.of {
             Compared::Microbenchmark(benchmark) => benchmark,
             Compared::InsertBenchmark(_) => unreachable!("plans with slices of it are refused"),
@@ -85,21 +85,21 @@ impl Canaries {
 }
 
 /// A contestant's server in this round.
-struct Running<'a> {
-    contestant: &'a Contestant,
-    server: Box<dyn Server>,
-    group: Option<Group>,
+pub(super) struct Running<'a> {
+    pub(super) contestant: &'a Contestant,
+    pub(super) server: Box<dyn Server>,
+    pub(super) group: Option<Group>,
     _placement: Option<Placement>,
 }
 
 /// The round's servers, which end with it.
 pub(crate) struct Round<'a> {
-    setting: &'a Setting<'a>,
-    number: u32,
+    pub(super) setting: &'a Setting<'a>,
+    pub(super) number: u32,
     /// In the order of their slots.
-    running: Vec<Running<'a>>,
+    pub(super) running: Vec<Running<'a>>,
     /// That everything is bound to; empty if nothing is.
-    cpus: Vec<usize>,
+    pub(super) cpus: Vec<usize>,
 }
 
 impl<'a> Round<'a> {
@@ -200,7 +200,7 @@ impl<'a> Round<'a> {
     }
 
     /// Says whose connection an error is of, and what the log of its server says to it.
-    fn named(&mut self, error: LabError, test: &str) -> LabError {
+    pub(super) fn named(&mut self, error: LabError, test: &str) -> LabError {
         let LabError::Driven { slot, error } = error else { return error };
         let one = &mut self.running[slot];
         let log = if error.is_disconnect() { one.server.last_words() } else { None };
@@ -380,7 +380,7 @@ impl<'a> Round<'a> {
 }
 
 /// The slot of a contender whose connection met an error is where its name is found.
-fn driven(failure: Failure) -> LabError {
+pub(super) fn driven(failure: Failure) -> LabError {
     match failure {
         Failure::Cancelled => LabError::Interrupted,
         Failure::Worker { index, error } => LabError::Driven { slot: index, error },

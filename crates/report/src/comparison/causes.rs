@@ -12,6 +12,7 @@ use rqps_stats::paired::t_interval;
 use rqps_stats::verdict::Verdict;
 use rqps_store::{PassRecord, Run};
 
+use super::profile::Profiled;
 use super::observed::{Observed, Quantity, level};
 use super::{Pair, TWIN};
 
@@ -39,8 +40,15 @@ impl Pair<'_> {
         run: &Run,
         tests: &[Observed<'_>],
         verdicts: &[Verdict],
+        profiles: &[Profiled],
     ) -> Vec<Evidence> {
-        let of = |(test, verdict)| self.evidence_of(run, test, verdict);
+        let of = |(test, verdict): (&Observed<'_>, &Verdict)| {
+            let profile = profiles.iter().find(|profiled| profiled.test == test.name);
+            Evidence {
+                profile: profile.map(Profiled::growths).unwrap_or_default(),
+                ..self.evidence_of(run, test, verdict)
+            }
+        };
         tests.iter().zip(verdicts).map(of).collect()
     }
 

@@ -8,6 +8,7 @@ use rqps_stats::label::Label;
 use serde::Serialize;
 
 use super::observed::{Observed, Quantity, level};
+use super::profile_json::{self, Profile};
 use super::{Judged, TWIN, Verdicts};
 
 #[derive(Serialize)]
@@ -24,6 +25,8 @@ struct Contender {
     invalid: Option<String>,
     tests: Vec<Test>,
     findings: Vec<Finding>,
+    /// Of the tests that were profiled.
+    profiles: Vec<Profile>,
 }
 
 #[derive(Serialize)]
@@ -143,6 +146,7 @@ fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Contender {
                 next: finding.next.clone(),
             })
             .collect(),
+        profiles: judged.profiles.iter().map(profile_json::profile).collect(),
     }
 }
 

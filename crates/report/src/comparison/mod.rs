@@ -1,8 +1,12 @@
 //! From the passes of a comparison to verdicts, and what explains them.
 
 mod causes;
+mod flame;
 mod json;
 mod observed;
+mod profile;
+mod profile_json;
+mod profile_text;
 mod text;
 
 use rqps_plan::{Cache, Comparison, Method, Workload};
@@ -14,7 +18,9 @@ use rqps_store::{PassRecord, Run};
 
 use observed::{Observed, Quantity};
 
+pub(crate) use flame::flames;
 pub(crate) use json::{Comparison as ComparisonJson, label};
+pub(crate) use profile::{Profiled, readable};
 pub(crate) use text::{percent, text};
 
 /// What the base is called where it takes part a second time.
@@ -26,12 +32,12 @@ pub(crate) struct Verdicts<'a> {
     pub(crate) base: String,
     pub(crate) tests: Vec<Observed<'a>>,
     /// Every contender but the base, in the order of the plan.
-    pub(crate) judged: Vec<Judged>,
+    pub(crate) judged: Vec<Judged<'a>>,
     is_io_bound: bool,
 }
 
 /// One contender against the base.
-pub(crate) struct Judged {
+pub(crate) struct Judged<'a> {
     pub(crate) contender: String,
     /// Why nothing of it can be believed.
     pub(crate) invalid: Option<String>,
@@ -39,6 +45,8 @@ pub(crate) struct Judged {
     pub(crate) verdicts: Vec<Verdict>,
     pub(crate) evidence: Vec<Evidence>,
     pub(crate) findings: Vec<Finding>,
+    /// Of the tests that were profiled.
+    pub(crate) profiles: Vec<Profiled<'a>>,
 }
 
 impl<'a> Verdicts<'a> {
@@ -52,13 +60,16 @@ impl<'a> Verdicts<'a> {
         let judged = others.iter().map(|contender| {
             let pair = Pair { plan, base, contender, is_io_bound };
             let report = verdict::judge(&pair.cells(&tests), &Options::default());
-            let evidence = pair.evidence(run, &tests, &report.verdicts);
+            let names = tests.iter().map(|test| test.name);
+            let profiles = profile::profiled(run, names, base, contender);
+            let evidence = pair.evidence(run, &tests, &report.verdicts, &profiles);
             Judged {
                 contender: contender.clone(),
                 invalid: report.invalid,
                 verdicts: report.verdicts,
                 findings: explain_suite(&evidence),
                 evidence,
+                profiles,
             }
         });
         let judged = judged.collect();
@@ -68,6 +79,11 @@ impl<'a> Verdicts<'a> {
     /// The change that does not matter in practice, as a log.
     pub(crate) fn margin(&self, test: &Observed<'_>) -> f64 {
         self.plan.margin.unwrap_or_else(|| kind(self.is_io_bound, test).margin())
+    }
+
+    /// Whether any test was profiled.
+    pub(crate) fn is_profiled(&self) -> bool {
+        self.judged.iter().any(|one| !one.profiles.is_empty())
     }
 
     /// Whether any test has become slower, or dearer.
@@ -153,6 +169,18 @@ impl Pair<'_> {
     }
 }
 
+/// How far from no change a test is; none without a verdict that it has changed.
+fn changed(verdict: &Verdict) -> Option<f64> {
+    match verdict.label {
+        Label::NoChange { .. } | Label::Inconclusive { .. } | Label::Invalid { .. } => None,
+        Label::EfficiencyRegression { .. } => {
+            let costs = verdict.costs.iter().map(|(_, cost)| cost.value.abs());
+            Some(costs.fold(0.0, f64::max))
+        }
+        _ => Some(verdict.estimate.value.abs()),
+    }
+}
+
 /// Where a comparison stands before its end.
 #[derive(Clone, Debug, Default)]
 pub struct Interim {
@@ -161,6 +189,9 @@ pub struct Interim {
     pub settled: Vec<String>,
     /// The estimate of every test with its interval, a line each.
     pub standing: Vec<String>,
+    /// Each test that has become slower, faster or dearer, with the contender that it has in, and
+    /// how far from no change.
+    pub changed: Vec<(String, String, f64)>,
 }
 
 /// Judges the passes so far.
@@ -182,6 +213,10 @@ pub fn interim(plan: &rqps_plan::Plan, passes: &[PassRecord]) -> Interim {
         let pair = Pair { plan: comparison, base, contender, is_io_bound };
         let report = verdict::judge(&pair.cells(&tests), &Options::default());
         for (index, verdict) in report.verdicts.iter().enumerate() {
+            if let Some(size) = changed(verdict) {
+                let test = tests[index].name.to_string();
+                interim.changed.push((test, contender.clone(), size));
+            }
             let width = verdict.plain.interval.half_width();
             let rounds = tests[index].counted().count() as u32;
             let progress = Progress { rounds, half_width: width, elapsed: 0.0, next_round: 0.0 };

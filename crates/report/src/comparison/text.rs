@@ -5,7 +5,7 @@ use comfy_table::{Cell, CellAlignment, Color, Table};
 use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
 
-use super::{Judged, Verdicts};
+use super::{Judged, Verdicts, profile_text};
 use crate::Colour;
 
 /// `-2.3 %` of a ratio.
@@ -27,6 +27,7 @@ pub(crate) fn text(verdicts: &Verdicts<'_>, colour: Colour) -> String {
         }
         parts.push(table(verdicts, judged, colour));
         parts.push(findings(judged));
+        parts.push(profile_text::text(&judged.profiles));
     }
     parts.push(legend(verdicts));
     parts.retain(|part| !part.is_empty());

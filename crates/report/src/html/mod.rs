@@ -3,6 +3,7 @@
 mod data;
 mod environment;
 mod legend;
+mod profiles;
 mod step;
 mod suite;
 mod summary;
@@ -24,7 +25,7 @@ const CHART_SCRIPT: &str = include_str!("../../assets/vendor/uplot/uPlot.iife.mi
 
 /// The browser itself refuses what the page must not do: load or send anything.
 pub(crate) const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
-     img-src data: blob:; form-action 'none'; base-uri 'none'";
+     img-src data: blob:; frame-src blob:; form-action 'none'; base-uri 'none'";
 
 /// The whole report, with everything it needs inside.
 pub fn html(run: &Run) -> String {
@@ -45,10 +46,11 @@ pub fn html(run: &Run) -> String {
             }
             body {
                 header { (head(&prose)) }
-                (contents(&model, suite.as_ref(), verdicts.is_some()))
+                (contents(&model, suite.as_ref(), verdicts.as_ref()))
                 main {
                     @if let Some(verdicts) = &verdicts {
                         (verdicts::section(verdicts))
+                        @if verdicts.is_profiled() { (profiles::section(verdicts)) }
                     } @else if let Some(suite) = &suite {
                         (suite::sections(suite))
                     } @else {
@@ -81,18 +83,19 @@ fn head(prose: &Prose) -> Markup {
     }
 }
 
-fn contents(model: &Model, suite: Option<&Suite>, is_comparison: bool) -> Markup {
+fn contents(model: &Model, suite: Option<&Suite>, verdicts: Option<&Verdicts>) -> Markup {
     html! {
         nav aria-label="Contents" {
-            @if is_comparison {
+            @if let Some(verdicts) = verdicts {
                 a href="#verdicts" { "Verdicts" }
+                @if verdicts.is_profiled() { a href="#profiles" { "Profiles" } }
             } @else if let Some(suite) = suite {
                 (suite::contents(suite))
             } @else {
                 a href="#summary" { "Summary" }
                 @for step in &model.steps { a href={ "#" (step::anchor(step)) } { (step.name) } }
             }
-            @if !is_comparison { a href="#sizes" { "Sizes" } }
+            @if verdicts.is_none() { a href="#sizes" { "Sizes" } }
             a href="#environment" { "Environment" }
             a href="#legend" { "Legend" }
             a href="#data" { "Data" }

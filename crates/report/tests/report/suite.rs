@@ -119,6 +119,7 @@ pub(crate) fn run(contenders: &[&str], clients: &[u32]) -> Run {
         contenders: records,
         steps,
         passes: Vec::new(),
+        profiles: Vec::new(),
         parts: Vec::new(),
         differences: Vec::new(),
     }
