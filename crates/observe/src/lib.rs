@@ -29,5 +29,5 @@ pub use lock::{LockError, SessionLock};
 pub use machine::{cpus, machine_facts};
 pub use metric::{Kind, Metric, Reading};
 pub use observer::{Observer, bytes_below};
-pub use profile::{CUT, FREQUENCY, ProfileError, Profiler, Stacks, probe, sees_kernel};
 pub use placement::{Placement, allowed_cpus, pin_thread, pin_tree};
+pub use profile::{CUT, FREQUENCY, ProfileError, Profiler, Stacks, probe, sees_kernel};

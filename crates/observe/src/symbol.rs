@@ -81,7 +81,8 @@ mod tests {
         ] {
             assert_eq!(plain(variant), "f", "{variant}");
         }
-        for other in ["f.particle", "f.coldest", "std::vector<int>::at", "ns::f(int, ...)", ".plt"] {
+        for other in ["f.particle", "f.coldest", "std::vector<int>::at", "ns::f(int, ...)", ".plt"]
+        {
             assert_eq!(plain(other), other);
         }
     }
@@ -90,15 +91,24 @@ mod tests {
     fn what_has_no_name_is_told_by_its_file() {
         let named = |line: &str| name(line).unwrap();
         let k = "ffffffff813a2313";
-        assert_eq!(named(&format!("{k} finish_task_switch.isra.0 ([kernel.kallsyms])")), "finish_task_switch_[k]");
+        assert_eq!(
+            named(&format!("{k} finish_task_switch.isra.0 ([kernel.kallsyms])")),
+            "finish_task_switch_[k]"
+        );
         assert_eq!(named(&format!("{k} [unknown] ([kernel.kallsyms])")), "[kernel]");
         assert_eq!(named(&format!("{k} ext4_write ([ext4])")), "ext4_write_[k]");
-        assert_eq!(named("7f12 [unknown] (/opt/my server/libz.so.1 (deleted))"), "[libz.so.1 (deleted)]");
+        assert_eq!(
+            named("7f12 [unknown] (/opt/my server/libz.so.1 (deleted))"),
+            "[libz.so.1 (deleted)]"
+        );
         assert_eq!(named("7f12 [unknown] ([vdso])"), "[vdso]");
         assert_eq!(named("7f12 [unknown] ([unknown])"), "[unknown]");
         assert_eq!(named("ffffffffffffffff [unknown] ([unknown])"), CUT);
         assert_eq!(name("0 [unknown] ([unknown])"), None);
-        assert_eq!(named("12 (anonymous namespace)::f(int) (/bin/mysqld)"), "(anonymous namespace)::f(int)");
+        assert_eq!(
+            named("12 (anonymous namespace)::f(int) (/bin/mysqld)"),
+            "(anonymous namespace)::f(int)"
+        );
         assert_eq!(named("12 operator()(int) const (/bin/a (b))"), "operator()(int) const");
         assert_eq!(named("10ab59 __libc_send (inlined)"), "__libc_send");
     }

@@ -105,8 +105,7 @@ pub(crate) fn profiles(
     connection: &Connection,
     run: &Path,
 ) -> Result<Vec<ProfileRecord>, StoreError> {
-    let mut select =
-        connection.prepare("select * from profile order by test, contender, round")?;
+    let mut select = connection.prepare("select * from profile order by test, contender, round")?;
     let rows = select.query_map([], |row| {
         let count = |name: &str| row.get::<_, i64>(name).map(|count| count as u64);
         let profile = ProfileRecord {

@@ -6,14 +6,14 @@
 
 use std::time::{Duration, Instant};
 
+use super::contestant::Contestant;
+use super::round::{Round, Setting, WARM_UP, driven};
+use crate::{Changed, Event, Lab, LabError};
 use rqps_load::{Relay, Slicing, Work};
 use rqps_observe::{EdgeReader, Profiler, pin_thread, sees_kernel};
 use rqps_plan::{Compared, Plan, Profiled};
 use rqps_store::{ProfileRecord, RunDirectory};
 use rqps_workload::microbenchmark::{Benchmark, Books, Cast, Sequence, Test, select};
-use super::contestant::Contestant;
-use super::round::{Round, Setting, WARM_UP, driven};
-use crate::{Changed, Event, Lab, LabError};
 
 /// How often each contender is profiled in each test: as often as CAUSES.md asks for.
 const ROUNDS: u32 = 4;
@@ -176,9 +176,8 @@ impl Round<'_> {
         let one = &self.running[slot];
         let root = one.server.process().expect("a plan that profiles has servers of its own");
         let time = test.measured(self.setting.microbenchmark()).max(SHORTEST);
-        let slices = |time: Duration| {
-            vec![slot; (time.as_secs_f64() / SLICE.as_secs_f64()).ceil() as usize]
-        };
+        let slices =
+            |time: Duration| vec![slot; (time.as_secs_f64() / SLICE.as_secs_f64()).ceil() as usize];
         let (warm_up, measured) = (slices(time.mul_f64(WARM_UP)), slices(time));
         let slicing = Slicing { slice: SLICE, head: Duration::ZERO };
         let all = (warm_up.len() + measured.len()) as f64;

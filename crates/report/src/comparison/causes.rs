@@ -12,8 +12,8 @@ use rqps_stats::paired::t_interval;
 use rqps_stats::verdict::Verdict;
 use rqps_store::{PassRecord, Run};
 
-use super::profile::Profiled;
 use super::observed::{Observed, Quantity, level};
+use super::profile::Profiled;
 use super::{Pair, TWIN};
 
 /// Fewer bytes per statement than this are what a server writes by itself, whatever it is asked: by
