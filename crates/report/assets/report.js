@@ -151,14 +151,13 @@ async function drawAll() {
 async function flame(button) {
   const place = button.closest("details").querySelector("figure");
   for (const other of button.parentElement.children) other.setAttribute("aria-pressed", other === button);
-  const svg = new Blob([await unpacked(button.dataset.flame)], { type: "image/svg+xml" });
   const frame = document.createElement("iframe");
   frame.title = button.textContent;
   frame.addEventListener("load", () => {
-    frame.height = frame.contentDocument.documentElement.getBoundingClientRect().height;
-    URL.revokeObjectURL(frame.src);
+    frame.height = frame.contentDocument.documentElement.scrollHeight + 4;
   });
-  frame.src = URL.createObjectURL(svg);
+  // The report drew it, with every name escaped.
+  frame.srcdoc = "<style>body { margin: 0 } svg { width: 100% }</style>" + await unpacked(button.dataset.flame);
   place.replaceChildren(frame);
 }
 

@@ -25,7 +25,7 @@ const CHART_SCRIPT: &str = include_str!("../../assets/vendor/uplot/uPlot.iife.mi
 
 /// The browser itself refuses what the page must not do: load or send anything.
 pub(crate) const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
-     img-src data: blob:; frame-src blob:; form-action 'none'; base-uri 'none'";
+     img-src data: blob:; form-action 'none'; base-uri 'none'";
 
 /// The whole report, with everything it needs inside.
 pub fn html(run: &Run) -> String {
