@@ -331,12 +331,12 @@ pub(crate) fn profiled() -> Run {
                 ("start;Main;scan", 900),
                 ("start;Main;scan;decode<a&b>", 600),
                 ("start;Main;scan;copy", 400),
-                ("start;Main;send_[k]", 100),
+                ("start;Main;send_[k]", 300),
             ];
             let slow = [
                 ("start;thread;Main;scan", 900),
                 ("start;thread;Main;scan;decode<a&b>", 1_400),
-                ("start;thread;Main;send_[k]", 100),
+                ("start;thread;Main;send_[k]", 300),
                 ("[deeper];Main;scan;[libx.so]", 100),
             ];
             [profile("sqlite", round, &base), profile("slow", round, &slow)]
