@@ -40,6 +40,7 @@ fn main() -> io::Result<()> {
         ("micro-vacuumed", vacuumed),
         ("scaleup", suite::run(&three, &[1, 2, 4, 8, 16])),
         ("comparison", suite::comparison()),
+        ("profiled", suite::profiled()),
         ("usual", usual),
         ("trouble", trouble),
         ("silent", silent),
