@@ -345,8 +345,46 @@ fn what_makes_no_sense_is_refused_before_anything_is_started() {
     refused("sqlite a=sqlite --rounds 2", &["rounds must be at least 3"]);
     refused("sqlite a=sqlite --method slice", &["did you mean 'slices'"]);
     refused("sqlite a=postgres://h/db", &["not a server that is running already"]);
+    refused("sqlite a=sqlite --profile", &["sqlite runs inside rqps"]);
+    let servers = "postgres@17.6 a=postgres@17.6";
+    refused(&format!("{servers} --workload ibench --profile"), &["tests of the microbenchmarks"]);
+    refused(
+        &format!("{servers} --workload micro:scan --profile=hot-points"),
+        &["'hot-points' is not compared here", "there are: scan"],
+    );
+    refused(&format!("{servers} --profile=hot-point"), &["did you mean 'hot-points'"]);
     refused(
         "sqlite a=sqlite --workload micro:read-only_range=10000 --rows 5K",
         &["read-only_range=10000 reads 10000 rows at a time"],
     );
+}
+
+/// Needs perf, and a machine that lets it sample: without either the comparison says what is missing,
+/// and this test fails with that.
+#[test]
+fn a_profile_names_the_functions_of_a_real_server() {
+    let rqps = Rqps::alone();
+    let arguments = format!(
+        "postgres@17.6 postgres@18.0 --workload micro:point-query --no-twin --profile=point-query {SMALL}"
+    );
+    let ended = start(&rqps, &arguments).finish();
+    assert!(ended.status.code().is_some_and(|code| code < 2), "{}", ended.stderr);
+    assert!(ended.stdout.contains("Profile of point-query"), "{}", ended.stdout);
+    let found = comparison(&rqps);
+    let profile = &found["contenders"][0]["profiles"][0];
+    assert_eq!(profile["test"], "point-query");
+    for side in ["base", "contender"] {
+        let of = |key: &str| profile[side][key].as_f64().unwrap();
+        assert_eq!(of("runs"), 4.0);
+        // Samples are of CPU time, so they come to what the kernel counts, however busy the machine is.
+        assert!((0.7..1.3).contains(&(of("sampled") / of("counted"))), "{}", profile[side]);
+        assert!(of("unnamed") < 0.2 && of("cut") < 0.5, "{}", profile[side]);
+    }
+    let all = profile["inclusive"].as_array().unwrap();
+    for name in ["PostgresMain", "ExecInitNode", "btgettuple"] {
+        assert!(all.iter().any(|one| one["name"] == name), "no {name} in {all:#?}");
+    }
+    let kept = std::fs::read_dir(rqps.out().join("profiles")).unwrap().count();
+    assert_eq!(kept, 8, "a file for each profile");
+    rqps.assert_nothing_is_left();
 }

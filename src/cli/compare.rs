@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use rqps_plan::{
     Cache, Compared, Comparison, Count, InsertBenchmark, Method, Microbenchmark, Plan, Profile,
-    Span, Workload, default_pause,
+    Profiled, Span, Workload, default_pause,
 };
 use rqps_workload::microbenchmark::{Sequence, select};
 
@@ -105,11 +105,49 @@ pub(crate) struct Arguments {
     /// Count what was measured while the machine was busy with something else.
     #[arg(long)]
     no_guards: bool,
+    /// Profile the servers with perf once there are verdicts: the tests that have changed, all, or
+    /// some by name. Each takes eight runs of --secs more, and is not part of --budget.
+    #[arg(long, value_name = "changed|all|TEST,…", num_args = 0..=1, require_equals = true,
+        default_missing_value = "changed")]
+    profile: Option<ToProfile>,
     /// Write the verdicts as JUnit XML, too.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
     #[command(flatten)]
     session: Session,
+}
+
+/// `changed`, `all` or names of tests.
+#[derive(Clone, Debug)]
+enum ToProfile {
+    Changed,
+    All,
+    Tests(Vec<String>),
+}
+
+impl FromStr for ToProfile {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            "changed" => ToProfile::Changed,
+            "all" => ToProfile::All,
+            names => ToProfile::Tests(names.split(',').map(str::to_string).collect()),
+        })
+    }
+}
+
+impl ToProfile {
+    fn profiled(&self) -> anyhow::Result<Profiled> {
+        Ok(match self {
+            ToProfile::Changed => Profiled::Changed,
+            ToProfile::All => Profiled::All,
+            ToProfile::Tests(names) => {
+                let tests = select(names, Sequence::Suite)?;
+                Profiled::Tests(tests.iter().map(|test| test.short_name().to_string()).collect())
+            }
+        })
+    }
 }
 
 /// `micro:…`, `ibench` or `ibench:…`.
@@ -178,6 +216,7 @@ impl Measures for Arguments {
         comparison.twin = !self.no_twin;
         comparison.slice = self.slice;
         comparison.guards = !self.no_guards;
+        comparison.profile = self.profile.as_ref().map(ToProfile::profiled).transpose()?;
         let plan = Plan {
             contenders: self.contenders.all(),
             seed: self.session.seed,

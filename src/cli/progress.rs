@@ -161,6 +161,25 @@ impl Progress {
                     "the budget ended the comparison after {rounds} round{plural}{enough}"
                 ));
             }
+            Event::ProfilesBegun { tests, .. } if tests.is_empty() => {
+                self.line("nothing is profiled: no test has changed");
+            }
+            Event::ProfilesBegun { tests, left_out } => {
+                self.line(&format!("profiling {}", tests.join(", ")));
+                if !left_out.is_empty() {
+                    let left_out = left_out.join(",");
+                    self.line(&format!("  changed too, but less: --profile={left_out}"));
+                }
+            }
+            Event::Profiling { round, rounds } => {
+                let heading = format!("profiles: round {round} of {rounds}");
+                self.now(heading.clone());
+                if self.live {
+                    self.bar.reset();
+                    self.bar.set_style(style("{spinner} {prefix} [{bar:24}] {msg} {eta}"));
+                    self.bar.set_prefix(heading);
+                }
+            }
             Event::Failed { contender, error } => {
                 self.line(&format!("error: {contender}: {error}"));
             }

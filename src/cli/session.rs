@@ -142,11 +142,15 @@ impl Site {
         let mut watch = |event| progress.event(event);
         let cancelled = || self.cancel.is_wanted();
         let (home, keep_data) = (&self.home, sitting.keep_data);
-        let judge = &|plan: &Plan, passes: &[PassRecord]| {
-            let rqps_report::Interim { settled, confirmed, standing } =
-                rqps_report::interim(plan, passes);
-            rqps_lab::Interim { settled, confirmed, standing }
-        };
+        let judge =
+            &|plan: &Plan, passes: &[PassRecord]| {
+                let rqps_report::Interim { settled, confirmed, standing, changed } =
+                    rqps_report::interim(plan, passes);
+                let changed = changed
+                    .into_iter()
+                    .map(|(test, contender, size)| rqps_lab::Changed { test, contender, size });
+                rqps_lab::Interim { settled, confirmed, standing, changed: changed.collect() }
+            };
         let mut lab = Lab { home, watch: &mut watch, cancelled: &cancelled, keep_data, judge };
         let outcome = rqps_lab::run(&mut lab, directory, ready)
             .with_context(|| format!("the run in '{}'", directory.path().display()))?;

@@ -47,6 +47,8 @@ pub enum LabError {
     Group(#[from] rqps_observe::GroupError),
     #[error(transparent)]
     Lock(#[from] rqps_observe::LockError),
+    #[error(transparent)]
+    Profile(#[from] rqps_observe::ProfileError),
     /// A contestant met an error while it took turns with the others.
     #[error("{error}")]
     Driven { slot: usize, error: Box<LabError> },

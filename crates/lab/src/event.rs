@@ -115,6 +115,16 @@ pub enum Event {
         /// What would have been enough for a verdict; none if there are as many rounds.
         enough: Option<Enough>,
     },
+    /// The verdicts are there; these tests are profiled, and those have changed as well.
+    ProfilesBegun {
+        tests: Vec<String>,
+        left_out: Vec<String>,
+    },
+    /// All servers of a round of profiles are being started.
+    Profiling {
+        round: u32,
+        rounds: u32,
+    },
     Failed {
         contender: String,
         error: String,

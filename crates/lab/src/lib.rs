@@ -50,6 +50,17 @@ pub struct Interim {
     pub confirmed: Vec<String>,
     /// For people: where each test stands, a line each.
     pub standing: Vec<String>,
+    /// The tests that have become slower, faster or dearer.
+    pub changed: Vec<Changed>,
+}
+
+/// A test in which a contender differs from the base.
+#[derive(Clone, Debug)]
+pub struct Changed {
+    pub test: String,
+    pub contender: String,
+    /// How far from no change it is, to put the largest first.
+    pub size: f64,
 }
 
 /// How a run ended.
@@ -109,6 +120,9 @@ pub fn prepare(
     };
     if let Workload::Comparison(comparison) = &plan.workload {
         compare::Parts::new(plan, comparison)?;
+        if comparison.profile.is_some() {
+            rqps_observe::probe(&std::env::temp_dir())?;
+        }
     }
     plan.contenders.iter().map(&mut prepare).collect()
 }

@@ -23,7 +23,7 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// Counters of a contender's server, in whatever units their reader has.
 pub type Counters = [u64; COUNTERS];
-const COUNTERS: usize = 7;
+pub const COUNTERS: usize = 7;
 
 /// Reads the counters of a contender's server at the edges of its slices.
 pub type Meter = Box<dyn FnMut(usize) -> Counters + Send>;

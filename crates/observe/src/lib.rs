@@ -16,6 +16,8 @@ mod metric;
 mod observer;
 mod placement;
 mod process_tree;
+mod profile;
+mod symbol;
 
 pub use canary::Canary;
 pub use cgroup::{Group, GroupCpu, GroupError, Throttle};
@@ -30,3 +32,4 @@ pub use machine::{available_memory, cpus, machine_facts};
 pub use metric::{Kind, Metric, Reading};
 pub use observer::{Observer, bytes_below};
 pub use placement::{Placement, allowed_cpus, pin_thread, pin_tree};
+pub use profile::{CUT, FREQUENCY, ProfileError, Profiler, Stacks, probe, sees_kernel};

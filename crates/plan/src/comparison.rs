@@ -57,6 +57,17 @@ pub enum Compared {
     InsertBenchmark(InsertBenchmark),
 }
 
+/// Which tests are run again under a profiler once there are verdicts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Profiled {
+    /// Those that have become slower, faster or dearer; of many, those that changed the most.
+    Changed,
+    All,
+    /// These, whatever their verdict is.
+    Tests(Vec<String>),
+}
+
 /// What is run; everything needed to repeat it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -85,6 +96,8 @@ pub struct Comparison {
     pub head: Span,
     /// A test during which the machine did something else does not count and is measured again.
     pub guards: bool,
+    /// None: nothing is profiled.
+    pub profile: Option<Profiled>,
     pub of: Compared,
 }
 
@@ -102,6 +115,17 @@ pub enum ComparisonError {
         "slices are for the microbenchmarks: the Insert Benchmark is compared by --method runs"
     )]
     SlicedInsertBenchmark,
+    #[error(
+        "profiles are of tests of the microbenchmarks: the steps of the Insert Benchmark build on each \
+         other, and profiling them would be doing all of them again"
+    )]
+    ProfiledInsertBenchmark,
+    #[error("'{0}' is not compared here, so it cannot be profiled: {1}")]
+    NotCompared(String, String),
+    #[error(
+        "{0} runs inside rqps, so a profile of it would be one of rqps: profiles are of servers"
+    )]
+    ProfiledInside(String),
     #[error(transparent)]
     Microbenchmark(#[from] MicrobenchmarkError),
     #[error(transparent)]
@@ -128,6 +152,7 @@ impl Comparison {
             slice: Span(Duration::from_millis(10)),
             head: Span(Duration::from_millis(1)),
             guards: true,
+            profile: None,
             of,
         }
     }
@@ -170,10 +195,29 @@ impl Comparison {
                 return Err(TooLarge(name, "50%".to_string()));
             }
         }
+        self.validate_profile(contenders)?;
         match (&self.of, self.method) {
             (Compared::InsertBenchmark(_), Method::Slices) => Err(SlicedInsertBenchmark),
             (Compared::InsertBenchmark(benchmark), _) => Ok(benchmark.validate(contenders)?),
             (Compared::Microbenchmark(benchmark), _) => Ok(benchmark.validate()?),
+        }
+    }
+    fn validate_profile(&self, contenders: &[crate::Contender]) -> Result<(), ComparisonError> {
+        use ComparisonError::{NotCompared, ProfiledInsertBenchmark, ProfiledInside};
+        let Some(profile) = &self.profile else { return Ok(()) };
+        let Compared::Microbenchmark(benchmark) = &self.of else {
+            return Err(ProfiledInsertBenchmark);
+        };
+        if let Some(inside) = contenders.iter().find(|one| one.dbms == crate::Dbms::Sqlite) {
+            return Err(ProfiledInside(inside.name()));
+        }
+        let Profiled::Tests(tests) = profile else { return Ok(()) };
+        match tests.iter().find(|test| !benchmark.tests.contains(test)) {
+            Some(test) => {
+                let known = suggestion(test, benchmark.tests.iter().map(String::as_str));
+                Err(NotCompared(test.clone(), known))
+            }
+            None => Ok(()),
         }
     }
 }

@@ -15,7 +15,7 @@ mod quantity;
 mod sweep;
 
 pub use cache::{Cache, CacheError, row_bytes};
-pub use comparison::{Compared, Comparison, ComparisonError, Method};
+pub use comparison::{Compared, Comparison, ComparisonError, Method, Profiled};
 pub use contender::{Build, Contender, ContenderError, Dbms, Source, check_names, is_path};
 pub use counts::Counts;
 pub use group::Group;

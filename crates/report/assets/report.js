@@ -29,6 +29,20 @@ function hideParts() {
   }
 }
 
+/** Shows a flame graph. It has a document of its own, since each has a script and names of its own. */
+async function flame(button) {
+  const place = button.closest("details").querySelector("figure");
+  for (const other of button.parentElement.children) other.setAttribute("aria-pressed", other === button);
+  const frame = document.createElement("iframe");
+  frame.title = button.textContent;
+  frame.addEventListener("load", () => {
+    frame.height = frame.contentDocument.documentElement.scrollHeight + 4;
+  });
+  // The report drew it, with every name escaped.
+  frame.srcdoc = "<style>body { margin: 0 } svg { width: 100% }</style>" + await unpacked(button.dataset.flame);
+  place.replaceChildren(frame);
+}
+
 /** Unfolds what the address leads to. */
 function reveal() {
   const target = document.getElementById(state.place);
@@ -165,6 +179,14 @@ async function begin() {
   });
   for (const button of document.querySelectorAll("button[data-source]")) {
     button.addEventListener("click", async () => download(await unpacked(button.dataset.source), "text/plain", button.dataset.file));
+  }
+  for (const folded of document.querySelectorAll("details.flames")) {
+    folded.addEventListener("toggle", () => {
+      if (folded.open && !folded.querySelector("iframe")) flame(folded.querySelector("button[data-flame]"));
+    });
+  }
+  for (const button of document.querySelectorAll("button[data-flame]")) {
+    button.addEventListener("click", () => flame(button));
   }
   for (const button of document.querySelectorAll("button[data-copy]")) button.addEventListener("click", () => copy(button));
   for (const figure of document.querySelectorAll("figure[data-save]")) {

@@ -35,12 +35,13 @@ fn main() -> io::Result<()> {
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     let mut vacuumed = suite::run(&three, &[1]);
     suite::vacuum_each_write(&mut vacuumed);
-    let runs: [(&str, Run); 11] = [
+    let runs: [(&str, Run); 12] = [
         ("micro", suite::run(&three, &[1])),
         ("micro-vacuumed", vacuumed),
         ("scaleup", suite::run(&three, &[1, 2, 4, 8, 16])),
         ("comparison", suite::comparison()),
         ("judged", suite::judged()),
+        ("profiled", suite::profiled()),
         ("usual", usual),
         ("trouble", trouble),
         ("silent", silent),

@@ -7,12 +7,34 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 const MANY: f64 = 1e9;
 
 /// The quantile of Student's t with `degrees` of freedom (infinite: normal) at `probability`.
-/// NaN where there are no degrees of freedom.
+/// NaN where there are no degrees of freedom. By bisection: the inverse that `statrs` has does not
+/// end for some degrees that are no whole number.
 pub(crate) fn t_quantile(probability: f64, degrees: f64) -> f64 {
     if degrees >= MANY {
         return Normal::standard().inverse_cdf(probability);
     }
-    StudentsT::new(0.0, 1.0, degrees).map_or(f64::NAN, |t| t.inverse_cdf(probability))
+    let Ok(t) = StudentsT::new(0.0, 1.0, degrees) else { return f64::NAN };
+    if probability < 0.5 {
+        return -t_quantile(1.0 - probability, degrees);
+    }
+    if probability >= 1.0 {
+        return f64::INFINITY;
+    }
+    let (mut low, mut high) = (0.0, 1.0);
+    while t.cdf(high) < probability {
+        (low, high) = (high, 2.0 * high);
+    }
+    while high - low > 1e-14 * high {
+        let middle = (low + high) / 2.0;
+        if middle <= low || middle >= high {
+            break;
+        }
+        match t.cdf(middle) < probability {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    (low + high) / 2.0
 }
 
 /// The probability of a value at least as far from zero as `t`, on either side.

@@ -22,6 +22,7 @@ pub mod multiplicity;
 pub mod noise;
 pub mod normalised;
 pub mod paired;
+pub mod profile;
 pub mod scalability;
 #[cfg(test)]
 mod simulation;

@@ -10,7 +10,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::error::StoreError;
 use crate::record::Manifest;
-use crate::{pass, schema};
+use crate::{pass, profile, schema};
 
 pub(crate) const RESULTS: &str = "results.sqlite";
 const PLAN: &str = "plan.toml";
@@ -51,6 +51,7 @@ impl RunDirectory {
         let connection = Connection::open(&fresh)?;
         connection.execute_batch(schema::TABLES)?;
         connection.execute_batch(pass::TABLES)?;
+        connection.execute_batch(profile::TABLES)?;
         connection.pragma_update(None, "user_version", schema::VERSION)?;
         drop(connection);
         fs::rename(&fresh, &results).map_err(file("make", &results))?;

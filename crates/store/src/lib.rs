@@ -7,6 +7,7 @@ mod directory;
 mod error;
 mod merge;
 mod pass;
+mod profile;
 mod read;
 mod record;
 mod schema;
@@ -17,6 +18,7 @@ pub use directory::{RunDirectory, file_name};
 pub use error::StoreError;
 pub use merge::{Difference, MergeError, Part, merge};
 pub use pass::{PassRecord, SideRecord, SideSecond, SliceRecord};
+pub use profile::ProfileRecord;
 pub use record::{ContenderRecord, Manifest, Second, Status, StepRecord, WorkerRecord};
 pub use rqps_plan::Operation;
 pub use series::{Column, EngineSample, Sample, Series};
@@ -34,6 +36,8 @@ pub struct Run {
     pub steps: Vec<StepRecord>,
     /// Of a comparison, in the order in which they were made.
     pub passes: Vec<PassRecord>,
+    /// Of a comparison, by test, contender and round.
+    pub profiles: Vec<ProfileRecord>,
     /// The runs that it was merged from; none if it was read from one directory.
     pub parts: Vec<Part>,
     /// What differs between those runs although it should not, if they were merged all the same.

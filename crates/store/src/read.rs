@@ -14,7 +14,7 @@ use crate::directory::{RESULTS, open_results, read_plan_and_manifest};
 use crate::error::StoreError;
 use crate::record::{ContenderRecord, Second, Status, StepRecord, WorkerRecord};
 use crate::series::{EngineSample, Series};
-use crate::{Run, RunDirectory, pass, schema};
+use crate::{Run, RunDirectory, pass, profile, schema};
 
 impl Run {
     /// Reads a run directory, whether or not its run has ended.
@@ -41,8 +41,9 @@ impl Run {
         let mut steps = steps(&connection, samples).map_err(damaged)?;
         steps.sort_by_key(|step| (place(&step.contender), step.order));
         let passes = pass::passes(&connection).map_err(damaged)?;
+        let profiles = profile::profiles(&connection, path)?;
         let (parts, differences) = (Vec::new(), Vec::new());
-        Ok(Run { plan, manifest, contenders, steps, passes, parts, differences })
+        Ok(Run { plan, manifest, contenders, steps, passes, profiles, parts, differences })
     }
 }
 

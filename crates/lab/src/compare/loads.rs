@@ -33,6 +33,11 @@ impl Folders {
         self.0.join(format!("{contestant}-round"))
     }
 
+    /// For files that are not kept.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
     pub(crate) fn remove_all(&self) {
         // What cannot be removed now is found by `rqps dbms prune`.
         let _ = fs::remove_dir_all(&self.0);

@@ -9,6 +9,7 @@ mod loads;
 mod order;
 mod parts;
 mod pass;
+mod profile;
 mod round;
 mod runs;
 
@@ -74,7 +75,11 @@ pub(crate) fn run(
             load(lab, directory, plan, &comparison.of, &*ready[one.index], one, &to)?;
         }
     }
-    let outcome = rounds(lab, directory, plan, &setting, &parts, began)?;
+    let mut outcome = rounds(lab, directory, plan, &setting, &parts, began)?;
+    if outcome == Outcome::Complete {
+        let made = profile::make(lab, directory, plan, &setting, &parts);
+        outcome = ended(lab, "profiles", made)?;
+    }
     if outcome == Outcome::Complete && !lab.keep_data {
         folders.remove_all();
     }
@@ -146,15 +151,9 @@ fn rounds(
             }
             _ => runs::make(lab, directory, &journal, &left, &mut canaries),
         };
-        match made {
-            Ok(()) => {}
-            Err(LabError::Interrupted) => return Ok(Outcome::Interrupted),
-            Err(error @ LabError::Store(_)) => return Err(error),
-            Err(error) => {
-                let (contender, error) = (format!("round {number}"), error.to_string());
-                (lab.watch)(Event::Failed { contender, error });
-                return Ok(Outcome::Failed);
-            }
+        let outcome = ended(lab, &format!("round {number}"), made)?;
+        if outcome != Outcome::Complete {
+            return Ok(outcome);
         }
         let seconds = round_began.elapsed().as_secs_f64();
         longest = longest.max(seconds);
@@ -163,6 +162,20 @@ fn rounds(
     }
     let failed = directory.passes()?.iter().any(|pass| failures(pass).next().is_some());
     Ok(if failed { Outcome::Failed } else { Outcome::Complete })
+}
+
+/// How a part of a comparison has ended; why it failed is told. Without a store nothing goes on.
+fn ended(lab: &mut Lab<'_>, part: &str, made: Result<(), LabError>) -> Result<Outcome, LabError> {
+    match made {
+        Ok(()) => Ok(Outcome::Complete),
+        Err(LabError::Interrupted) => Ok(Outcome::Interrupted),
+        Err(error @ LabError::Store(_)) => Err(error),
+        Err(error) => {
+            let (contender, error) = (part.to_string(), error.to_string());
+            (lab.watch)(Event::Failed { contender, error });
+            Ok(Outcome::Failed)
+        }
+    }
 }
 
 /// Who could not go on in a pass.

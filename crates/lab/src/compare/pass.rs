@@ -116,7 +116,7 @@ impl Round<'_> {
     }
 
     /// Takes somebody out of the round; answers whom, and why with what the log of its server says.
-    fn expel(&mut self, slot: usize, error: LabError) -> (String, String) {
+    pub(super) fn expel(&mut self, slot: usize, error: LabError) -> (String, String) {
         let mut one = self.running.remove(slot);
         let log = if error.is_disconnect() { one.server.last_words() } else { None };
         let log = log.map(|log| format!("; {log}")).unwrap_or_default();
@@ -376,7 +376,7 @@ fn edge(of: Counters) -> Edge {
 }
 
 /// Says whose error it is, by the place among those who run: its name is found there.
-fn of<E: Into<LabError>>(slot: usize) -> impl FnOnce(E) -> LabError {
+pub(super) fn of<E: Into<LabError>>(slot: usize) -> impl FnOnce(E) -> LabError {
     move |error| match error.into() {
         LabError::Interrupted => LabError::Interrupted,
         error => LabError::Driven { slot, error: Box::new(error) },
@@ -384,7 +384,7 @@ fn of<E: Into<LabError>>(slot: usize) -> impl FnOnce(E) -> LabError {
 }
 
 /// A connection's error is of the contestant in that slot.
-fn driven(failure: Failure) -> LabError {
+pub(super) fn driven(failure: Failure) -> LabError {
     match failure {
         Failure::Cancelled => LabError::Interrupted,
         Failure::Worker { index, error } => of(index)(error),

@@ -10,6 +10,7 @@ use super::costs::{estimate, time};
 use super::course;
 use super::observed::{Observed, foreign_percent};
 use super::pair::Pair;
+use super::profile::Profiled;
 
 /// Classes by the name that a test has for its own.
 const CLASSES: [(&str, Class); 11] = [
@@ -32,8 +33,15 @@ impl Pair<'_> {
         run: &Run,
         tests: &[Observed<'_>],
         verdicts: &[Verdict],
+        profiles: &[Profiled],
     ) -> Vec<Evidence> {
-        let of = |(test, verdict)| self.evidence_of(run, test, verdict);
+        let of = |(test, verdict): (&Observed<'_>, &Verdict)| {
+            let profile = profiles.iter().find(|profiled| profiled.test == test.name);
+            Evidence {
+                profile: profile.map(Profiled::growths).unwrap_or_default(),
+                ..self.evidence_of(run, test, verdict)
+            }
+        };
         let mut evidence: Vec<Evidence> = tests.iter().zip(verdicts).map(of).collect();
         let reads = evidence.iter().zip(tests).filter(|(_, test)| !test.writes());
         let verdicts: Vec<Decided> = reads.map(|(one, _)| one.verdict).collect();

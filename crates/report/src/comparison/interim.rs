@@ -1,6 +1,7 @@
 //! Where a comparison stands before its end.
 
 use rqps_plan::{Cache, Workload};
+use rqps_stats::label::Label;
 use rqps_stats::stop::{Progress, Stop, StopRule};
 use rqps_stats::verdict::{Stage, Verdict};
 use rqps_store::PassRecord;
@@ -19,6 +20,21 @@ pub struct Interim {
     pub confirmed: Vec<String>,
     /// The estimate of every test with its interval, a line each.
     pub standing: Vec<String>,
+    /// Each test that has become slower, faster or dearer, with the contender that it has in, and
+    /// how far from no change.
+    pub changed: Vec<(String, String, f64)>,
+}
+
+/// How far from no change a test is; none without a verdict that it has changed.
+fn changed(verdict: &Verdict) -> Option<f64> {
+    match verdict.label {
+        Label::NoChange { .. } | Label::Inconclusive { .. } | Label::Invalid { .. } => None,
+        Label::EfficiencyRegression { .. } => {
+            let costs = verdict.costs.iter().map(|(_, cost)| cost.value.abs());
+            Some(costs.fold(0.0, f64::max))
+        }
+        _ => Some(verdict.estimate.value.abs()),
+    }
 }
 
 /// Judges the passes so far.
@@ -71,6 +87,9 @@ pub fn interim(plan: &rqps_plan::Plan, passes: &[PassRecord]) -> Interim {
                 (false, false) => "",
             };
             let name = tests[index].name;
+            if let Some(size) = changed(verdict) {
+                interim.changed.push((name.to_string(), contender.clone(), size));
+            }
             interim.standing.push(format!("{contender} {name}: {estimate}{state}"));
         }
     }

@@ -11,6 +11,7 @@ use rqps_store::PassRecord;
 use serde::Serialize;
 
 use super::observed::{Observed, Quantity, background, idle, level};
+use super::profile_json::{self, Profile};
 use super::{Judged, TWIN, Verdicts, label};
 
 #[derive(Serialize)]
@@ -66,6 +67,8 @@ struct Contender {
     suite_shift: Option<SuiteShift>,
     tests: Vec<Test>,
     findings: Vec<Finding>,
+    /// Of the tests that were profiled.
+    profiles: Vec<Profile>,
 }
 
 #[derive(Serialize)]
@@ -238,6 +241,7 @@ fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Contender {
                 next: finding.next.clone(),
             })
             .collect(),
+        profiles: judged.profiles.iter().map(profile_json::profile).collect(),
     }
 }
 

@@ -16,7 +16,7 @@ const REFUSALS: usize = 4;
 
 /// A test of a contender.
 struct Row<'a> {
-    judged: &'a Judged,
+    judged: &'a Judged<'a>,
     verdict: &'a Verdict,
 }
 

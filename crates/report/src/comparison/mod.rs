@@ -3,6 +3,7 @@
 mod causes;
 mod costs;
 mod course;
+mod flame;
 mod interim;
 mod json;
 mod junit;
@@ -11,6 +12,9 @@ mod markdown;
 mod matrix;
 mod observed;
 mod pair;
+mod profile;
+mod profile_json;
+mod profile_text;
 mod remarks;
 mod text;
 
@@ -24,11 +28,13 @@ use rqps_store::Run;
 use observed::Observed;
 use pair::{Pair, Suite, kind};
 
+pub(crate) use flame::flames;
 pub use interim::{Interim, interim};
 pub(crate) use json::Comparison as ComparisonJson;
 pub use junit::junit;
 pub(crate) use labels::{class, counts, label, word};
 pub(crate) use markdown::lines as markdown;
+pub(crate) use profile::{Profiled, readable};
 pub(crate) use remarks::with_interval;
 pub(crate) use text::{percent, text};
 
@@ -41,7 +47,7 @@ pub(crate) struct Verdicts<'a> {
     pub(crate) base: String,
     pub(crate) tests: Vec<Observed<'a>>,
     /// Every contender but the base, in the order of the plan.
-    pub(crate) judged: Vec<Judged>,
+    pub(crate) judged: Vec<Judged<'a>>,
     is_io_bound: bool,
     seed: u64,
     /// Of the host.
@@ -50,7 +56,7 @@ pub(crate) struct Verdicts<'a> {
 }
 
 /// One contender against the base.
-pub(crate) struct Judged {
+pub(crate) struct Judged<'a> {
     pub(crate) contender: String,
     /// It is the base once more, so that whatever is found is false.
     pub(crate) is_base: bool,
@@ -64,6 +70,8 @@ pub(crate) struct Judged {
     pub(crate) suite: Option<Suite>,
     pub(crate) evidence: Vec<Evidence>,
     pub(crate) findings: Vec<Finding>,
+    /// Of the tests that were profiled.
+    pub(crate) profiles: Vec<Profiled<'a>>,
 }
 
 /// What a comparison comes to for a program that must go on or stop.
@@ -93,7 +101,9 @@ impl<'a> Verdicts<'a> {
         let judged = others.iter().zip(&run.plan.contenders[1..]).map(|(contender, of)| {
             let pair = Pair { plan, base, contender, is_io_bound };
             let report = pair.judge(&tests);
-            let evidence = pair.evidence(run, &tests, &report.verdicts);
+            let names = tests.iter().map(|test| test.name);
+            let profiles = profile::profiled(run, names, base, contender);
+            let evidence = pair.evidence(run, &tests, &report.verdicts, &profiles);
             let with_tests = tests.iter().zip(&report.verdicts);
             Judged {
                 contender: contender.clone(),
@@ -105,6 +115,7 @@ impl<'a> Verdicts<'a> {
                 verdicts: report.verdicts,
                 findings: explain_suite(&evidence),
                 evidence,
+                profiles,
             }
         });
         let (judged, cpus) = (judged.collect(), run.manifest.cpus);
@@ -132,7 +143,12 @@ impl<'a> Verdicts<'a> {
         self.plan.margin.unwrap_or_else(|| kind(self.is_io_bound, test).margin())
     }
 
-    fn pair<'s>(&'s self, judged: &'s Judged) -> Pair<'s> {
+    /// Whether any test was profiled.
+    pub(crate) fn is_profiled(&self) -> bool {
+        self.judged.iter().any(|one| !one.profiles.is_empty())
+    }
+
+    fn pair<'s>(&'s self, judged: &'s Judged<'_>) -> Pair<'s> {
         let Verdicts { plan, base, is_io_bound, .. } = self;
         Pair { plan, base, contender: &judged.contender, is_io_bound: *is_io_bound }
     }

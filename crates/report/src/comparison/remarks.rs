@@ -13,7 +13,7 @@ use super::{Judged, Verdicts, counts, word};
 /// A share of the noise above which more rounds help more than longer ones.
 const MOSTLY: f64 = 0.5;
 
-impl Judged {
+impl Judged<'_> {
     /// `1 regression, 8 no change (could have seen 0.3 to 0.9 %), 1 inconclusive; suite shift …`
     pub(crate) fn strip(&self) -> String {
         let counted = counts(&self.verdicts).into_iter().map(|(label, tests)| {

@@ -5,7 +5,7 @@ use comfy_table::{Cell, CellAlignment, Color, Table};
 use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
 
-use super::{Judged, Verdicts};
+use super::{Judged, Verdicts, profile_text};
 use crate::Colour;
 use crate::text::{bullets, wrapped};
 
@@ -36,6 +36,7 @@ pub(crate) fn text(verdicts: &Verdicts<'_>, colour: Colour) -> String {
         }
         parts.push(table(verdicts, judged, colour));
         parts.push(findings(judged));
+        parts.push(profile_text::text(&judged.profiles));
     }
     let remarks = verdicts.remarks().into_iter();
     parts.push(bullets("How sure that is", &remarks.collect::<Vec<_>>()));

@@ -68,7 +68,7 @@ fn engine_tables(model: &Model) -> String {
 }
 
 /// Nothing in base64 can end the element.
-fn embedded(id: &str, text: &str) -> Markup {
+pub(super) fn embedded(id: &str, text: &str) -> Markup {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(text.as_bytes()).expect("memory takes all bytes");
     let packed = encoder.finish().expect("memory takes all bytes");

@@ -3,6 +3,7 @@
 mod data;
 mod environment;
 mod legend;
+mod profiles;
 mod relative;
 mod rounds;
 mod step;
@@ -71,6 +72,7 @@ pub fn html(run: &Run) -> String {
                         @if let Some(matrix) = &matrix { (relative::section(matrix)) }
                         @if matrix.is_some() { (verdicts::forest(verdicts)) }
                         (why::section(verdicts))
+                        @if verdicts.is_profiled() { (profiles::section(verdicts)) }
                         @if let Some(matrix) = &matrix { (rounds::section(matrix)) }
                     } @else if let Some(suite) = &suite {
                         (suite::sections(suite, matrix.as_ref()))
@@ -119,6 +121,7 @@ fn contents(
                 a href="#forest" { "Intervals" }
             }
             @if why::is_known(verdicts) { a href="#why" { "Why" } }
+            @if verdicts.is_profiled() { a href="#profiles" { "Profiles" } }
             @if has_matrix { a href="#tests" { "Tests" } }
         } @else {
             a href="#summary" { "Summary" }

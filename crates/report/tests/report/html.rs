@@ -10,7 +10,7 @@ use crate::sample::{self, run};
 use crate::{HOSTILE, THREE, fifty};
 
 /// The data in the page, as its script reads them.
-fn embedded(page: &str, id: &str) -> String {
+pub(crate) fn embedded(page: &str, id: &str) -> String {
     let start = format!("<script type=\"application/zlib+base64\" id=\"{id}\">");
     let data = page.split(&start).nth(1).expect(id).split("</script>").next().unwrap();
     let packed = STANDARD.decode(data).expect("the embedded data are base64");

@@ -10,6 +10,7 @@ mod json;
 mod markdown;
 mod merged;
 mod microbenchmark;
+mod profile;
 mod sample;
 mod suite;
 mod text;

@@ -38,6 +38,7 @@ pub(crate) fn run(contenders: &[&str], seconds: u64) -> Run {
         contenders: records,
         steps,
         passes: Vec::new(),
+        profiles: Vec::new(),
         parts: Vec::new(),
         differences: Vec::new(),
     }

@@ -8,8 +8,8 @@ use rqps_plan::{
     Compared, Comparison, Count, Counts, Method, Microbenchmark, Plan, Span, Workload,
 };
 use rqps_store::{
-    ContenderRecord, Operation, PassRecord, Run, Sample, Second, SliceRecord, Status, StepRecord,
-    WorkerRecord,
+    ContenderRecord, Operation, PassRecord, ProfileRecord, Run, Sample, Second, SliceRecord,
+    Status, StepRecord, WorkerRecord,
 };
 
 use crate::sample::{contender, manifest};
@@ -120,6 +120,7 @@ pub(crate) fn run(contenders: &[&str], clients: &[u32]) -> Run {
         contenders: records,
         steps,
         passes: Vec::new(),
+        profiles: Vec::new(),
         parts: Vec::new(),
         differences: Vec::new(),
     }
@@ -372,4 +373,45 @@ fn cost(
         cost.set(Metric::ClientCpuSystem, client / 2);
     }
     cost
+}
+
+/// The comparison with profiles of `scan`, in which the second contender's `decode` costs 8 us more
+/// of 20 and `copy`, which the first has, is gone.
+pub(crate) fn profiled() -> Run {
+    let mut run = comparison();
+    let profile = |contender: &str, round: u32, stacks: &[(&str, u64)]| ProfileRecord {
+        test: "scan".to_string(),
+        contender: contender.to_string(),
+        round,
+        seconds: 2.0,
+        statements: 100_000,
+        server_cpu: 2_000_000_000,
+        samples: stacks.iter().map(|(_, millis)| millis + u64::from(round % 2) * 10).sum(),
+        has_kernel: false,
+        stacks: stacks
+            .iter()
+            .map(|(stack, millis)| {
+                (stack.to_string(), (millis + u64::from(round % 2) * 10) * 1_000_000)
+            })
+            .collect(),
+        ..ProfileRecord::default()
+    };
+    run.profiles = (1..=4)
+        .flat_map(|round| {
+            let base = [
+                ("start;Main;scan", 900),
+                ("start;Main;scan;decode<a&b>", 600),
+                ("start;Main;scan;copy", 400),
+                ("start;Main;send_[k]", 300),
+            ];
+            let slow = [
+                ("start;thread;Main;scan", 900),
+                ("start;thread;Main;scan;decode<a&b>", 1_400),
+                ("start;thread;Main;send_[k]", 300),
+                ("[deeper];Main;scan;[libx.so]", 100),
+            ];
+            [profile("sqlite", round, &base), profile("slow", round, &slow)]
+        })
+        .collect();
+    run
 }

@@ -19,6 +19,8 @@ const LAG: f64 = 5.0;
 pub(super) const HALF: f64 = 0.5;
 /// CPU of a statement that has grown by this has exploded.
 pub(super) const EXPLODES: f64 = 2.0;
+/// So many functions are named that cost more.
+const NAMED: usize = 3;
 /// What functions and settings of compression and checksums have in their names.
 pub(super) const COMPRESSION: [&str; 7] =
     ["compress", "zstd", "lz4", "pglz", "deflate", "crc", "checksum"];
@@ -69,17 +71,24 @@ pub(super) fn code_path(view: &View) -> Option<Claim> {
         return None;
     }
     let measured = view.evidence.parts.get(&Part::ServerUser)?.change;
-    let growth = view
-        .top_growth()
-        .map(|(frame, growth)| format!(", most of it in `{frame}` ({})", micros(growth.value)));
+    let word = if view.is_slower() { "growth" } else { "fall" };
+    let growths: Vec<String> = view
+        .growths()
+        .iter()
+        .take(NAMED)
+        .map(|growth| format!("`{}` {}", growth.frame, micros(growth.change.value)))
+        .collect();
+    let growths = match growths.is_empty() {
+        true => String::new(),
+        false => format!(". Top {word}: {}", growths.join(", ")),
+    };
     Some(Claim {
         share: Some(part),
         text: format!(
-            "{}: {} of user CPU per operation explain {} of it{}",
+            "{}: {} of user CPU per operation explain {} of it{growths}",
             view.rate(),
             micros_interval(&measured),
             share(part),
-            growth.unwrap_or_default()
         ),
     })
 }
@@ -239,8 +248,7 @@ pub(super) fn setting_of<'a>(view: &View<'a>, words: &[&str]) -> Option<&'a str>
 }
 
 pub(super) fn growth_of<'a>(view: &View<'a>, words: &[&str]) -> Option<&'a str> {
-    let grown = view.evidence.profile.iter();
-    let mut grown = grown.filter(|growth| growth.change.times(view.sign).is_above(0.0));
+    let mut grown = view.growths().into_iter();
     grown.find(|growth| has_word(&growth.frame, words)).map(|growth| growth.frame.as_str())
 }
 
@@ -277,9 +285,10 @@ pub(super) fn dips_with_collector(view: &View) -> Option<bool> {
 pub(super) fn dead_entries(view: &View) -> Option<Claim> {
     let user = view.change(metric::USER_CPU).filter(|user| view.is_up(*user))?;
     let exploded = user.log.times(view.sign).value >= EXPLODES.ln();
-    let growth = view
-        .top_growth()
-        .map(|(frame, growth)| format!("; `{frame}` takes {}", micros(growth.value)));
+    let growth = view.growths();
+    let growth = growth
+        .first()
+        .map(|growth| format!("; `{}` takes {}", growth.frame, micros(growth.change.value)));
     (view.class() == Class::DeleteOldest && exploded).then(|| Claim {
         share: view.share(Part::ServerUser),
         text: format!(

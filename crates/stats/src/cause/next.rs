@@ -2,9 +2,12 @@
 
 use super::evidence::Evidence;
 
-/// Where the CPU goes.
+/// Where the CPU goes; that is told in the report where there is a profile.
 pub(super) fn profile(of: &Evidence) -> String {
-    format!("perf record -e cpu-clock -g -p PID of the servers of {}", both(of))
+    match of.profile.is_empty() {
+        true => format!("{} --profile", compare(of)),
+        false => "the flame graphs in report.html".to_string(),
+    }
 }
 
 /// What is waited for.

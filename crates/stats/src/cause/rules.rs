@@ -34,7 +34,7 @@ const RULES: [Rule; 11] = [
             |view| all(&[view.flat(metric::READ_BYTES), view.flat(metric::WRITE_BYTES)]),
             |view| view.evidence.environment.canary_moved.map(|moved| !moved),
             |view| view.same_with_one_client(),
-            |view| (!view.evidence.profile.is_empty()).then(|| view.top_growth().is_some()),
+            |view| (!view.evidence.profile.is_empty()).then(|| !view.growths().is_empty()),
         ],
         contradicted_by: &[
             ("waits for a CPU explain it", |view| at_least(view.share(Part::RunQueue), HALF)),

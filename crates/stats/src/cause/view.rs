@@ -1,7 +1,7 @@
 //! Evidence as rules look at it: always at what makes an operation dearer. For an improvement that
 //! is the base, so that each rule is written once.
 
-use super::evidence::{Change, Class, Estimate, Evidence, Part, Verdict};
+use super::evidence::{Change, Class, Estimate, Evidence, Growth, Part, Verdict};
 use super::words::change;
 
 /// Names of metrics in the store.
@@ -150,18 +150,16 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The function whose time has grown the most on the dearer side.
-    pub(super) fn top_growth(&self) -> Option<(&'a str, Estimate)> {
-        let grown = self
-            .evidence
-            .profile
-            .iter()
-            .filter(|growth| growth.change.times(self.sign).is_above(0.0));
-        let top = grown.max_by(|left, right| {
-            let size = |value: f64| value * self.sign;
-            size(left.change.value).total_cmp(&size(right.change.value))
-        })?;
-        Some((&top.frame, top.change))
+    /// The server's functions that surely take more time on the dearer side, the largest growth first.
+    /// Those of the kernel, which end in `_[k]`, are left out: they are system CPU.
+    pub(super) fn growths(&self) -> Vec<&'a Growth> {
+        let is_grown = |growth: &&Growth| {
+            growth.change.times(self.sign).is_above(0.0) && !growth.frame.ends_with("_[k]")
+        };
+        let mut grown: Vec<&Growth> = self.evidence.profile.iter().filter(is_grown).collect();
+        let size = |growth: &Growth| growth.change.value * self.sign;
+        grown.sort_by(|left, right| size(right).total_cmp(&size(left)));
+        grown
     }
 }
 

@@ -1,0 +1,254 @@
+//! Where the servers' CPU time goes in the tests that have changed: runs under a profiler, after the
+//! verdicts and apart from them, since being sampled costs time.
+//!
+//! Every round starts the servers anew, as those of the verdict do, and they take turns; two rounds
+//! are mirror images of each other.
+
+use std::time::{Duration, Instant};
+
+use rqps_load::{COUNTERS, Relay, Slicing, Work};
+use rqps_observe::{EdgeReader, Profiler, pin_thread, sees_kernel};
+use rqps_plan::{Compared, Microbenchmark, Plan, Profiled};
+use rqps_store::{ProfileRecord, RunDirectory};
+use rqps_workload::microbenchmark::{Benchmark, Books, Cast, Sequence, Test, select};
+
+use super::parts::Parts;
+use super::pass::{WARM_UP, driven, of};
+use super::round::{Round, Scene, Setting, place};
+use crate::{Changed, Event, Lab, LabError};
+
+/// How often each contender is profiled in each test: as often as CAUSES.md asks for.
+const ROUNDS: u32 = 4;
+/// So many tests are profiled if they are chosen by their verdicts.
+const MOST_TESTS: usize = 5;
+/// Less time has too few samples to tell functions apart.
+const SHORTEST: Duration = Duration::from_secs(1);
+/// How often the user's wish to stop is looked at and progress is told.
+const SLICE: Duration = Duration::from_millis(100);
+
+/// A test to profile, and the names of who is profiled in it.
+struct Chosen {
+    test: &'static Test,
+    contenders: Vec<String>,
+}
+
+/// Makes the profiles that the run directory does not have yet.
+pub(super) fn make(
+    lab: &mut Lab<'_>,
+    directory: &mut RunDirectory,
+    plan: &Plan,
+    setting: &Setting<'_>,
+    parts: &Parts,
+) -> Result<(), LabError> {
+    let comparison = setting.comparison;
+    let (Some(profiled), Compared::Microbenchmark(of)) = (&comparison.profile, &comparison.of)
+    else {
+        return Ok(());
+    };
+    let changed = (lab.judge)(plan, &directory.passes()?).changed;
+    let (chosen, left_out) = choose(setting, of, profiled, &changed)?;
+    let tests: Vec<String> = chosen.iter().map(|one| one.test.short_name().to_string()).collect();
+    (lab.watch)(Event::ProfilesBegun { tests, left_out });
+    for number in 1..=ROUNDS {
+        for (part, members) in parts.each() {
+            // The twin is not needed to know a function by.
+            let members: Vec<usize> = members
+                .iter()
+                .copied()
+                .filter(|member| !setting.contestants[*member].is_twin)
+                .collect();
+            let scene = Scene { setting, plan: of, number, part, members: &members };
+            round(lab, directory, &scene, &chosen)?;
+        }
+    }
+    Ok(())
+}
+
+/// Profiles what there is no profile of yet in this round, of those who are up together.
+fn round(
+    lab: &mut Lab<'_>,
+    directory: &mut RunDirectory,
+    scene: &Scene<'_>,
+    chosen: &[Chosen],
+) -> Result<(), LabError> {
+    let made = directory.profiles()?;
+    let is_up = |name: &str| {
+        scene.members.iter().any(|member| scene.setting.contestants[*member].name == name)
+    };
+    let is_made = |test: &Test, contender: &str| {
+        made.iter().any(|one| {
+            (one.round, one.test.as_str()) == (scene.number, test.short_name())
+                && one.contender == contender
+        })
+    };
+    let left = chosen.iter().map(|one| Chosen {
+        test: one.test,
+        contenders: one
+            .contenders
+            .iter()
+            .filter(|name| is_up(name) && !is_made(one.test, name))
+            .cloned()
+            .collect(),
+    });
+    let left: Vec<Chosen> = left.filter(|one| !one.contenders.is_empty()).collect();
+    if left.is_empty() {
+        return Ok(());
+    }
+    (lab.watch)(Event::Profiling { round: scene.number, rounds: ROUNDS });
+    let mut round = Round::start(lab, directory, scene)?;
+    let share = 1.0 / left.len() as f64;
+    for (index, one) in left.iter().enumerate() {
+        match round.profile(lab, directory, one, (index as f64 * share, share)) {
+            Err(LabError::Driven { slot, error }) => {
+                let (name, reason) = round.expel(slot, *error);
+                let step = format!("{name}: {}", one.test.short_name());
+                return Err(LabError::Step { step, reason });
+            }
+            result => result?,
+        }
+    }
+    round.stop()
+}
+
+/// The tests to profile in the order of the plan, and those for which there are too many.
+fn choose(
+    setting: &Setting<'_>,
+    benchmark: &Microbenchmark,
+    profiled: &Profiled,
+    changed: &[Changed],
+) -> Result<(Vec<Chosen>, Vec<String>), LabError> {
+    let everybody = || setting.contestants.iter().filter(|one| !one.is_twin);
+    let base = everybody().next().map(|one| one.name.clone()).unwrap_or_default();
+    let (names, left_out) = match profiled {
+        Profiled::All => (benchmark.tests.clone(), Vec::new()),
+        Profiled::Tests(tests) => (tests.clone(), Vec::new()),
+        Profiled::Changed => {
+            let mut sorted: Vec<&Changed> = changed.iter().collect();
+            sorted.sort_by(|left, right| right.size.total_cmp(&left.size));
+            let mut names: Vec<String> = Vec::new();
+            for one in sorted {
+                if !names.contains(&one.test) {
+                    names.push(one.test.clone());
+                }
+            }
+            let left_out = names.split_off(names.len().min(MOST_TESTS));
+            (names, left_out)
+        }
+    };
+    let contenders = |test: &Test| -> Vec<String> {
+        let is_wanted = |name: &str| {
+            *profiled != Profiled::Changed
+                || changed.iter().any(|one| one.test == test.short_name() && one.contender == name)
+        };
+        let names = everybody().map(|one| one.name.clone());
+        names.filter(|name| *name == base || is_wanted(name)).collect()
+    };
+    let mut tests = select(&names, Sequence::Given)?;
+    tests.sort_by_key(|test| place(benchmark, test));
+    let chosen = tests.into_iter().map(|test| Chosen { test, contenders: contenders(test) });
+    Ok((chosen.collect(), left_out))
+}
+
+impl Round<'_> {
+    /// Profiles a test: everybody who is chosen, one after the other.
+    fn profile(
+        &self,
+        lab: &mut Lab<'_>,
+        directory: &mut RunDirectory,
+        chosen: &Chosen,
+        (from, share): (f64, f64),
+    ) -> Result<(), LabError> {
+        let (scene, test) = (self.scene, chosen.test);
+        let plan = scene.plan;
+        let clients = plan.clients.iter().copied().max().unwrap_or(1);
+        let mut slots: Vec<usize> = (0..self.running.len())
+            .filter(|slot| chosen.contenders.contains(&self.running[*slot].contestant.name))
+            .collect();
+        slots.sort_by_key(|slot| self.running[*slot].contestant.index);
+        if scene.number.is_multiple_of(2) {
+            slots.reverse();
+        }
+        let targets: Vec<_> = self.running.iter().map(|one| one.server.target().clone()).collect();
+        // Threads that the clients start inherit where this one may run; perf must not.
+        let placement = match &self.cpus[..] {
+            [] => None,
+            cpus => Some(pin_thread(cpus).map_err(LabError::Placement)?),
+        };
+        let mut work: Vec<Vec<Box<dyn Work>>> = (0..clients).map(|_| Vec::new()).collect();
+        let mut benchmarks: Vec<(Benchmark<'_>, Books)> = Vec::new();
+        for (slot, (one, target)) in self.running.iter().zip(&targets).enumerate() {
+            let dialect = one.contestant.dialect;
+            let benchmark = Benchmark::new(target, dialect, plan, scene.setting.seed);
+            benchmark.before(test).map_err(of(slot))?;
+            let Cast { work: cast, books } =
+                benchmark.cast(test, clients, u64::from(scene.number) * 1_000).map_err(of(slot))?;
+            work.iter_mut().zip(cast).for_each(|(client, work)| client.push(work));
+            benchmarks.push((benchmark, books));
+        }
+        let mut relay = Relay::start(work, Box::new(|_| [0; COUNTERS]))?;
+        drop(placement);
+        let share = share / slots.len() as f64;
+        for (turn, slot) in slots.into_iter().enumerate() {
+            let from = from + share * turn as f64;
+            let profile = self.turn(lab, &mut relay, test, (turn as u32, slot), (from, share));
+            directory.save_profile(&profile?)?;
+        }
+        relay.finish();
+        for (slot, (benchmark, books)) in benchmarks.iter().enumerate() {
+            benchmark.after(test, books).map_err(of(slot))?;
+        }
+        Ok(())
+    }
+
+    /// Drives one contender alone, sampled.
+    fn turn(
+        &self,
+        lab: &mut Lab<'_>,
+        relay: &mut Relay,
+        test: &'static Test,
+        (turn, slot): (u32, usize),
+        (from, share): (f64, f64),
+    ) -> Result<ProfileRecord, LabError> {
+        let one = &self.running[slot];
+        let root = one.server.process().expect("a plan that profiles has servers of its own");
+        let time = test.measured(self.scene.plan).max(SHORTEST);
+        let slices =
+            |time: Duration| vec![slot; (time.as_secs_f64() / SLICE.as_secs_f64()).ceil() as usize];
+        let (warm_up, measured) = (slices(time.mul_f64(WARM_UP)), slices(time));
+        let slicing = Slicing { slice: SLICE, head: Duration::ZERO };
+        let all = (warm_up.len() + measured.len()) as f64;
+        let name = format!("{} of {}", test.short_name(), one.contestant.name);
+        let (round, watch) = (self.scene.number, &mut lab.watch);
+        let mut tell = |done: usize| {
+            let done = from + share * done as f64 / all;
+            watch(Event::Measuring { round, test: name.clone(), done });
+        };
+        let mut profiler = Profiler::attach(root, self.scene.setting.folders.path())?;
+        relay.run(&warm_up, slicing, &mut tell, lab.cancelled).map_err(driven)?;
+        let mut reader = EdgeReader::new(Some(root), one.group.as_ref(), None)?;
+        let (started, began) = (jiff::Timestamp::now().to_string(), Instant::now());
+        profiler.start()?;
+        let before = reader.read();
+        let mut tell_measured = |done: usize| tell(warm_up.len() + done);
+        let slices = relay.run(&measured, slicing, &mut tell_measured, lab.cancelled);
+        let used = reader.read().since(&before);
+        profiler.stop()?;
+        let seconds = began.elapsed().as_secs_f64();
+        let stacks = profiler.finish()?;
+        let slices = slices.map_err(driven)?;
+        let statements = slices.iter().flatten().map(|slice| slice.statements);
+        Ok(ProfileRecord {
+            test: test.short_name().to_string(),
+            contender: one.contestant.name.clone(),
+            round,
+            turn,
+            started,
+            seconds,
+            statements: statements.map(|of| of.reads + of.writes + of.others).sum(),
+            server_cpu: used.cpu,
+            samples: stacks.samples,
+            has_kernel: sees_kernel(),
+            stacks: stacks.nanos,
+        })
+    }
+}

@@ -1,0 +1,408 @@
+//! Where a server's CPU time goes: its processes are sampled with `perf`, with call stacks.
+//!
+//! The fetched builds have symbols but no frame pointers, so stacks are unwound from a copy of the
+//! stack's top that the kernel adds to each sample. What a sample costs, and how many stacks are whole,
+//! is in docs/profiles.md.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::process_tree::descendants;
+use crate::symbol;
+
+/// Samples per second of CPU. Not a round number, so that it keeps no step with anything.
+pub const FREQUENCY: u32 = 997;
+/// Bytes of the stack that are copied with a sample.
+const STACK_BYTES: u32 = 16 * 1024;
+/// How long perf may take to attach, to obey or to end.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[derive(Debug, thiserror::Error)]
+pub enum ProfileError {
+    #[error(
+        "profiles need the program perf, which is not there: install it (Debian: linux-perf, Ubuntu: \
+         linux-tools-generic, Fedora: perf)"
+    )]
+    NoPerf,
+    #[error(
+        "perf may not sample here: kernel.perf_event_paranoid is {paranoid}; run rqps as root, or allow \
+         it with sysctl kernel.perf_event_paranoid=1 (2 for everything but the kernel): {said}"
+    )]
+    Forbidden { paranoid: i32, said: String },
+    #[error("perf failed: {0}")]
+    Failed(String),
+    #[error("perf took no samples: this machine has no timer that it could use")]
+    NoSamples,
+    #[error("cannot {what} '{path}': {source}")]
+    File { what: &'static str, path: PathBuf, source: std::io::Error },
+}
+
+/// What a server's CPU was used for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stacks {
+    /// Nanoseconds of CPU by stack, the outermost function first, joined by semicolons as flame
+    /// graphs have it. Functions of the kernel end in `_[k]`; what has no name is the name of its
+    /// file in brackets, or `[kernel]`.
+    pub nanos: BTreeMap<String, u64>,
+    pub samples: u64,
+}
+
+/// The outermost frame of a stack that was longer than what was copied of it.
+pub const CUT: &str = "[deeper]";
+
+/// Says what keeps perf from sampling, if anything does: by sampling.
+pub fn probe(directory: &Path) -> Result<(), ProfileError> {
+    let data = directory.join("probe.data");
+    let busy = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
+    let mut record = perf();
+    record.arg("record").args([
+        "-q",
+        "-N",
+        "-B",
+        "-F",
+        &FREQUENCY.to_string(),
+        "-e",
+        event(),
+        "-o",
+    ]);
+    record.arg(&data).args(["--", "sh", "-c", busy]);
+    let said = record.output().map_err(no_perf);
+    let read = said.and_then(|output| {
+        succeeded(&output)?;
+        script(&data)
+    });
+    // It may not have come into being.
+    let _ = fs::remove_file(&data);
+    match read?.samples {
+        0 => Err(ProfileError::NoSamples),
+        _ => Ok(()),
+    }
+}
+
+/// Whether samples may be taken while the kernel is at work.
+pub fn sees_kernel() -> bool {
+    rustix::process::geteuid().is_root() || paranoid() <= 1
+}
+
+/// What others may sample than root: 2 leaves the kernel out, 3 and more (Debian, Ubuntu) allow
+/// nothing.
+fn paranoid() -> i32 {
+    let setting = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
+    setting.ok().and_then(|value| value.trim().parse().ok()).unwrap_or(2)
+}
+
+fn event() -> &'static str {
+    if sees_kernel() { "cpu-clock" } else { "cpu-clock:u" }
+}
+
+/// Nobody's configuration, nobody's terminal.
+fn perf() -> Command {
+    let mut perf = Command::new("perf");
+    perf.env("PERF_CONFIG", "/dev/null").stdin(Stdio::null());
+    // Ctrl-C is for rqps, which ends it.
+    perf.process_group(0);
+    perf
+}
+
+/// `perf` attached to a server. Ends with the value, or with the server.
+pub struct Profiler {
+    perf: Child,
+    data: PathBuf,
+    control: Fifo,
+    answers: Fifo,
+}
+
+impl Profiler {
+    /// Attaches to all processes below a root and to those that they will start. Nothing is sampled
+    /// yet. The samples go through files in `directory`, which are gone in the end.
+    pub fn attach(root: u32, directory: &Path) -> Result<Profiler, ProfileError> {
+        let data = directory.join("perf.data");
+        let control = Fifo::make(directory.join("perf.control"))?;
+        let answers = Fifo::make(directory.join("perf.answers"))?;
+        let tree = descendants(root as i32);
+        let pids: Vec<String> = tree.iter().map(|process| process.pid.to_string()).collect();
+        let mut record = perf();
+        // Build ids would be noted in the user's home.
+        record.args(["record", "-q", "-N", "-B", "-e", event(), "-F", &FREQUENCY.to_string()]);
+        record.args(["--call-graph", &format!("dwarf,{STACK_BYTES}"), "-p", &pids.join(",")]);
+        // Samples begin when told to.
+        record.args(["-D", "-1", "--control"]);
+        record.arg(format!("fifo:{},{}", control.path.display(), answers.path.display()));
+        record.arg("-o").arg(&data).stdout(Stdio::null()).stderr(Stdio::piped());
+        let perf = record.spawn().map_err(no_perf)?;
+        let mut profiler = Profiler { perf, data, control, answers };
+        profiler.tell("ping")?;
+        Ok(profiler)
+    }
+
+    /// Samples from now on.
+    pub fn start(&mut self) -> Result<(), ProfileError> {
+        self.tell("enable")
+    }
+
+    /// Samples no more.
+    pub fn stop(&mut self) -> Result<(), ProfileError> {
+        self.tell("disable")
+    }
+
+    /// Ends perf and reads what it saw.
+    pub fn finish(mut self) -> Result<Stacks, ProfileError> {
+        self.interrupt();
+        let begun = Instant::now();
+        while self.perf.try_wait().is_ok_and(|status| status.is_none()) {
+            if begun.elapsed() > PATIENCE {
+                return Err(ProfileError::Failed("it does not end".to_string()));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let status = self.perf.wait().map_err(|error| ProfileError::Failed(error.to_string()))?;
+        let was_interrupted = status.signal() == Some(Signal::INT.as_raw());
+        if !status.success() && !was_interrupted {
+            return Err(refusal(&self.said()));
+        }
+        script(&self.data)
+    }
+
+    /// Gives perf an order and waits until it is done.
+    fn tell(&mut self, order: &str) -> Result<(), ProfileError> {
+        let file = |what, path: &Path| {
+            let path = path.to_path_buf();
+            move |source| ProfileError::File { what, path, source }
+        };
+        let control = &self.control.path;
+        writeln!(self.control.file, "{order}").map_err(file("write", control))?;
+        let begun = Instant::now();
+        loop {
+            let mut answer = [PollFd::new(&self.answers.file, PollFlags::IN)];
+            let wait = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+            if poll(&mut answer, Some(&wait)).is_ok_and(|ready| ready > 0) {
+                let answers = &self.answers.path;
+                self.answers.file.read(&mut [0; 64]).map_err(file("read", answers))?;
+                return Ok(());
+            }
+            if self.perf.try_wait().is_ok_and(|status| status.is_some()) {
+                return Err(refusal(&self.said()));
+            }
+            if begun.elapsed() > PATIENCE {
+                return Err(ProfileError::Failed(format!("it does not answer to '{order}'")));
+            }
+        }
+    }
+
+    /// What an ended perf complained of.
+    fn said(&mut self) -> String {
+        let mut text = String::new();
+        if let Some(stderr) = &mut self.perf.stderr {
+            // What cannot be read is not needed to say that it failed.
+            let _ = stderr.read_to_string(&mut text);
+        }
+        text
+    }
+
+    fn interrupt(&self) {
+        // Reaped only by this value, so the id is its own; one that has ended needs no signal.
+        if let Some(pid) = Pid::from_raw(self.perf.id() as i32) {
+            let _ = kill_process(pid, Signal::INT);
+        }
+    }
+}
+
+impl Drop for Profiler {
+    fn drop(&mut self) {
+        if self.perf.try_wait().is_ok_and(|status| status.is_none()) {
+            // It may end by itself in between.
+            let _ = self.perf.kill();
+            let _ = self.perf.wait();
+        }
+        let _ = fs::remove_file(&self.data);
+    }
+}
+
+/// A named pipe that is gone with the value.
+struct Fifo {
+    path: PathBuf,
+    file: File,
+}
+
+impl Fifo {
+    fn make(path: PathBuf) -> Result<Fifo, ProfileError> {
+        let _ = fs::remove_file(&path);
+        let made = mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0);
+        // For both directions, so that opening waits for nobody.
+        let opened = made
+            .map_err(std::io::Error::from)
+            .and_then(|()| OpenOptions::new().read(true).write(true).open(&path));
+        match opened {
+            Ok(file) => Ok(Fifo { path, file }),
+            Err(source) => Err(ProfileError::File { what: "make", path, source }),
+        }
+    }
+}
+
+impl Drop for Fifo {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn no_perf(error: std::io::Error) -> ProfileError {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => ProfileError::NoPerf,
+        _ => ProfileError::Failed(error.to_string()),
+    }
+}
+
+fn succeeded(output: &Output) -> Result<(), ProfileError> {
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(refusal(&String::from_utf8_lossy(&output.stderr))),
+    }
+}
+
+/// Why perf ended, in its own words and ours.
+fn refusal(stderr: &str) -> ProfileError {
+    let lines: Vec<&str> = stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let said = lines.iter().take(3).copied().collect::<Vec<_>>().join(" ");
+    let words = ["not permitted", "Permission denied", "perf_event_paranoid", "No permission"];
+    match words.iter().any(|word| stderr.contains(word)) {
+        true => ProfileError::Forbidden { paranoid: paranoid(), said },
+        false if said.is_empty() => ProfileError::Failed("it did not say why".to_string()),
+        false => ProfileError::Failed(said),
+    }
+}
+
+/// Has perf name the functions in a file of samples.
+fn script(data: &Path) -> Result<Stacks, ProfileError> {
+    let mut script = perf();
+    script.args(["script", "--no-inline", "-F", "period,ip,sym,dso", "-i"]).arg(data);
+    let output = script.output().map_err(no_perf)?;
+    succeeded(&output)?;
+    Ok(Stacks::parse(&String::from_utf8_lossy(&output.stdout)))
+}
+
+impl Stacks {
+    /// From what `perf script -F period,ip,sym,dso` prints: a line with the period, then a line for
+    /// each function, the innermost first, then an empty line. A sample without a stack has all in
+    /// its first line.
+    pub fn parse(text: &str) -> Stacks {
+        let mut stacks = Stacks::default();
+        let mut open: Option<(u64, Vec<String>)> = None;
+        for line in text.lines() {
+            let is_frame = line.starts_with('\t');
+            let words = line.trim();
+            match (&mut open, is_frame) {
+                (Some((_, frames)), true) => frames.extend(symbol::name(words)),
+                _ => {
+                    stacks.add(open.take());
+                    let (period, frame) = words.split_once(' ').unwrap_or((words, ""));
+                    // Anything else is not a sample.
+                    open = period
+                        .parse()
+                        .ok()
+                        .map(|period| (period, symbol::name(frame.trim()).into_iter().collect()));
+                }
+            }
+        }
+        stacks.add(open);
+        stacks
+    }
+
+    fn add(&mut self, sample: Option<(u64, Vec<String>)>) {
+        let Some((period, mut frames)) = sample else { return };
+        if frames.is_empty() {
+            frames.push(symbol::NAMELESS.to_string());
+        }
+        frames.reverse();
+        *self.nanos.entry(frames.join(";")).or_default() += period;
+        self.samples += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::child::{Script, burn};
+
+    /// What perf printed of Postgres 17.6 and MySQL 8.0.33 on a virtual machine, cut down.
+    const RECORDED: &str = include_str!("recorded/perf-script.txt");
+
+    #[test]
+    fn recorded_samples_become_stacks() {
+        let stacks = Stacks::parse(RECORDED);
+        assert_eq!(stacks.samples, 6);
+        assert_eq!(stacks.nanos.values().sum::<u64>(), 6 * 1_001_001);
+        let of = |begin: &str, end: &str| {
+            let mut all = stacks.nanos.iter();
+            let found = all.find(|(stack, _)| stack.starts_with(begin) && stack.ends_with(end));
+            *found.unwrap_or_else(|| panic!("no {begin} … {end} in {stacks:#?}")).1
+        };
+        let postgres = "_start;__libc_start_main;__libc_start_call_main;main;PostmasterMain;";
+        assert_eq!(
+            of(
+                postgres,
+                "ExecInitNode;ExecInitIndexScan;ExecAssignProjectionInfo;\
+            ExecBuildProjectionInfo;ExecCreateExprSetupSteps;ExecPushExprSetupSteps;\
+            ExprEvalPushStep"
+            ),
+            2 * 1_001_001,
+            "the same stack twice"
+        );
+        assert_eq!(of(postgres, "schedule_[k];__schedule_[k];finish_task_switch_[k]"), 1_001_001);
+        assert_eq!(
+            of("[deeper];dispatch_command;mysqld_stmt_execute;", ";my_net_write"),
+            1_001_001
+        );
+        assert_eq!(of("clone3;start_thread;", ";clock_gettime;__vdso_clock_gettime"), 1_001_001);
+        assert_eq!(of("AllocSetAlloc", "AllocSetAlloc"), 1_001_001, "a sample without a stack");
+    }
+
+    #[test]
+    fn what_perf_complains_of_is_told_with_what_to_do() {
+        let no = "Error:\nAccess to performance monitoring and observability operations is limited.\n\
+                  Consider adjusting /proc/sys/kernel/perf_event_paranoid setting";
+        let text = refusal(no).to_string();
+        assert!(
+            text.contains("kernel.perf_event_paranoid is ") && text.contains("sysctl"),
+            "{text}"
+        );
+        assert!(text.contains("is limited"), "its own words: {text}");
+        let text = refusal("failed to open x: No space left on device\n").to_string();
+        assert_eq!(text, "perf failed: failed to open x: No space left on device");
+    }
+
+    /// Needs perf, and a machine that lets it sample; what is missing is told.
+    #[test]
+    fn only_what_is_done_between_start_and_stop_is_sampled() {
+        let directory = tempfile::tempdir().unwrap();
+        probe(directory.path())
+            .unwrap_or_else(|error| panic!("profiles cannot be tested: {error}"));
+        // What comes to life after perf has attached is sampled as well.
+        let script = Script::new(&format!("read go; {}; read go; {}", burn(30), burn(20)));
+        let mut profiler = Profiler::attach(script.pid(), directory.path()).unwrap();
+        profiler.start().unwrap();
+        script.go();
+        while script.reaped_cpu() < 300_000 || !script.is_asleep() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let used = script.reaped_cpu() * 1_000;
+        profiler.stop().unwrap();
+        script.go();
+        while script.reaped_cpu() < 450_000 {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let stacks = profiler.finish().unwrap();
+        let seen = stacks.nanos.values().sum::<u64>();
+        // The kernel counts what it did before the first instruction, too.
+        assert!((used * 8 / 10..used * 12 / 10).contains(&seen), "{seen} ns seen, {used} used");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "no file is left");
+    }
+}

@@ -1,0 +1,65 @@
+//! Profiles as a terminal shows them.
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{Cell, CellAlignment, Table};
+use rqps_stats::profile::Function;
+
+use super::profile::{Profiled, readable};
+
+/// Longer names are cut, so that lines stay readable: templates have some of hundreds of letters.
+const WIDEST: usize = 60;
+
+/// What every profiled test says, a part each.
+pub(super) fn text(profiles: &[Profiled]) -> String {
+    profiles.iter().map(part).collect::<Vec<_>>().join("\n")
+}
+
+fn part(profiled: &Profiled) -> String {
+    let [base, contender] = profiled.sides.each_ref().map(|side| side.contender);
+    let mut text = format!(
+        "Profile of {}: us of the server's CPU per statement in functions themselves, {base} -> \
+         {contender}\n",
+        profiled.test
+    );
+    let told = Profiled::told(&profiled.own);
+    match told.iter().all(Vec::is_empty) {
+        true => text.push_str("  no function has surely changed\n"),
+        false => text.push_str(&table(told)),
+    }
+    for note in profiled.notes() {
+        text.push_str(&format!("  {note}\n"));
+    }
+    text
+}
+
+fn table(told: [Vec<&Function>; 2]) -> String {
+    let mut drawn = Table::new();
+    drawn.load_style(NOTHING);
+    drawn.force_no_tty();
+    for (title, functions) in ["dearer", "cheaper"].into_iter().zip(told) {
+        for (index, function) in functions.into_iter().enumerate() {
+            let interval = function.change.interval;
+            let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+            drawn.add_row([
+                Cell::new(if index == 0 { title } else { "" }),
+                Cell::new(short(&readable(&function.name))),
+                right(format!("{:.2}", function.base)),
+                Cell::new("->"),
+                right(format!("{:.2}", function.contender)),
+                right(format!("{:+.2}", function.change.value)),
+                Cell::new(format!("({:+.2} to {:+.2})", interval.low, interval.high)),
+            ]);
+        }
+    }
+    for column in drawn.column_iter_mut() {
+        column.set_padding((2, 0));
+    }
+    drawn.lines().map(|line| line.trim_end().to_string() + "\n").collect()
+}
+
+fn short(name: &str) -> String {
+    match name.char_indices().nth(WIDEST) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_string(),
+    }
+}

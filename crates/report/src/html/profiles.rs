@@ -1,0 +1,111 @@
+//! The profiles of a comparison: functions that cost more or less, and flame graphs.
+
+use maud::{Markup, html};
+use rqps_stats::profile::Function;
+
+use super::data::embedded;
+use crate::comparison::{Profiled, Verdicts, flames, readable};
+
+const NOTE: &str = "Microseconds of the server's CPU per statement, sampled in runs of their own after \
+     the verdicts. A function is told if its interval, adjusted for the number of functions, leaves out \
+     0. In the differences of flame graphs red is dearer and blue is cheaper than in the base.";
+
+pub(super) fn section(verdicts: &Verdicts<'_>) -> Markup {
+    html! {
+        section #profiles {
+            h2 { "Profiles" }
+            @for (place, judged) in verdicts.judged.iter().enumerate() {
+                @for (number, profiled) in judged.profiles.iter().enumerate() {
+                    (test(profiled, &format!("flame-{place}-{number}")))
+                }
+            }
+            p.note { (NOTE) }
+        }
+    }
+}
+
+fn test(profiled: &Profiled, id: &str) -> Markup {
+    let [base, contender] = profiled.sides.each_ref().map(|side| side.contender);
+    let (flames, anchor) = flames(profiled);
+    let file = |name: &str| {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '-' };
+        format!("{}-{}.svg", profiled.test, name).chars().map(plain).collect::<String>()
+    };
+    html! {
+        h3 { (profiled.test) ": " (base) " → " (contender) }
+        (table(profiled, &profiled.own, "itself"))
+        details {
+            summary { "With what they call" }
+            (table(profiled, &profiled.inclusive, "with what it calls"))
+        }
+        ul.dim { @for note in profiled.notes() { li { (note) } } }
+        details.flames {
+            summary { "Flame graphs" }
+            @if let Some(anchor) = anchor {
+                p.note { "Stacks begin at " code { (anchor) } ", which nearly all time is spent in." }
+            }
+            div.choice {
+                @for (number, flame) in flames.iter().enumerate() {
+                    button type="button" data-flame={ (id) "-" (number) } { (flame.name) }
+                }
+            }
+            figure {}
+            ul.files {
+                @for (number, flame) in flames.iter().enumerate() {
+                    li {
+                        button type="button" data-source={ (id) "-" (number) }
+                            data-file=(file(&flame.name)) { (file(&flame.name)) }
+                    }
+                }
+            }
+            @for (number, flame) in flames.iter().enumerate() {
+                (embedded(&format!("{id}-{number}"), &flame.svg))
+            }
+        }
+    }
+}
+
+fn table(profiled: &Profiled, functions: &[Function], what: &str) -> Markup {
+    let [base, contender] = profiled.sides.each_ref().map(|side| side.contender);
+    let told = Profiled::told(functions);
+    html! {
+        @if told.iter().all(Vec::is_empty) {
+            p { "No function has surely changed." }
+        } @else {
+            div.scroll tabindex="0" {
+                table.functions {
+                    thead {
+                        tr {
+                            th scope="col" { "function " (what) }
+                            th scope="col" { (base) }
+                            th scope="col" { (contender) }
+                            th scope="col" { "change, us" }
+                            th scope="col" { "95 % interval" }
+                        }
+                    }
+                    tbody {
+                        @for (title, functions) in ["dearer", "cheaper"].into_iter().zip(told) {
+                            @if !functions.is_empty() {
+                                tr.group { th scope="rowgroup" colspan="5" { (title) } }
+                            }
+                            @for function in functions { (row(function)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn row(function: &Function) -> Markup {
+    let interval = function.change.interval;
+    html! {
+        tr {
+            th scope="row" { (readable(&function.name)) }
+            td { (format!("{:.2}", function.base)) }
+            td { (format!("{:.2}", function.contender)) }
+            td { (format!("{:+.2}", function.change.value)) }
+            td { (format!("{:+.2} – {:+.2}", interval.low, interval.high)) }
+        }
+    }
+}

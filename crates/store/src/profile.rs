@@ -1,0 +1,151 @@
+//! What a comparison keeps of profiles: where the CPU time of a contender's server went in a run of
+//! its own.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use rqps_plan::Contender;
+use rusqlite::{Connection, params};
+
+use crate::RunDirectory;
+use crate::directory::file_name;
+use crate::error::StoreError;
+
+/// Where stacks are kept.
+const FOLDER: &str = "profiles";
+
+/// One test of one contender, profiled once.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ProfileRecord {
+    pub test: String,
+    pub contender: String,
+    /// Counted from 1. All contenders were started for it.
+    pub round: u32,
+    /// In which the contenders took turns, counted from 0.
+    pub turn: u32,
+    /// RFC 3339.
+    pub started: String,
+    pub seconds: f64,
+    /// Statements that were executed meanwhile.
+    pub statements: u64,
+    /// Nanoseconds of CPU that the kernel counted for the server meanwhile.
+    pub server_cpu: u64,
+    pub samples: u64,
+    /// Whether samples were taken while the kernel was at work.
+    pub has_kernel: bool,
+    /// Nanoseconds of CPU by stack, the outermost function first, joined by semicolons.
+    pub stacks: BTreeMap<String, u64>,
+}
+
+pub(crate) const TABLES: &str = "
+-- A run under the sampling of perf, after the verdicts; the stacks are in a file in profiles/.
+create table profile (
+    test text not null,
+    contender text not null,
+    round integer not null,         -- from 1
+    turn integer not null,          -- of the contender in the round, from 0
+    started text not null,          -- RFC 3339
+    seconds real not null,
+    statements integer not null,
+    server_cpu integer not null,    -- nanoseconds, as the kernel counted it
+    samples integer not null,
+    has_kernel integer not null,    -- whether the kernel was sampled too
+    file text not null,             -- in the run directory: gzip, a stack with its nanoseconds a line
+    primary key (test, contender, round)
+) without rowid;
+";
+
+impl RunDirectory {
+    /// Keeps a profile: its file first, so that what is noted is there.
+    pub fn save_profile(&mut self, profile: &ProfileRecord) -> Result<(), StoreError> {
+        let folder = self.path().join(FOLDER);
+        let failed = |what, path: &Path| {
+            let path = path.to_path_buf();
+            move |source| StoreError::File { what, path, source }
+        };
+        fs::create_dir_all(&folder).map_err(failed("make", &folder))?;
+        let names: Vec<String> = self.plan.contenders.iter().map(Contender::name).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let contender = file_name(&profile.contender, &names);
+        let file = format!("{FOLDER}/{}-{contender}-{}.folded.gz", profile.test, profile.round);
+        let packed = pack(&profile.stacks).map_err(failed("write", &folder))?;
+        self.write(&file, |out| out.write_all(&packed))?;
+        self.connection.execute(
+            "insert or replace into profile values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+            params![
+                profile.test,
+                profile.contender,
+                profile.round,
+                profile.turn,
+                profile.started,
+                profile.seconds,
+                profile.statements as i64,
+                profile.server_cpu as i64,
+                profile.samples as i64,
+                profile.has_kernel,
+                file,
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// The profiles that are kept.
+    pub fn profiles(&self) -> Result<Vec<ProfileRecord>, StoreError> {
+        profiles(&self.connection, self.path())
+    }
+}
+
+/// By test, contender and round.
+pub(crate) fn profiles(
+    connection: &Connection,
+    run: &Path,
+) -> Result<Vec<ProfileRecord>, StoreError> {
+    let mut select = connection.prepare("select * from profile order by test, contender, round")?;
+    let rows = select.query_map([], |row| {
+        let count = |name: &str| row.get::<_, i64>(name).map(|count| count as u64);
+        let profile = ProfileRecord {
+            test: row.get("test")?,
+            contender: row.get("contender")?,
+            round: row.get("round")?,
+            turn: row.get("turn")?,
+            started: row.get("started")?,
+            seconds: row.get("seconds")?,
+            statements: count("statements")?,
+            server_cpu: count("server_cpu")?,
+            samples: count("samples")?,
+            has_kernel: row.get("has_kernel")?,
+            stacks: BTreeMap::new(),
+        };
+        Ok((profile, row.get::<_, String>("file")?))
+    })?;
+    let mut profiles = Vec::new();
+    for row in rows {
+        let (mut profile, file) = row?;
+        let path = run.join(file);
+        let read = File::open(&path).and_then(unpack);
+        profile.stacks = read.map_err(|source| StoreError::File { what: "read", path, source })?;
+        profiles.push(profile);
+    }
+    Ok(profiles)
+}
+
+fn pack(stacks: &BTreeMap<String, u64>) -> std::io::Result<Vec<u8>> {
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+    stacks.iter().try_for_each(|(stack, nanos)| writeln!(gzip, "{stack} {nanos}"))?;
+    gzip.finish()
+}
+
+fn unpack(file: File) -> std::io::Result<BTreeMap<String, u64>> {
+    let mut text = String::new();
+    GzDecoder::new(file).read_to_string(&mut text)?;
+    let stack = |line: &str| {
+        let (stack, nanos) = line.rsplit_once(' ')?;
+        Some((stack.to_string(), nanos.parse().ok()?))
+    };
+    Ok(text.lines().filter_map(stack).collect())
+}
