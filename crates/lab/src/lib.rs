@@ -15,6 +15,7 @@ mod event;
 mod insert_benchmark;
 mod measure;
 mod microbenchmark;
+mod selftest;
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -26,6 +27,7 @@ use rqps_store::{PassRecord, RunDirectory};
 pub use error::LabError;
 pub use estimate::{Estimate, Time, build_bytes, estimate, log_share, pace};
 pub use event::{Event, Watch};
+pub use selftest::{obstacle, run_injected};
 
 /// What the lab needs from the outside.
 pub struct Lab<'a> {
@@ -117,7 +119,8 @@ pub fn run(
 ) -> Result<Outcome, LabError> {
     let plan = directory.plan.clone();
     if let Workload::Comparison(comparison) = &plan.workload {
-        return compare::run(lab, directory, &plan, comparison, ready);
+        let as_they_are = selftest::Treatment::default();
+        return compare::run(lab, directory, &plan, comparison, ready, &as_they_are);
     }
     let mut order: Vec<usize> = (0..plan.contenders.len()).collect();
     order.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(plan.seed));

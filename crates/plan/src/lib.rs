@@ -4,6 +4,7 @@ mod cache;
 mod comparison;
 mod contender;
 mod counts;
+mod injection;
 mod insert_benchmark;
 mod matrix;
 mod microbenchmark;
@@ -14,9 +15,10 @@ mod quantity;
 mod sweep;
 
 pub use cache::{Cache, CacheError, row_bytes};
-pub use comparison::{Compared, Comparison, ComparisonError, Method};
+pub use comparison::{Choice, Compared, Comparison, ComparisonError, Method};
 pub use contender::{Build, Contender, ContenderError, Dbms, Source, check_names, is_path};
 pub use counts::Counts;
+pub use injection::{Dose, Injection};
 pub use insert_benchmark::{
     InsertBenchmark, InsertBenchmarkError, Maintenance, Pacing, Profile, Query, Step, StepKind,
     default_pause,

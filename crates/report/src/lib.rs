@@ -11,6 +11,7 @@ mod index;
 mod json;
 mod markdown;
 mod model;
+mod selftest;
 mod text;
 
 pub use crate::csv::{csv, seconds_csv, suite_files};
@@ -20,6 +21,9 @@ pub use html::html;
 pub use index::{Entry, Found, Summary, index_html, index_json};
 pub use json::{SCHEMA, result_json};
 pub use markdown::summary_markdown;
+pub use selftest::{
+    Circumstances, Conclusion, Experiment, SelfTest, selftest, selftest_json, selftest_text,
+};
 pub use text::{Colour, text};
 
 /// Whether a comparison found that something has become slower, or dearer.

@@ -163,7 +163,7 @@ fn write_manifest(path: &Path, manifest: &Manifest) -> Result<(), StoreError> {
 }
 
 /// Writes beside the file and renames, so that a reader never sees half of it.
-fn write_whole(path: &Path, contents: &[u8]) -> Result<(), StoreError> {
+pub(crate) fn write_whole(path: &Path, contents: &[u8]) -> Result<(), StoreError> {
     let fresh = path.with_extension("new");
     let write = || {
         let mut file = File::create(&fresh)?;
@@ -183,7 +183,7 @@ fn lock(path: &Path) -> Result<File, StoreError> {
     }
 }
 
-fn file(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> StoreError {
+pub(crate) fn file(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> StoreError {
     let path = path.to_path_buf();
     move |source| StoreError::File { what, path, source }
 }

@@ -10,6 +10,7 @@ mod pass;
 mod read;
 mod record;
 mod schema;
+pub mod selftest;
 mod write;
 
 pub use directory::{RunDirectory, file_name};

@@ -21,6 +21,7 @@ use rqps_store::RunDirectory;
 use rqps_workload::microbenchmark::{Sequence, select};
 
 use crate::contender::folder;
+use crate::selftest::Treatment;
 use crate::{Event, Lab, LabError, Outcome};
 use contestant::contestants;
 use loads::{Folders, load};
@@ -40,12 +41,13 @@ pub(crate) fn validate(plan: &Plan, comparison: &Comparison) -> Result<(), LabEr
 
 /// Whether all servers can be up at once, where the plan says what each caches.
 pub(crate) fn fit_memory(plan: &Plan, comparison: &Comparison) -> Result<(), LabError> {
-    let Some(cache) = plan.cache.filter(|_| comparison.method == Method::Slices) else {
+    let Some(cache) = plan.cache.filter(|_| comparison.uses(Method::Slices)) else {
         return Ok(());
     };
     let (rows, memory) = (plan.workload.most_rows(), rqps_dbms::memory());
     let of = |one: &contestant::Contestant| cache.bytes(&plan.contenders[one.index], rows, memory);
-    let needs = contestants(plan, comparison).iter().map(of).collect::<Result<Vec<u64>, _>>()?;
+    let all = contestants(plan, comparison, &Treatment::default());
+    let needs = all.iter().map(of).collect::<Result<Vec<u64>, _>>()?;
     let most = memory / 100 * MOST_MEMORY;
     let needed: u64 = needs.iter().sum();
     if needed <= most {
@@ -70,11 +72,12 @@ pub(crate) fn run(
     plan: &Plan,
     comparison: &Comparison,
     ready: &[Box<dyn Dbms>],
+    treatment: &Treatment,
 ) -> Result<Outcome, LabError> {
     let began = Instant::now();
     let command = format!("rqps compare in {}", directory.path().display());
     let _alone = SessionLock::take(&SessionLock::host_path(), &command)?;
-    let contestants = contestants(plan, comparison);
+    let contestants = contestants(plan, comparison, treatment);
     let folders = Folders::new(folder(lab, directory)?);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(plan.seed);
     for number in 1..=comparison.loads {
@@ -90,6 +93,7 @@ pub(crate) fn run(
         contestants: &contestants,
         ready,
         folders: &folders,
+        treatment,
         seed: plan.seed,
     };
     let outcome = rounds(lab, directory, plan, &setting, began)?;
@@ -138,17 +142,21 @@ fn rounds(
             (lab.watch)(Event::BudgetSpent { rounds: number - 1, needed });
             break;
         }
+        let is_sliced = |test: &String| comparison.method_of(test) == Method::Slices;
+        let (mut sliced, whole): (Vec<String>, Vec<String>) =
+            left.iter().cloned().partition(is_sliced);
         // Of its own, so that a run that goes on has the order that it would have had.
-        if comparison.method == Method::Slices {
-            left.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(plan.seed ^ u64::from(number)));
-        }
+        sliced.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(plan.seed ^ u64::from(number)));
         let round_began = Instant::now();
         let (rounds, count) = (comparison.rounds, left.len());
         (lab.watch)(Event::RoundBegun { round: number, rounds, tests: count });
-        let made = match comparison.method {
-            Method::Slices => slices(lab, directory, setting, number, &left, &mut canaries),
-            Method::Runs => runs::make(lab, directory, plan, setting, number, &left, &mut canaries),
+        let mut made = match sliced[..] {
+            [] => Ok(()),
+            _ => slices(lab, directory, setting, number, &sliced, &mut canaries),
         };
+        if made.is_ok() && !whole.is_empty() {
+            made = runs::make(lab, directory, plan, setting, number, &whole, &mut canaries);
+        }
         match made {
             Ok(()) => {}
             Err(LabError::Interrupted) => return Ok(Outcome::Interrupted),

@@ -19,6 +19,7 @@ use rqps_workload::microbenchmark::{Benchmark, Books, Cast, Test};
 use super::contestant::Contestant;
 use super::loads::{Folders, restore};
 use super::order::order;
+use crate::selftest::{Dosing, Slowed, Treatment};
 use crate::{Event, Lab, LabError};
 
 /// A pass that a guard refuses is made again so often.
@@ -40,6 +41,7 @@ pub(crate) struct Setting<'a> {
     pub(crate) contestants: &'a [Contestant],
     pub(crate) ready: &'a [Box<dyn Dbms>],
     pub(crate) folders: &'a Folders,
+    pub(crate) treatment: &'a Treatment,
     pub(crate) seed: u64,
 }
 
@@ -89,6 +91,8 @@ struct Running<'a> {
     contestant: &'a Contestant,
     server: Box<dyn Server>,
     group: Option<Group>,
+    /// What it is slowed down by, for the selftest.
+    dosing: Option<Dosing>,
     _placement: Option<Placement>,
 }
 
@@ -120,9 +124,11 @@ impl<'a> Round<'a> {
             let data = setting.folders.round(place);
             restore(&setting.folders.loaded(place, load), &data)?;
             let log = directory.log(&contestant.name);
-            let place = Place { data, log, detached: false };
+            let dosing = Dosing::of(contestant.injection, contestant.dialect, &data)?;
+            let environment = dosing.as_ref().map(Dosing::environment).unwrap_or_default();
+            let place = Place { data, log, detached: false, environment };
             let server = setting.ready[contestant.index].start(lab.home, &place, lab.cancelled)?;
-            round.running.push(round.settle_in(contestant, server)?);
+            round.running.push(round.settle_in(contestant, server, dosing)?);
         }
         Ok(round)
     }
@@ -144,8 +150,9 @@ impl<'a> Round<'a> {
         &self,
         contestant: &'a Contestant,
         server: Box<dyn Server>,
+        dosing: Option<Dosing>,
     ) -> Result<Running<'a>, LabError> {
-        let mut running = Running { contestant, server, group: None, _placement: None };
+        let mut running = Running { contestant, server, group: None, dosing, _placement: None };
         let Some(root) = running.server.process().filter(|_| !running.server.is_embedded()) else {
             return Ok(running);
         };
@@ -240,7 +247,13 @@ impl<'a> Round<'a> {
         for benchmark in &benchmarks {
             benchmark.before(test)?;
             let Cast { work: clients, books: of } = benchmark.cast(test, clients, place)?;
-            work.iter_mut().zip(clients).for_each(|(client, work)| client.push(work));
+            let dosing = &self.running[books.len()].dosing;
+            work.iter_mut().zip(clients).for_each(|(client, work)| {
+                client.push(match dosing {
+                    Some(dosing) => dosing.around(work),
+                    None => work,
+                });
+            });
             books.push(of);
         }
         let mut relay = Relay::start(work, self.meter()?)?;
@@ -263,7 +276,9 @@ impl<'a> Round<'a> {
             let done = from + share * done as f64 / all;
             watch(Event::Measuring { round, test: name.clone(), done });
         };
-        relay.run(&warm_up, slicing, &mut tell, lab.cancelled).map_err(driven)?;
+        let slowed = Slowed::timed(self.running.iter().map(|one| one.dosing.as_ref()))?;
+        let warm = relay.run(&warm_up, slicing, &mut tell, lab.cancelled).map_err(driven)?;
+        let slowed = slowed.slow_down(&warm)?;
         let before_canary = canaries.run();
         let mut observers: Vec<Observer> = self.observers()?;
         let first: Vec<Reading> = observers.iter_mut().map(Observer::read).collect();
@@ -272,6 +287,9 @@ impl<'a> Round<'a> {
         let slices = relay.run(&measured, slicing, &mut tell_measured, lab.cancelled);
         let slices = slices.map_err(driven)?;
         pass.seconds = began.elapsed().as_secs_f64();
+        let names = self.running.iter().map(|one| one.contestant.name.as_str());
+        let doses = slowed.doses(&slices, names, pass)?;
+        self.setting.treatment.doses.borrow_mut().extend(doses);
         let wall_seconds = wall
             .elapsed()
             .map_or_else(|before| -before.duration().as_secs_f64(), |after| after.as_secs_f64());

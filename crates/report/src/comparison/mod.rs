@@ -2,10 +2,10 @@
 
 mod causes;
 mod json;
-mod observed;
+pub(crate) mod observed;
 mod text;
 
-use rqps_plan::{Cache, Comparison, Method, Workload};
+use rqps_plan::{Cache, Compared, Comparison, Method, Workload};
 use rqps_stats::cause::{Evidence, Finding, explain_suite};
 use rqps_stats::label::{Kind, Label};
 use rqps_stats::stop::{Progress, Stop, StopRule};
@@ -70,6 +70,15 @@ impl<'a> Verdicts<'a> {
         self.plan.margin.unwrap_or_else(|| kind(self.is_io_bound, test).margin())
     }
 
+    /// Why a test is measured as it is.
+    pub(crate) fn method_because(&self, test: &str) -> String {
+        match (self.plan.choice_of(test), &self.plan.of) {
+            (Some(choice), _) => choice.why.clone(),
+            (None, Compared::Microbenchmark(_)) => "asked for".to_string(),
+            (None, Compared::InsertBenchmark(_)) => "its steps build on each other".to_string(),
+        }
+    }
+
     /// Whether any test has become slower, or dearer.
     pub(crate) fn has_regression(&self) -> bool {
         let mut labels = self.judged.iter().flat_map(|one| &one.verdicts).map(|one| &one.label);
@@ -84,7 +93,7 @@ impl<'a> Verdicts<'a> {
     }
 }
 
-fn kind(is_io_bound: bool, test: &Observed<'_>) -> Kind {
+pub(crate) fn kind(is_io_bound: bool, test: &Observed<'_>) -> Kind {
     match (is_io_bound, test.writes()) {
         (true, _) => Kind::IoBound,
         (false, true) => Kind::CachedWrite,
@@ -93,11 +102,11 @@ fn kind(is_io_bound: bool, test: &Observed<'_>) -> Kind {
 }
 
 /// A contender and the base that it is held against.
-pub(super) struct Pair<'a> {
-    pub(super) plan: &'a Comparison,
-    pub(super) base: &'a str,
-    pub(super) contender: &'a str,
-    pub(super) is_io_bound: bool,
+pub(crate) struct Pair<'a> {
+    pub(crate) plan: &'a Comparison,
+    pub(crate) base: &'a str,
+    pub(crate) contender: &'a str,
+    pub(crate) is_io_bound: bool,
 }
 
 impl Pair<'_> {
@@ -130,7 +139,7 @@ impl Pair<'_> {
 
     /// A quantity of the contender and the twin against the base, by round.
     fn sample(&self, test: &Observed<'_>, quantity: Quantity) -> Sample {
-        match self.plan.method {
+        match self.plan.method_of(test.name) {
             Method::Slices => {
                 let restarts = test.counted().filter_map(|pass| {
                     let (base, both) = (vec![self.base], vec![self.base, TWIN]);
