@@ -9,6 +9,7 @@ use clap::Args;
 use indicatif::{HumanBytes, HumanDuration};
 use rqps_dbms::Dbms;
 use rqps_lab::{Interim, Lab, Outcome};
+use rqps_observe::SessionLock;
 use rqps_plan::{
     Build, Cache, Compared, Comparison, Contender, Count, Dbms as Name, Injection, Method,
     Microbenchmark, Plan, Span, Workload,
@@ -145,11 +146,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     if out.join(JSON).exists() || fs::read_dir(&out).is_ok_and(|mut files| files.next().is_some()) {
         bail!("'{}' is not empty: name another --out", out.display());
     }
+    let command = format!("rqps selftest in {}", out.display());
+    let alone =
+        SessionLock::take(&SessionLock::host_path(), &command).map_err(rqps_lab::LabError::from)?;
 
     let mut experiments = Vec::new();
     for (number, (part, ready)) in (1..).zip(parts.iter().zip(&ready)) {
         note(&format!("{} ({number} of {})", part.title, parts.len()));
-        match measure(&site, part, ready, &out)? {
+        match measure(&alone, &site, part, ready, &out)? {
             (Outcome::Complete, experiment) => experiments.push(experiment),
             (Outcome::Failed, _) => {
                 note(&format!("the logs are in {}", out.join(&part.title).display()));
@@ -157,8 +161,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             }
             (Outcome::Interrupted, _) => {
                 // Half a selftest says nothing.
-                fs::remove_dir_all(&out)
-                    .with_context(|| format!("cannot remove '{}'", out.display()))?;
+                remove(&parts[..number], &out)?;
                 return Ok(Exit::Interrupted);
             }
         }
@@ -172,6 +175,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     };
     let result = selftest(&experiments, circumstances);
     conclude(&result, &site, &out, arguments.json)
+}
+
+/// Removes the runs of these parts, and the folder if nothing else is in it.
+fn remove(parts: &[Part], out: &Path) -> anyhow::Result<()> {
+    for path in parts.iter().map(|part| out.join(&part.title)) {
+        fs::remove_dir_all(&path).with_context(|| format!("cannot remove '{}'", path.display()))?;
+    }
+    let _ = fs::remove_dir(out);
+    Ok(())
 }
 
 const JSON: &str = "selftest.json";
@@ -192,7 +204,12 @@ fn conclude(result: &SelfTest, site: &Site, out: &Path, json: bool) -> anyhow::R
     let kept = known.write(site.home.root())?;
     output::print(if json { &for_programs } else { &text })?;
     note(&format!("wrote {}", out.join(JSON).display()));
-    note(&format!("rqps compare goes by {}", kept.display()));
+    note(&match result.fitness[..] {
+        [] => {
+            "rqps compare goes on by default: nothing has become known of this machine".to_string()
+        }
+        _ => format!("rqps compare goes by {}", kept.display()),
+    });
     Ok(match result.conclusion {
         Conclusion::Sound => Exit::Done,
         Conclusion::TooNoisy | Conclusion::OutOfBounds => Exit::Unfit,
@@ -217,6 +234,7 @@ fn announce(parts: &[Part], skipped: &[String]) -> anyhow::Result<()> {
 }
 
 fn measure(
+    alone: &SessionLock,
     site: &Site,
     part: &Part,
     ready: &[Box<dyn Dbms>],
@@ -233,7 +251,7 @@ fn measure(
         keep_data: false,
         judge: &|_, _| Interim::default(),
     };
-    let measured = rqps_lab::run_injected(&mut lab, &mut directory, ready, &part.injections);
+    let measured = rqps_lab::run_injected(alone, &mut lab, &mut directory, ready, &part.injections);
     let (outcome, doses) =
         measured.with_context(|| format!("the run in '{}'", directory.path().display()))?;
     progress.finish();
@@ -260,11 +278,11 @@ impl Arguments {
     }
 
     fn contenders(&self) -> anyhow::Result<Vec<Contender>> {
-        if self.dbms.is_empty() {
-            return Ok(DEFAULT.map(|name| name.parse().expect("these are contenders")).to_vec());
-        }
         if self.twins.is_some_and(|twins| twins < 2) {
             bail!("a build beside itself is two: --twins must be at least 2");
+        }
+        if self.dbms.is_empty() {
+            return Ok(DEFAULT.map(|name| name.parse().expect("these are contenders")).to_vec());
         }
         if let Some(one) = self.dbms.iter().find(|one| matches!(one.build, Build::Server { .. })) {
             bail!(
@@ -319,7 +337,8 @@ impl Arguments {
             self.comparison(Method::Slices, scale.slowed, scale.rounds, scale.secs)?,
         )?;
 
-        let mut runs: Vec<(String, Option<Injection>)> = twins(scale.twins.div_ceil(2)).collect();
+        let mut runs: Vec<(String, Option<Injection>)> =
+            twins(scale.twins.div_ceil(2).max(2)).collect();
         let mut limited = |what: &str, injection: Injection| {
             let obstacle = match is_embedded {
                 true => Some("it runs inside rqps".to_string()),

@@ -21,6 +21,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rqps_dbms::{Dbms, Home, source, with_cache};
+use rqps_observe::SessionLock;
 use rqps_plan::{Contender, Plan, Workload};
 use rqps_store::{PassRecord, RunDirectory};
 
@@ -119,6 +120,8 @@ pub fn run(
 ) -> Result<Outcome, LabError> {
     let plan = directory.plan.clone();
     if let Workload::Comparison(comparison) = &plan.workload {
+        let command = format!("rqps compare in {}", directory.path().display());
+        let _alone = SessionLock::take(&SessionLock::host_path(), &command)?;
         let as_they_are = selftest::Treatment::default();
         return compare::run(lab, directory, &plan, comparison, ready, &as_they_are);
     }

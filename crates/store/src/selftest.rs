@@ -99,14 +99,20 @@ impl Fitnesses {
         }
     }
 
-    /// Keeps what is known, instead of what was known of the same before.
+    /// Keeps what is known, instead of what was known of the same before. A quick selftest that found
+    /// nothing says less than a whole one.
     pub fn add(&mut self, results: Vec<Fitness>) {
         let key = |one: &Fitness| {
             (one.host.clone(), one.engine.clone(), one.class.clone(), one.method.name())
         };
-        let fresh: Vec<_> = results.iter().map(key).collect();
-        self.results.retain(|old| !fresh.contains(&key(old)));
-        self.results.extend(results);
+        for fresh in results {
+            let says_less = |old: &Fitness| fresh.quick && fresh.is_fit && !old.quick;
+            match self.results.iter_mut().find(|old| key(old) == key(&fresh)) {
+                Some(old) if says_less(old) => {}
+                Some(old) => *old = fresh,
+                None => self.results.push(fresh),
+            }
+        }
     }
 
     pub fn write(&self, home: &Path) -> Result<PathBuf, StoreError> {
@@ -203,6 +209,15 @@ mod tests {
         assert!(chosen(&known, &["mysql/innodb"], "write").1.contains("nor are whole runs"));
         known.add(vec![fitness("mysql/innodb", "write", Method::Slices, true)]);
         assert_eq!(chosen(&known, &["mysql/innodb"], "write"), fit, "the newest counts");
+        let mut whole = fitness("mysql/innodb", "write", Method::Slices, false);
+        whole.quick = false;
+        known.add(vec![whole]);
+        known.add(vec![fitness("mysql/innodb", "write", Method::Slices, true)]);
+        assert_eq!(
+            chosen(&known, &["mysql/innodb"], "write").0,
+            Method::Runs,
+            "few cells say less"
+        );
         assert_eq!(known.method("there", &["postgres".to_string()], "point").1, default.1);
     }
 

@@ -15,7 +15,6 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rqps_dbms::Dbms;
-use rqps_observe::SessionLock;
 use rqps_plan::{Build, Compared, Comparison, Method, Plan};
 use rqps_store::RunDirectory;
 use rqps_workload::microbenchmark::{Sequence, select};
@@ -66,6 +65,7 @@ pub(crate) fn fit_memory(plan: &Plan, comparison: &Comparison) -> Result<(), Lab
 /// What the caches of all servers may take of the memory, in percent.
 const MOST_MEMORY: u64 = 70;
 
+/// Two at a time would measure each other, so the caller holds the host's lock.
 pub(crate) fn run(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
@@ -75,8 +75,6 @@ pub(crate) fn run(
     treatment: &Treatment,
 ) -> Result<Outcome, LabError> {
     let began = Instant::now();
-    let command = format!("rqps compare in {}", directory.path().display());
-    let _alone = SessionLock::take(&SessionLock::host_path(), &command)?;
     let contestants = contestants(plan, comparison, treatment);
     let folders = Folders::new(folder(lab, directory)?);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(plan.seed);

@@ -10,6 +10,7 @@ use std::cell::RefCell;
 use std::fs;
 
 use rqps_dbms::Dbms;
+use rqps_observe::SessionLock;
 use rqps_plan::{Comparison, Dose, Injection, Plan, Workload};
 use rqps_store::RunDirectory;
 
@@ -34,8 +35,9 @@ impl Treatment {
 }
 
 /// Runs a comparison whose contenders have these injections, by their place in the plan. Nothing of the
-/// data stays, however it ends.
+/// data stays, however it ends. The host is locked by the caller, who has several of them.
 pub fn run_injected(
+    _alone: &SessionLock,
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
     ready: &[Box<dyn Dbms>],

@@ -89,7 +89,11 @@ impl Spin {
 mod tests {
     use std::io::{ErrorKind, Read, Write};
     use std::net::{TcpListener, TcpStream};
+    use std::ops::ControlFlow;
     use std::process::Command;
+
+    use rqps_dbms::{Home, Place, prepare};
+    use rqps_observe::{Metric, Observer};
 
     use super::*;
 
@@ -128,5 +132,46 @@ mod tests {
             assert_eq!(seen.messages, 2, "what was looked at, failed or empty is no message");
             assert!(seen.timed <= 2 && seen.spent >= nanos * seen.timed, "{seen:?}");
         }
+    }
+
+    /// A real server: fetched once per machine, and started where its user can reach it.
+    #[test]
+    fn a_server_spends_what_it_is_told_to_and_it_is_cpu_time() {
+        const QUERIES: u64 = 300;
+        const NANOS: u64 = 1_000_000;
+        let store = std::env::var_os("RQPS_TEST_HOME").unwrap_or("/var/tmp/rqps-tests".into());
+        let store = Home::at(store).unwrap();
+        let contender = "postgres@17.6".parse().unwrap();
+        let dbms = prepare(&store, &contender, &mut |_| ControlFlow::Continue(())).unwrap();
+        let directory = tempfile::tempdir_in(store.root()).unwrap();
+        fs::set_permissions(directory.path(), Permissions::from_mode(0o755)).unwrap();
+        let home = Home::at(directory.path().join("home")).unwrap();
+        let (data, log) = (directory.path().join("data"), directory.path().join("log"));
+        let mut place = Place { data, log, detached: false, environment: Vec::new() };
+        // Its folder is the server's own once it has been there.
+        dbms.start(&home, &place, &|| false).unwrap().stop().unwrap();
+        let spin = Spin::install(&place.data).unwrap();
+        place.environment = spin.environment();
+        let server = dbms.start(&home, &place, &|| false).unwrap();
+        let mut connection = server.target().connect().unwrap();
+        let mut cpu = |nanos: u64| {
+            spin.set(nanos).unwrap();
+            let root = server.process().unwrap();
+            let mut observer = Observer::new(Some(root), None, None);
+            let (before, counted) = (observer.read(), spin.counted().unwrap());
+            for _ in 0..QUERIES {
+                connection.query("select 1").unwrap();
+            }
+            let cost = observer.read().since(&before);
+            let micros = cost.sum(&[Metric::ServerCpuUser, Metric::ServerCpuSystem]).unwrap();
+            (micros, spin.counted().unwrap().since(counted))
+        };
+        let (_, as_it_is) = cpu(0);
+        assert!(as_it_is.messages >= QUERIES && as_it_is.each() < 1e5, "{as_it_is:?}");
+        let (micros, slowed) = cpu(NANOS);
+        assert!(slowed.messages >= QUERIES, "{slowed:?}");
+        assert!(slowed.spent >= slowed.timed * NANOS, "{slowed:?}");
+        // After a timed message nothing took the CPU away; what is spent is counted in ticks.
+        assert!(micros as f64 >= 0.8 * slowed.spent as f64 / 1e3, "{micros} us: {slowed:?}");
     }
 }

@@ -263,3 +263,125 @@ fn told(findings: &[Finding], evidence: &Evidence) -> String {
         None => format!("none; most of the time is {grown}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rqps_plan::{Compared, Count, Dose, Microbenchmark, Plan, Span};
+    use rqps_store::{Manifest, Run, SliceRecord};
+
+    use super::*;
+
+    /// Nanoseconds of an operation by contender, in the order of the plan: three equals, then one that
+    /// carries a delay of nothing, then one whose server takes 400 ns longer.
+    const TIMES: [(&str, u64); 5] =
+        [("a0", 20_000), ("a1", 20_200), ("a2", 20_100), ("carrier", 20_000), ("server-2", 20_400)];
+
+    fn experiment(method: Method) -> Experiment {
+        let delay = |server: f64| Some(Injection::Delay { server, client: 0.0 });
+        let benchmark = Microbenchmark {
+            tables: 1,
+            rows: Count(1_000),
+            clients: vec![1],
+            read_time: Span(std::time::Duration::from_secs(1)),
+            write_time: Span(std::time::Duration::from_secs(1)),
+            tests: vec!["point-query".to_string()],
+            fair_writes: true,
+            pause: Span(std::time::Duration::ZERO),
+            pay_after_each_write: false,
+            check: true,
+        };
+        let mut comparison = Comparison::new(Compared::Microbenchmark(benchmark));
+        comparison.method = method;
+        comparison.twin = false;
+        let named = |(name, _): (&str, u64)| format!("{name}=postgres@17.6").parse().unwrap();
+        let plan = Plan {
+            contenders: TIMES.map(named).to_vec(),
+            seed: 1,
+            cache: None,
+            workload: Workload::Comparison(comparison),
+        };
+        // The weather of a round is the same for all.
+        let slice = |round: u64, (place, (name, nanos)): (usize, (&str, u64))| SliceRecord {
+            place: place as u32,
+            client: 1,
+            contender: name.to_string(),
+            nanos: nanos * (100 + round) * 5,
+            operations: 500,
+            reads: 500,
+            ..SliceRecord::default()
+        };
+        let pass = |round: u64| PassRecord {
+            round: round as u32,
+            test: "point-query".to_string(),
+            class: "point".to_string(),
+            group: "Point queries".to_string(),
+            attempt: 1,
+            slices: TIMES.into_iter().enumerate().map(|one| slice(round, one)).collect(),
+            ..PassRecord::default()
+        };
+        let dose = |round: u64, contender: &str, server: f64| Dose {
+            round: round as u32,
+            test: "point-query".to_string(),
+            attempt: 1,
+            contender: contender.to_string(),
+            server: server * (100 + round) as f64 / 100.0,
+            client: 30.0,
+        };
+        let doses = (1..=4)
+            .flat_map(|round| [dose(round, "carrier", 20.0), dose(round, "server-2", 420.0)]);
+        let run = Run {
+            plan,
+            manifest: Manifest::default(),
+            contenders: Vec::new(),
+            steps: Vec::new(),
+            passes: (1..=4).map(pass).collect(),
+            parts: Vec::new(),
+            differences: Vec::new(),
+        };
+        Experiment {
+            contender: "postgres@17.6".parse().unwrap(),
+            injections: vec![None, None, None, delay(0.0), delay(0.02)],
+            run,
+            doses: doses.collect(),
+        }
+    }
+
+    #[test]
+    fn equals_are_held_against_all_before_them_and_the_slowed_against_their_carrier() {
+        let cells = cells(&experiment(Method::Slices));
+        let of = |name: &str| cells.iter().find(|cell| cell.contender == name).unwrap();
+        assert_eq!(cells.len(), 3, "a1, a2 and server-2");
+        let both = (20_000.0_f64 * 20_200.0).sqrt();
+        for (name, expected, measured) in [
+            ("a1", 1.0, 20_000.0 / 20_200.0),
+            ("a2", 1.0, both / 20_100.0),
+            ("server-2", 20_000.0 / 20_400.0, 20_000.0 / 20_400.0),
+        ] {
+            let cell = of(name);
+            assert!((cell.expected - expected).abs() < 1e-9, "{cell:?}");
+            assert!((cell.measured.unwrap() - measured).abs() < 1e-9, "{cell:?}");
+            assert_eq!((cell.class.as_str(), cell.rounds), ("point", 4));
+        }
+        assert_eq!(of("server-2").treatment, Treatment::Server(0.02));
+        assert!(of("server-2").known.as_ref().unwrap().is_found());
+    }
+
+    #[test]
+    fn whole_runs_of_equals_are_in_pairs() {
+        let cells = cells(&experiment(Method::Runs));
+        let equals: Vec<&str> = cells
+            .iter()
+            .filter(|cell| cell.treatment == Treatment::Same)
+            .map(|cell| cell.contender.as_str())
+            .collect();
+        assert_eq!(equals, ["a1"], "a2 has no other");
+    }
+
+    #[test]
+    fn too_few_rounds_are_no_cell() {
+        let mut experiment = experiment(Method::Slices);
+        experiment.run.passes[0].invalid = Some("busy".to_string());
+        experiment.run.passes[1].invalid = Some("busy".to_string());
+        assert!(cells(&experiment).iter().all(|cell| cell.known.is_none()));
+    }
+}

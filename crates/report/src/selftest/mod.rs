@@ -167,8 +167,13 @@ pub struct Circumstances {
 pub fn selftest(experiments: &[Experiment], circumstances: Circumstances) -> SelfTest {
     let cells: Vec<Cell> = experiments.iter().flat_map(cells::cells).collect();
     let lines = lines(&cells);
-    let checks = bounds::checks(&cells);
-    let fitness = bounds::fitness(&cells, &circumstances);
+    let checks = bounds::checks(&cells, circumstances.quick);
+    let conclusion = bounds::conclusion(&cells, &checks);
+    let fitness = match conclusion {
+        // What cannot be seen is not known to be sound.
+        Conclusion::TooNoisy => Vec::new(),
+        Conclusion::Sound | Conclusion::OutOfBounds => bounds::fitness(&cells, &circumstances),
+    };
     let Circumstances { date, rqps_version, host, quick, skipped } = circumstances;
     SelfTest {
         version: VERSION,
@@ -176,7 +181,7 @@ pub fn selftest(experiments: &[Experiment], circumstances: Circumstances) -> Sel
         rqps_version,
         host,
         quick,
-        conclusion: bounds::conclusion(&cells, &checks),
+        conclusion,
         checks,
         lines,
         skipped,
@@ -207,6 +212,14 @@ fn lines(cells: &[Cell]) -> Vec<Line> {
         });
         Line::of(&own.collect::<Vec<_>>(), class)
     };
+    // Stable: the line of all classes goes behind those of each.
+    let place = |&(engine, method, treatment, class): &(&str, Method, Treatment, Option<&str>)| {
+        let same = |cell: &Cell| {
+            (cell.engine.as_str(), cell.method, cell.treatment) == (engine, method, treatment)
+        };
+        (cells.iter().position(same), class.is_none())
+    };
+    kinds.sort_by_key(place);
     kinds.iter().map(line).collect()
 }
 

@@ -183,3 +183,58 @@ fn seen(selftest: &SelfTest) -> String {
         None => "nothing that was measured counts".to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::bounds::tests::{cell, equals};
+    use super::super::{Check, lines};
+    use super::*;
+
+    fn sample(conclusion: Conclusion, is_kept: bool) -> SelfTest {
+        let mut cells = equals(6, 1, 0.005);
+        cells[0].class = "range".to_string();
+        let slowed = cell(Treatment::Server(0.02), -0.02, -0.021, 0.005);
+        cells.extend([slowed.clone(), slowed]);
+        let what = "postgres by slices: equals are seldom told apart".to_string();
+        SelfTest {
+            version: 1,
+            date: "2026-11-22T03:00:00Z".to_string(),
+            rqps_version: "0.1.0".to_string(),
+            host: "here".to_string(),
+            quick: false,
+            conclusion,
+            checks: vec![Check { what, is_kept, found: "1 of 6 were".to_string() }],
+            lines: lines(&cells),
+            skipped: vec!["postgres: a CPU quota: not allowed".to_string()],
+            cells,
+            fitness: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn each_class_has_a_line_and_all_of_them_one_below() {
+        let text = selftest_text(&sample(Conclusion::Sound, true));
+        let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
+        let line = |begin: &str| {
+            let found = lines.iter().position(|line| line.starts_with(begin));
+            found.unwrap_or_else(|| panic!("no {begin}:\n{text}"))
+        };
+        assert!(line("range") < line("all") && line("point") < line("all"), "{text}");
+        assert!(lines[line("all")].contains("1 of 6 (0–64 %)"), "{text}");
+        let slowed = lines[line("server 2 % longer")];
+        for column in ["0.9802", "0.9792", "-0.10 %", "2 of 2"] {
+            assert!(slowed.contains(column), "{text}");
+        }
+        assert!(text.contains("not tried  postgres: a CPU quota"), "{text}");
+        assert!(text.ends_with("speaks against verdicts on this machine.\n"), "{text}");
+    }
+
+    #[test]
+    fn a_broken_bound_and_a_noisy_machine_are_told_as_such() {
+        let text = selftest_text(&sample(Conclusion::OutOfBounds, false));
+        assert!(text.contains("BROKEN  postgres by slices: equals"), "{text}");
+        assert!(text.contains("cannot be believed as they are: 1 of 1 bounds"), "{text}");
+        let text = selftest_text(&sample(Conclusion::TooNoisy, true));
+        assert!(text.contains("too noisy now: nothing was wrong"), "{text}");
+    }
+}
