@@ -120,6 +120,12 @@ fn workloads_run_in_turn_each_with_a_run_of_its_own() {
     let again = matrix.0.out().join("ibench-writes/plan.toml").display().to_string();
     let ended = matrix.0.run(&format!("plan {again}")).ok();
     assert!(ended.stdout.contains("l.i0 l.x l.i1 l.i2"), "{}", ended.stdout);
+    let ended = matrix.0.run(&format!("plan {again} --json")).ok();
+    let json: serde_json::Value = serde_json::from_str(&ended.stdout).expect(&ended.stdout);
+    let steps = ["l.i0", "l.x", "l.i1", "l.i2"];
+    assert_eq!(json["workloads"][0]["steps"], serde_json::json!(steps));
+    assert!(json["seconds"]["total"].as_f64().unwrap() > 0.0, "{json}");
+    assert!(json["data_bytes"].as_u64().unwrap() > 0, "{json}");
     let other = matrix.0.path("again").display().to_string();
     matrix.0.run(&format!("run {again} --out {other}")).ok();
     RunResult::of(&matrix.0.path("again/ibench")).assert_all_done();

@@ -8,6 +8,7 @@ use indicatif::{HumanBytes, HumanDuration};
 use rqps_dbms::{Home, source};
 use rqps_lab::{Estimate, Time, pace};
 use rqps_plan::{Build, Contender, Count, Dbms, Plan, Workload, row_bytes};
+use serde::Serialize;
 
 use super::dbms::table;
 use super::exit::Exit;
@@ -22,6 +23,9 @@ pub(crate) struct Arguments {
     /// Only these workloads, by their names or as <verb>-<name>.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     only: Vec<String>,
+    /// Print the plan as JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 /// What workloads will take that are run one after another.
@@ -111,6 +115,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let items: Vec<&Item> = items.iter().collect();
     let home = Home::from_env().map_err(rqps_dbms::DbmsError::from)?;
     let forecast = Forecast::of(&items, &home)?;
+    if arguments.json {
+        let told = serde_json::to_string_pretty(&Told::of(&items, &forecast));
+        output::print(&(told.expect("names and numbers are plain data") + "\n"))?;
+        return Ok(Exit::Done);
+    }
     let mut text = String::new();
     for (item, estimate) in items.iter().zip(&forecast.each) {
         text += &describe(item, estimate);
@@ -122,6 +131,74 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         output::note(&warning);
     }
     Ok(Exit::Done)
+}
+
+/// A plan for programs: `rqps plan --json`.
+#[derive(Serialize)]
+struct Told<'a> {
+    workloads: Vec<ToldWorkload<'a>>,
+    seconds: Seconds,
+    /// Of data and logs when they are most.
+    data_bytes: u64,
+    fetch: &'a [String],
+    fetch_bytes: u64,
+    folder: &'a Path,
+    free_bytes: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct ToldWorkload<'a> {
+    workload: &'a str,
+    what: String,
+    contenders: Vec<String>,
+    steps: &'a [String],
+    seconds: Seconds,
+    data_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Seconds {
+    start: f64,
+    load: f64,
+    measure: f64,
+    pause: f64,
+    check: f64,
+    total: f64,
+}
+
+impl From<&Time> for Seconds {
+    fn from(time: &Time) -> Self {
+        Seconds {
+            start: time.starts.as_secs_f64(),
+            load: time.loads.as_secs_f64(),
+            measure: time.measured.as_secs_f64(),
+            pause: time.pauses.as_secs_f64(),
+            check: time.checks.as_secs_f64(),
+            total: time.total().as_secs_f64(),
+        }
+    }
+}
+
+impl<'a> Told<'a> {
+    fn of(items: &[&'a Item], forecast: &'a Forecast) -> Self {
+        let workload = |(item, estimate): (&&'a Item, &'a Estimate)| ToldWorkload {
+            workload: &item.title,
+            what: size(&item.plan),
+            contenders: item.plan.contenders.iter().map(Contender::to_string).collect(),
+            steps: &estimate.steps,
+            seconds: (&estimate.time).into(),
+            data_bytes: estimate.disk,
+        };
+        Told {
+            workloads: items.iter().zip(&forecast.each).map(workload).collect(),
+            seconds: (&forecast.time).into(),
+            data_bytes: forecast.data,
+            fetch: &forecast.fetched,
+            fetch_bytes: forecast.builds,
+            folder: &forecast.folder,
+            free_bytes: forecast.free,
+        }
+    }
 }
 
 fn describe(item: &Item, estimate: &Estimate) -> String {

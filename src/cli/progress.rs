@@ -84,6 +84,9 @@ impl Progress {
                 "{contender}: maintenance and a pause of {:.0} s before {step}",
                 at_least.as_secs_f64()
             )),
+            Event::Rested { contender, step, seconds } => {
+                self.line(&format!("{contender}: at rest after {seconds:.1} s, before {step}"));
+            }
             Event::Noted { contender, step, note } => {
                 self.line(&format!("{contender}: {step}: {note}"));
             }

@@ -163,6 +163,8 @@ impl Stage<'_, '_> {
         if let Some(note) = record.note.clone() {
             self.tell(&record.step, |contender, step| Event::Noted { contender, step, note });
         }
+        let seconds = begun.elapsed().as_secs_f64();
+        self.tell(&record.step, |contender, step| Event::Rested { contender, step, seconds });
         self.sleep_until(begun + at_least)
     }
 

@@ -20,6 +20,12 @@ pub enum Event {
         step: String,
         at_least: Duration,
     },
+    /// The maintenance is done; the rest of the pause is idle.
+    Rested {
+        contender: String,
+        step: String,
+        seconds: f64,
+    },
     /// Something that a reader of the step's numbers must know.
     Noted {
         contender: String,

@@ -139,6 +139,12 @@ impl Socket {
         Ok(())
     }
 
+    /// Drops the next `size` bytes, which must have been received.
+    #[inline(always)]
+    pub(crate) fn skip(&mut self, size: usize) {
+        self.start += size;
+    }
+
     /// Takes the next `size` bytes, which must have been received.
     #[inline(always)]
     pub(crate) fn take(&mut self, size: usize) -> &[u8] {

@@ -50,7 +50,7 @@ pub(crate) const BUSY: Measure = Measure {
 };
 
 /// All of them, in the order of the tables.
-pub(crate) const MEASURES: [Measure; 9] = [
+pub(crate) const MEASURES: [Measure; 10] = [
     RATE,
     Measure {
         name: "trx/s",
@@ -107,6 +107,14 @@ pub(crate) const MEASURES: [Measure; 9] = [
     },
     SHARE,
     BUSY,
+    Measure {
+        name: "rest s",
+        key: "pause_seconds",
+        legend: "seconds before the test in which the debt of earlier writes was paid, until the DBMS \
+                 was at rest",
+        value: |m| Some(m.record.pause_seconds).filter(|seconds| *seconds > 0.0),
+        print: significant,
+    },
 ];
 
 fn whole(value: f64) -> String {

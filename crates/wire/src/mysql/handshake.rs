@@ -103,7 +103,7 @@ pub(super) fn log_in(
     let (mut sequence, mut payload) = (0, Vec::new());
     whole_payload(&mut socket, &mut sequence, &mut payload)?;
     if payload.first() == Some(&0xff) {
-        return Err(refused(login, server_error(&payload)?.to_string()));
+        return Err(refused(login, server_error(&payload).to_string()));
     }
     let handshake = HandshakePacket::deserialize((), &mut ParseBuf(&payload))
         .map_err(|error| Error::Protocol(format!("a greeting that cannot be read: {error}")))?;
@@ -166,7 +166,7 @@ fn finish(
         whole_payload(socket, &mut sequence, &mut payload)?;
         let answer = match payload.split_first() {
             Some((0x00, _)) => return Ok(()),
-            Some((0xff, _)) => return Err(refused(login, server_error(&payload)?.to_string())),
+            Some((0xff, _)) => return Err(refused(login, server_error(&payload).to_string())),
             // The server wants another plugin.
             Some((0xfe, request)) if !request.is_empty() => {
                 let name_end = request.iter().position(|byte| *byte == 0).unwrap_or(request.len());

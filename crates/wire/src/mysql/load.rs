@@ -60,7 +60,7 @@ impl Mysql {
         let head = self.payload()?;
         match head.first() {
             Some(&LOCAL_INFILE) => {}
-            Some(&ERROR) => return Err(server_error(head)?),
+            Some(&ERROR) => return Err(server_error(head)),
             _ => return Err(unexpected(head)),
         }
         // The empty packet is the end of the file.

@@ -5,6 +5,7 @@ mod handshake;
 mod load;
 mod packet;
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use mysql_common::constants::CapabilityFlags;
@@ -15,7 +16,7 @@ use crate::socket::Socket;
 use crate::tls::Check;
 use crate::{Connection, Interrupter, Row, Statement, Type, Value};
 use load::Loading;
-use packet::{length_encoded, put_length, send_payload, skim_payload, whole_payload};
+use packet::{length_encoded, put_length, send_payload, skim, whole_payload};
 
 const COM_QUIT: u8 = 0x01;
 const COM_QUERY: u8 = 0x03;
@@ -78,6 +79,67 @@ struct Prepared {
     bound: bool,
 }
 
+/// What the results of a command have come to so far.
+struct Answer {
+    rows: u64,
+    expected: Expected,
+    error: Option<Error>,
+}
+
+/// What the next payload is.
+#[derive(Clone, Copy)]
+enum Expected {
+    Head,
+    /// Descriptions of columns, and how many.
+    Columns(u64),
+    Rows,
+}
+
+impl Answer {
+    /// Takes in the first payload of a result, the one that ends its rows, or an error.
+    #[inline(always)]
+    fn head_or_end(&mut self, payload: &[u8], deprecate_eof: bool) -> ControlFlow<()> {
+        match self.read(payload, deprecate_eof) {
+            Ok(None) => ControlFlow::Continue(()),
+            Ok(Some(status)) if status & MORE_RESULTS != 0 => {
+                self.expected = Expected::Head;
+                ControlFlow::Continue(())
+            }
+            Ok(Some(_)) => ControlFlow::Break(()),
+            Err(error) => {
+                self.error = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    /// Answers the status flags at the end of a result.
+    #[inline(always)]
+    fn read(&mut self, payload: &[u8], deprecate_eof: bool) -> Result<Option<u16>, Error> {
+        Ok(match (self.expected, payload) {
+            (_, [ERROR, ..]) => return Err(server_error(payload)),
+            (Expected::Rows, [END, rest @ ..]) if payload.len() < LONGEST_END => {
+                Some(end_status(rest, deprecate_eof)?)
+            }
+            (Expected::Rows, [_, ..]) => {
+                self.rows += 1;
+                None
+            }
+            (Expected::Head, [OK, rest @ ..]) => {
+                let (changed, rest) = length_encoded(rest)?;
+                self.rows += changed;
+                Some(status_flags(length_encoded(rest)?.1)?)
+            }
+            (Expected::Head, [first, ..]) if *first != LOCAL_INFILE => {
+                let (columns, _) = length_encoded(payload)?;
+                self.expected = Expected::Columns(descriptions(columns, deprecate_eof));
+                None
+            }
+            _ => return Err(unexpected(payload)),
+        })
+    }
+}
+
 impl Mysql {
     pub fn connect(login: &Login) -> Result<Self, Error> {
         let (socket, capabilities) = handshake::log_in(Socket::connect(&login.address)?, login)?;
@@ -112,59 +174,28 @@ impl Mysql {
     /// Receives all results of a command and answers the rows returned or changed.
     #[inline]
     fn drain(&mut self) -> Result<u64, Error> {
-        let mut rows = 0;
-        loop {
-            let head = skim_payload(&mut self.socket, &mut self.sequence, &mut self.long)?;
-            let status = match head.first() {
-                Some(&OK) => {
-                    let (changed, rest) = length_encoded(&head[1..])?;
-                    rows += changed;
-                    let (_last_id, rest) = length_encoded(rest)?;
-                    status_flags(rest)?
+        let mut answer = Answer { rows: 0, expected: Expected::Head, error: None };
+        let deprecate_eof = self.deprecate_eof;
+        skim(&mut self.socket, &mut self.sequence, &mut self.long, |payload| {
+            match (answer.expected, payload.first()) {
+                (Expected::Columns(left), Some(_)) if left > 1 => {
+                    answer.expected = Expected::Columns(left - 1);
                 }
-                Some(&ERROR) => return Err(server_error(head)?),
-                Some(&LOCAL_INFILE) | None => return Err(unexpected(head)),
-                Some(_) => {
-                    let (columns, _) = length_encoded(head)?;
-                    self.skip_columns(columns)?;
-                    let (count, status) = self.skip_rows()?;
-                    rows += count;
-                    status
-                }
-            };
-            if status & MORE_RESULTS == 0 {
-                return Ok(rows);
+                (Expected::Columns(_), Some(_)) => answer.expected = Expected::Rows,
+                (Expected::Rows, Some(&first)) if first < END => answer.rows += 1,
+                _ => return answer.head_or_end(payload, deprecate_eof),
             }
-        }
+            ControlFlow::Continue(())
+        })?;
+        answer.error.map_or(Ok(answer.rows), Err)
     }
 
-    /// Drops the descriptions of columns or parameters, and the packet that ends them where there
-    /// is one.
-    #[inline]
+    /// Drops the descriptions of columns or parameters.
     fn skip_columns(&mut self, columns: u64) -> Result<(), Error> {
-        let end = u64::from(!self.deprecate_eof && columns > 0);
-        for _ in 0..columns + end {
-            skim_payload(&mut self.socket, &mut self.sequence, &mut self.long)?;
+        for _ in 0..descriptions(columns, self.deprecate_eof) {
+            self.payload()?;
         }
         Ok(())
-    }
-
-    /// Counts rows up to the end of a result; answers the status flags, too.
-    #[inline]
-    fn skip_rows(&mut self) -> Result<(u64, u16), Error> {
-        let mut rows = 0;
-        loop {
-            let head = skim_payload(&mut self.socket, &mut self.sequence, &mut self.long)?;
-            match head.first() {
-                Some(&END) if head.len() < LONGEST_END => {
-                    let status = end_status(&head[1..], self.deprecate_eof)?;
-                    return Ok((rows, status));
-                }
-                Some(&ERROR) => return Err(server_error(head)?),
-                Some(_) => rows += 1,
-                None => return Err(unexpected(head)),
-            }
-        }
     }
 
     /// The next payload, whole.
@@ -194,7 +225,7 @@ impl Connection for Mysql {
                     let (_changed, rest) = length_encoded(&head[1..])?;
                     status_flags(length_encoded(rest)?.1)?
                 }
-                Some(&ERROR) => return Err(server_error(head)?),
+                Some(&ERROR) => return Err(server_error(head)),
                 Some(&LOCAL_INFILE) | None => return Err(unexpected(head)),
                 Some(_) => {
                     let (columns, _) = length_encoded(head)?;
@@ -206,7 +237,7 @@ impl Connection for Mysql {
                             Some(&END) if row.len() < LONGEST_END => {
                                 break end_status(&row[1..], deprecate_eof)?;
                             }
-                            Some(&ERROR) => return Err(server_error(row)?),
+                            Some(&ERROR) => return Err(server_error(row)),
                             _ => rows.push(text_row(row, columns)?),
                         }
                     }
@@ -224,7 +255,7 @@ impl Connection for Mysql {
         self.send()?;
         let head = self.payload()?;
         let (id, columns, wanted) = match *head {
-            [ERROR, ..] => return Err(server_error(head)?),
+            [ERROR, ..] => return Err(server_error(head)),
             [OK, a, b, c, d, columns_low, columns_high, wanted_low, wanted_high, ..] => (
                 u32::from_le_bytes([a, b, c, d]),
                 u16::from_le_bytes([columns_low, columns_high]),
@@ -299,6 +330,11 @@ impl Drop for Mysql {
     }
 }
 
+/// Packets that describe so many columns or parameters, with the one that ends them where there is one.
+fn descriptions(columns: u64, deprecate_eof: bool) -> u64 {
+    columns + u64::from(!deprecate_eof && columns > 0)
+}
+
 /// Type codes of the protocol: LONG, LONGLONG, VAR_STRING.
 fn type_code(parameter: Type) -> u8 {
     match parameter {
@@ -349,9 +385,9 @@ fn text_row(mut bytes: &[u8], columns: u64) -> Result<Row, Error> {
 
 /// An ERR packet: code, SQLSTATE behind a `#`, message.
 #[cold]
-fn server_error(payload: &[u8]) -> Result<Error, Error> {
+fn server_error(payload: &[u8]) -> Error {
     let [_, low, high, rest @ ..] = payload else {
-        return Err(unexpected(payload));
+        return unexpected(payload);
     };
     let number = u16::from_le_bytes([*low, *high]);
     let (state, message) = match rest {
@@ -361,11 +397,11 @@ fn server_error(payload: &[u8]) -> Result<Error, Error> {
     // Deadlock, lock wait timeout, and a record that changed since it was read: the transaction
     // was chosen as a victim.
     let class = if matches!(number, 1213 | 1205 | 1020) { Class::Retry } else { Class::Stop };
-    Ok(Error::Server {
+    Error::Server {
         code: format!("{number}, {}", String::from_utf8_lossy(state)),
         message: String::from_utf8_lossy(message).into_owned(),
         class,
-    })
+    }
 }
 
 #[cold]
@@ -381,15 +417,12 @@ mod tests {
     #[test]
     fn errors_have_number_state_and_class() {
         let deadlock = b"\xff\xbd\x04#40001Deadlock found";
-        let error = server_error(deadlock).unwrap();
+        let error = server_error(deadlock);
         assert_eq!(error.to_string(), "Deadlock found (1213, 40001)");
         assert_eq!(error.class(), Class::Retry);
         let too_many = b"\xff\x10\x04Too many connections";
-        assert_eq!(
-            server_error(too_many).unwrap().to_string(),
-            "Too many connections (1040, HY000)"
-        );
-        assert!(server_error(b"\xff").is_err());
+        assert_eq!(server_error(too_many).to_string(), "Too many connections (1040, HY000)");
+        assert!(matches!(server_error(b"\xff"), Error::Protocol(_)));
     }
 
     #[test]

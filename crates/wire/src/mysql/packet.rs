@@ -1,6 +1,8 @@
 //! The framing of packets: three bytes of length, a sequence number, a payload. A payload of 16 MiB
 //! or more is sent in several packets.
 
+use std::ops::ControlFlow;
+
 use crate::error::Error;
 use crate::socket::Socket;
 
@@ -8,57 +10,73 @@ pub(super) const HEAD: usize = 4;
 /// A packet of this length is followed by more of the same payload.
 const FULL: usize = 0xff_ffff;
 
-/// Waits for the next packet; answers the length of its payload.
+/// Hands the payloads that come to `each` until it has seen enough. What has been received is gone
+/// through in one pass: that is most of what an answer costs the client. A payload of more than one
+/// packet is put together in `long` first.
 #[inline(always)]
-fn await_packet(socket: &mut Socket) -> Result<usize, Error> {
-    match told_length(socket) {
-        Some(length) if socket.received().len() >= HEAD + length => Ok(length),
-        _ => receive_packet(socket),
-    }
-}
-
-/// The payload of a packet that has been waited for.
-#[inline(always)]
-fn take_packet<'a>(socket: &'a mut Socket, length: usize, sequence: &mut u8) -> &'a [u8] {
-    let packet = socket.take(HEAD + length);
-    *sequence = packet[3].wrapping_add(1);
-    &packet[HEAD..]
-}
-
-/// The length that the next packet tells, if its head has been received.
-#[inline(always)]
-fn told_length(socket: &Socket) -> Option<usize> {
-    let [low, middle, high, _] = *socket.received().first_chunk::<HEAD>()?;
-    Some(u32::from_le_bytes([low, middle, high, 0]) as usize)
-}
-
-/// Receives the next packet; answers the length of its payload.
-#[inline(never)]
-fn receive_packet(socket: &mut Socket) -> Result<usize, Error> {
-    socket.receive(HEAD)?;
-    let length = told_length(socket).unwrap_or_default();
-    socket.receive(HEAD + length)?;
-    Ok(length)
-}
-
-/// The next payload where it is one packet, as all that is short is. A longer one is put
-/// together in `long`.
-#[inline(always)]
-pub(super) fn skim_payload<'a>(
-    socket: &'a mut Socket,
+pub(super) fn skim(
+    socket: &mut Socket,
     sequence: &mut u8,
-    long: &'a mut Vec<u8>,
-) -> Result<&'a [u8], Error> {
-    let length = await_packet(socket)?;
-    if length < FULL {
-        return Ok(take_packet(socket, length, sequence));
+    long: &mut Vec<u8>,
+    mut each: impl FnMut(&[u8]) -> ControlFlow<()>,
+) -> Result<(), Error> {
+    loop {
+        let received = socket.received();
+        let mut rest = received;
+        let mut seen = ControlFlow::Continue(());
+        while let Some((packet, after)) = split_packet(rest).filter(|(packet, _)| is_whole(packet))
+        {
+            rest = after;
+            *sequence = packet[3].wrapping_add(1);
+            seen = each(&packet[HEAD..]);
+            if seen.is_break() {
+                break;
+            }
+        }
+        let taken = received.len() - rest.len();
+        socket.skip(taken);
+        if seen.is_continue() && !receive_packet(socket)? {
+            whole_payload(socket, sequence, long)?;
+            seen = each(long);
+        }
+        if seen.is_break() {
+            return Ok(());
+        }
     }
-    whole_payload(socket, sequence, long)?;
-    Ok(long)
+}
+
+/// Receives the next packet, and answers whether it is a payload; a part of one may be left to receive.
+#[inline(never)]
+fn receive_packet(socket: &mut Socket) -> Result<bool, Error> {
+    socket.receive(HEAD)?;
+    let length = told_length(socket.received()).unwrap_or(HEAD);
+    if length < HEAD + FULL {
+        socket.receive(length)?;
+    }
+    Ok(length < HEAD + FULL)
+}
+
+/// Whether a packet is a payload and not a part of one.
+#[inline(always)]
+fn is_whole(packet: &[u8]) -> bool {
+    packet.len() < HEAD + FULL
+}
+
+/// A packet that has been received, and what comes behind it.
+#[inline(always)]
+fn split_packet(received: &[u8]) -> Option<(&[u8], &[u8])> {
+    received.split_at_checked(told_length(received)?)
+}
+
+/// Bytes of the packet that begins here, if its head has been received.
+#[inline(always)]
+fn told_length(received: &[u8]) -> Option<usize> {
+    let head = u32::from_le_bytes(*received.first_chunk::<HEAD>()?);
+    // The fourth byte is the number.
+    Some(HEAD + (head & 0xff_ffff) as usize)
 }
 
 /// Puts the next payload together, however many packets it came in.
-#[cold]
 pub(super) fn whole_payload(
     socket: &mut Socket,
     sequence: &mut u8,
@@ -66,10 +84,13 @@ pub(super) fn whole_payload(
 ) -> Result<(), Error> {
     payload.clear();
     loop {
-        let length = await_packet(socket)?;
-        let packet = take_packet(socket, length, sequence);
-        payload.extend_from_slice(packet);
-        if length < FULL {
+        socket.receive(HEAD)?;
+        let length = told_length(socket.received()).unwrap_or(HEAD);
+        socket.receive(length)?;
+        let packet = socket.take(length);
+        *sequence = packet[3].wrapping_add(1);
+        payload.extend_from_slice(&packet[HEAD..]);
+        if is_whole(packet) {
             return Ok(());
         }
     }

@@ -1,6 +1,7 @@
 //! The framing of messages: a type, a length, a body.
 
 use std::io;
+use std::ops::ControlFlow;
 
 use bytes::BytesMut;
 use postgres_protocol::message::backend::Message;
@@ -11,32 +12,62 @@ use crate::socket::Socket;
 /// A type byte and a length that counts itself.
 const HEAD: usize = 5;
 
-/// The type and body of the next message.
+/// Hands the messages that come to `each`, by type and body, until it has seen enough. What has been
+/// received is gone through in one pass: that is most of what an answer costs the client.
 #[inline(always)]
-pub(super) fn next_message(socket: &mut Socket) -> Result<(u8, &[u8]), Error> {
-    let length = match told_length(socket) {
-        Some(length) if socket.received().len() > length => length,
-        _ => receive_message(socket)?,
-    };
-    let message = socket.take(length + 1);
-    Ok((message[0], &message[HEAD..]))
+pub(super) fn skim(
+    socket: &mut Socket,
+    mut each: impl FnMut(u8, &[u8]) -> ControlFlow<()>,
+) -> Result<(), Error> {
+    loop {
+        let received = socket.received();
+        let mut rest = received;
+        let mut seen = ControlFlow::Continue(());
+        while let Some((tag, body, after)) = split_message(rest) {
+            rest = after;
+            seen = each(tag, body);
+            if seen.is_break() {
+                break;
+            }
+        }
+        let taken = received.len() - rest.len();
+        socket.skip(taken);
+        if seen.is_break() {
+            return Ok(());
+        }
+        receive_message(socket)?;
+    }
 }
 
-/// The length that the next message tells, if its head has been received.
-#[inline(always)]
-fn told_length(socket: &Socket) -> Option<usize> {
-    let [_, length @ ..] = socket.received().first_chunk::<HEAD>()?;
-    // A length that does not even count itself would be no way forward.
-    Some((u32::from_be_bytes(*length) as usize).max(HEAD - 1))
-}
-
-/// Receives the next message; answers its length.
+/// Receives the next message.
 #[inline(never)]
 fn receive_message(socket: &mut Socket) -> Result<usize, Error> {
     socket.receive(HEAD)?;
-    let length = told_length(socket).unwrap_or_default();
-    socket.receive(length + 1)?;
+    let length = told_length(socket.received()).unwrap_or(HEAD);
+    socket.receive(length)?;
     Ok(length)
+}
+
+/// The type and body of a message that has been received whole, and what comes behind it.
+#[inline(always)]
+fn split_message(received: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let (message, rest) = received.split_at_checked(told_length(received)?)?;
+    Some((message[0], &message[HEAD..], rest))
+}
+
+/// Bytes of the message that begins here, if its head has been received.
+#[inline(always)]
+fn told_length(received: &[u8]) -> Option<usize> {
+    let [_, length @ ..] = received.first_chunk::<HEAD>()?;
+    // The type does not count itself; a length that does not even count itself would be no way forward.
+    Some((u32::from_be_bytes(*length) as usize + 1).max(HEAD))
+}
+
+/// The type and body of the next message.
+pub(super) fn next_message(socket: &mut Socket) -> Result<(u8, &[u8]), Error> {
+    let length = receive_message(socket)?;
+    let message = socket.take(length);
+    Ok((message[0], &message[HEAD..]))
 }
 
 /// The next message decoded, for everything off the hot path.

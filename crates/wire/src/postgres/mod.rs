@@ -4,6 +4,7 @@
 mod message;
 mod startup;
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use bytes::BytesMut;
@@ -16,7 +17,7 @@ use crate::login::{Login, Scheme};
 use crate::socket::Socket;
 use crate::tls::Check;
 use crate::{Connection, Interrupter, Row, Statement, Type, Value};
-use message::{decode, next_decoded, next_message};
+use message::{decode, next_decoded, next_message, skim};
 
 const SCHEME: Scheme = Scheme {
     port: 5432,
@@ -83,22 +84,26 @@ impl Postgres {
     fn drain(&mut self) -> Result<u64, Error> {
         let mut rows = 0;
         let mut error = None;
-        loop {
-            let (tag, body) = match next_message(&mut self.socket) {
-                Ok(message) => message,
-                // The last thing said before the end says more than the end.
-                Err(end) => return Err(error.unwrap_or(end)),
-            };
+        let end = skim(&mut self.socket, |tag, body| {
             match tag {
                 b'D' => rows += 1,
                 // A command that returns no rows tells how many it changed.
                 b'C' if rows == 0 => rows = trailing_number(body),
-                b'Z' => return error.map_or(Ok(rows), Err),
-                b'E' => error = Some(server_error(body)?),
                 // Completions, notices and parameter changes carry nothing to count.
                 b'1' | b'2' | b'3' | b'C' | b'N' | b'S' | b'T' | b'n' | b'I' | b'A' | b't' => {}
-                other => return Err(unexpected(other)),
+                b'Z' => return ControlFlow::Break(()),
+                b'E' => error = Some(server_error(body)),
+                other => {
+                    error = Some(unexpected(other));
+                    return ControlFlow::Break(());
+                }
             }
+            ControlFlow::Continue(())
+        });
+        match error {
+            None => end.map(|()| rows),
+            // The last thing said before the end says more than the end.
+            Some(error) => Err(error),
         }
     }
 }
@@ -189,7 +194,7 @@ impl Connection for Postgres {
             };
             match tag {
                 b'G' => break,
-                b'E' => error = Some(server_error(body)?),
+                b'E' => error = Some(server_error(body)),
                 b'Z' => return Err(error.unwrap_or_else(|| unexpected(tag))),
                 b'N' | b'S' => {}
                 other => return Err(unexpected(other)),
@@ -253,11 +258,12 @@ fn text_row(body: &DataRowBody) -> Result<Row, Error> {
 
 /// An ErrorResponse that the hot path met, from its body alone.
 #[cold]
-fn server_error(body: &[u8]) -> Result<Error, Error> {
-    match decode(b'E', body)? {
+fn server_error(body: &[u8]) -> Error {
+    let read = decode(b'E', body).and_then(|message| match message {
         Message::ErrorResponse(body) => from_fields(&body),
         _ => Err(Error::Protocol("an error message that cannot be read".to_string())),
-    }
+    });
+    read.unwrap_or_else(|broken| broken)
 }
 
 fn from_fields(body: &ErrorResponseBody) -> Result<Error, Error> {

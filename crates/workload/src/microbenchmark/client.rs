@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rqps_load::{Effect, Halt, Work};
 use rqps_wire::{Class, Connection, Error, Interrupter, Statement, Value};
 
-use super::dice::{Dice, Drawn, text_length};
+use super::dice::{Dice, Placed, text_length};
 use super::ledger::{Change, Ledger};
 use super::schema::table_name;
 use super::statement::{Does, Draw, Template};
@@ -24,18 +24,24 @@ pub(super) struct Client {
     connection: Box<dyn Connection>,
     dice: Dice,
     size: usize,
+    /// All draws of the event, in order.
+    draws: Vec<Placed>,
     steps: Vec<Step>,
     /// The table of each part of the event, counted from 1.
     tables: Vec<u32>,
+    /// Tables are drawn as well.
+    varies_tables: bool,
     /// All values of the event but its texts, which are put in their places on the way.
     values: Vec<Value<'static>>,
     text: Vec<u8>,
+    /// Some statements are sent as text with their values in it.
+    has_texts: bool,
     transaction: Option<Framing>,
     is_in_transaction: bool,
     /// Values must be drawn again: those at hand met an error.
     is_stale: bool,
-    /// Of the operation so far, with what was sent before an error.
-    effect: Effect,
+    /// What was sent of the operation before an error.
+    before_error: Effect,
     /// Of the attempt so far.
     changes: Vec<(u32, Change)>,
     ledger: Arc<Ledger>,
@@ -45,7 +51,6 @@ pub(super) struct Client {
 struct Step {
     part: usize,
     does: Does,
-    draws: Vec<Placed>,
     /// Its place among all values of the event.
     values: Range<usize>,
     /// Its texts: which value, and the place among all text of the event.
@@ -53,13 +58,6 @@ struct Step {
     /// Which of its values is a new k.
     k: Option<usize>,
     form: Form,
-}
-
-/// A draw, and where it goes among all values and all text of the event.
-struct Placed {
-    draw: Draw,
-    values: Range<usize>,
-    text: Range<usize>,
 }
 
 enum Form {
@@ -88,7 +86,7 @@ impl Client {
             true => Some(framing(&mut *connection, dialect, test)?),
             false => None,
         };
-        let mut steps: Vec<Step> = Vec::new();
+        let (mut steps, mut draws): (Vec<Step>, Vec<Placed>) = (Vec::new(), Vec::new());
         // Statements that an event sends more than once are prepared once.
         let mut prepared: HashMap<&'static str, Vec<Statement>> = HashMap::new();
         let (mut values, mut text) = (0, 0);
@@ -105,68 +103,85 @@ impl Client {
                     }
                     Form::Prepared(prepared[template.text].clone())
                 };
-                let step = step(index, template, test.size, form, (values, text));
-                if let Some(last) = step.draws.last() {
-                    (values, text) = (last.values.end, last.text.end);
-                }
+                let step = step(index, template, test.size, form, (values, text), &mut draws);
+                values = step.values.end;
+                text = draws.last().map_or(text, |last| last.text.end);
                 steps.push(step);
             }
         }
+        let has_texts = steps.iter().any(|step| matches!(step.form, Form::Text { .. }));
         Ok(Client {
             connection,
-            dice,
             size: test.size,
+            draws,
             steps,
-            tables: vec![1; test.event.parts.len()],
+            tables: vec![dice.only_table().unwrap_or(1); test.event.parts.len()],
+            varies_tables: dice.only_table().is_none(),
+            dice,
             values: vec![Value::Int(0); values],
             text: vec![0; text],
+            has_texts,
             transaction,
             is_in_transaction: false,
             is_stale: false,
-            effect: Effect::default(),
+            before_error: Effect::default(),
             changes: Vec::new(),
             ledger,
         })
     }
 
     /// Draws the tables and values of an event.
+    #[inline]
     fn draw(&mut self) {
-        let Client { dice, tables, steps, values, text, size, .. } = self;
-        let mut drawn_tables = 0;
-        for step in steps {
-            if drawn_tables <= step.part {
-                tables[step.part] = dice.table();
-                drawn_tables = step.part + 1;
-            }
-            for Placed { draw, values: numbers, text: place } in &step.draws {
-                let (numbers, text) = (&mut values[numbers.clone()], &mut text[place.clone()]);
-                dice.draw(*draw, *size, Drawn { numbers, text });
-            }
+        let Client { dice, draws, values, text, size, .. } = self;
+        if self.varies_tables {
+            self.tables.fill_with(|| dice.table());
+        }
+        for placed in draws {
+            dice.draw(placed, *size, values, text);
+        }
+        if self.has_texts {
+            self.write_texts();
+        }
+    }
+
+    #[inline(never)]
+    fn write_texts(&mut self) {
+        for step in &mut self.steps {
             if let Form::Text { pieces, sql } = &mut step.form {
-                let pieces = &pieces[tables[step.part] as usize - 1];
-                write_sql(sql, pieces, &values[step.values.clone()], &step.texts, text);
+                let pieces = &pieces[self.tables[step.part] as usize - 1];
+                write_sql(sql, pieces, &self.values[step.values.clone()], &step.texts, &self.text);
             }
         }
     }
 
     /// Sends the event once; what it changes is noted, but not for good.
-    fn attempt(&mut self) -> Result<(), Error> {
+    #[inline]
+    fn attempt(&mut self, effect: &mut Effect) -> Result<(), Error> {
         self.changes.clear();
         if self.transaction.is_some() {
-            self.frame(true)?;
+            self.frame(true, effect)?;
             self.is_in_transaction = true;
         }
-        for step in 0..self.steps.len() {
-            self.send(step)?;
+        let Client { connection, steps, tables, values, text, changes, .. } = self;
+        for step in steps {
+            let table = tables[step.part];
+            let values = &values[step.values.clone()];
+            let rows = send(&mut **connection, step, table, values, text)?;
+            *effect += step.does.effect(rows);
+            if step.does.is_booked() {
+                changes.push((table, step.change(rows as i64, values)));
+            }
         }
         if self.transaction.is_some() {
-            self.frame(false)?;
+            self.frame(false, effect)?;
             self.is_in_transaction = false;
         }
         Ok(())
     }
 
-    fn frame(&mut self, begin: bool) -> Result<(), Error> {
+    #[inline(never)]
+    fn frame(&mut self, begin: bool, effect: &mut Effect) -> Result<(), Error> {
         match &self.transaction {
             Some(Framing::Prepared { begin: first, commit }) => {
                 let statement = if begin { *first } else { *commit };
@@ -174,51 +189,7 @@ impl Client {
             }
             _ => drop(self.connection.run(if begin { "BEGIN" } else { "COMMIT" })?),
         }
-        self.effect += Effect::other();
-        Ok(())
-    }
-
-    fn send(&mut self, step: usize) -> Result<(), Error> {
-        let step = &self.steps[step];
-        let table = self.tables[step.part];
-        let values = &self.values[step.values.clone()];
-        let rows = match &step.form {
-            Form::Text { sql, .. } => self.connection.run(sql)?,
-            Form::Prepared(statements) => {
-                let statement = statements[table as usize - 1];
-                if step.texts.is_empty() {
-                    self.connection.execute(statement, values)?
-                } else {
-                    let mut mixed = [Value::Int(0); MOST_WITH_TEXT];
-                    mixed[..values.len()].copy_from_slice(values);
-                    for (index, place) in &step.texts {
-                        mixed[*index] = Value::Text(&self.text[place.clone()]);
-                    }
-                    self.connection.execute(statement, &mixed[..values.len()])?
-                }
-            }
-        };
-        let signed = rows as i64;
-        let change = match step.does {
-            Does::Read => {
-                self.effect += Effect::read(rows);
-                return Ok(());
-            }
-            Does::Set => Change::default(),
-            Does::AddToK => Change { k: signed, ..Change::default() },
-            Does::Delete => Change { deleted: signed, ..Change::default() },
-            Does::Insert => {
-                let k = match step.k.map(|index| values[index]) {
-                    Some(Value::Int(k)) => k,
-                    _ => 0,
-                };
-                Change { inserted: signed, k: signed * k, ..Change::default() }
-            }
-        };
-        self.effect += Effect::write(rows);
-        if change != Change::default() {
-            self.changes.push((table, change));
-        }
+        *effect += Effect::other();
         Ok(())
     }
 
@@ -242,9 +213,82 @@ impl Client {
     }
 }
 
+impl Step {
+    /// What a statement of it that changed so many rows changed.
+    fn change(&self, rows: i64, values: &[Value<'_>]) -> Change {
+        match self.does {
+            Does::Read | Does::Set => Change::default(),
+            Does::AddToK => Change { k: rows, ..Change::default() },
+            Does::Delete => Change { deleted: rows, ..Change::default() },
+            Does::Insert => {
+                let k = match self.k.map(|index| values[index]) {
+                    Some(Value::Int(k)) => k,
+                    _ => 0,
+                };
+                Change { inserted: rows, k: rows * k, ..Change::default() }
+            }
+        }
+    }
+}
+
+impl Does {
+    /// What a statement that had so many rows comes to.
+    #[inline]
+    fn effect(self, rows: u64) -> Effect {
+        match self {
+            Does::Read => Effect::read(rows),
+            _ => Effect::write(rows),
+        }
+    }
+
+    /// Whether it changes what the books tell of.
+    #[inline]
+    fn is_booked(self) -> bool {
+        !matches!(self, Does::Read | Does::Set)
+    }
+}
+
+/// Sends a step's statement; answers the rows returned or changed.
+#[inline]
+fn send(
+    connection: &mut dyn Connection,
+    step: &Step,
+    table: u32,
+    values: &[Value<'_>],
+    text: &[u8],
+) -> Result<u64, Error> {
+    match &step.form {
+        Form::Text { sql, .. } => connection.run(sql),
+        Form::Prepared(statements) => {
+            let statement = statements[table as usize - 1];
+            match step.texts.is_empty() {
+                true => connection.execute(statement, values),
+                false => send_mixed(connection, step, statement, values, text),
+            }
+        }
+    }
+}
+
+/// Sends a statement with texts among its values.
+#[inline(never)]
+fn send_mixed(
+    connection: &mut dyn Connection,
+    step: &Step,
+    statement: Statement,
+    values: &[Value<'_>],
+    text: &[u8],
+) -> Result<u64, Error> {
+    let mut mixed = [Value::Int(0); MOST_WITH_TEXT];
+    mixed[..values.len()].copy_from_slice(values);
+    for (index, place) in &step.texts {
+        mixed[*index] = Value::Text(&text[place.clone()]);
+    }
+    connection.execute(statement, &mixed[..values.len()])
+}
+
 impl Work for Client {
     fn make(&mut self, _halt: &Halt) -> Result<(), Error> {
-        self.effect = Effect::default();
+        self.before_error = Effect::default();
         self.is_stale = false;
         self.draw();
         Ok(())
@@ -255,13 +299,15 @@ impl Work for Client {
             self.is_stale = false;
             self.draw();
         }
-        if let Err(error) = self.attempt() {
+        let mut effect = self.before_error;
+        if let Err(error) = self.attempt(&mut effect) {
+            self.before_error = effect;
             return self.recover(error);
         }
         for (table, change) in &self.changes {
             self.ledger.add(*table, *change);
         }
-        Ok(self.effect)
+        Ok(effect)
     }
 
     fn interrupter(&self) -> Result<Interrupter, Error> {
@@ -269,30 +315,32 @@ impl Work for Client {
     }
 }
 
-/// A step whose values and texts begin at these places.
+/// A step whose values and texts begin at these places; its draws are added to the event's.
 fn step(
     part: usize,
     template: &'static Template,
     size: usize,
     form: Form,
     (first, mut text): (usize, usize),
+    draws: &mut Vec<Placed>,
 ) -> Step {
-    let (mut draws, mut texts, mut k) = (Vec::new(), Vec::new(), None);
+    let (mut texts, mut k) = (Vec::new(), None);
     let mut value = first;
     for &draw in template.draws {
-        let (values, place) = (value..value + draw.values(size), text..text + text_length(draw));
-        (value, text) = (values.end, place.end);
-        let index = values.start - first;
+        let place = text..text + text_length(draw);
+        let index = value - first;
         if !place.is_empty() {
             texts.push((index, place.clone()));
         }
         if draw == Draw::K {
             k = Some(index);
         }
-        draws.push(Placed { draw, values, text: place });
+        text = place.end;
+        draws.push(Placed { draw, value, text: place });
+        value += draw.values(size);
     }
     assert!(texts.is_empty() || value - first <= MOST_WITH_TEXT, "{}", template.text);
-    Step { part, does: template.does, draws, values: first..value, texts, k, form }
+    Step { part, does: template.does, values: first..value, texts, k, form }
 }
 
 /// Prepares a statement for every table.
