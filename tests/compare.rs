@@ -180,7 +180,7 @@ fn whole_runs_are_compared_where_slices_cannot_be() {
 
 /// So small that nothing can be seen: only that all of it is done, kept and used.
 const TINY: &str =
-    "selftest --quick --rows 2K --secs 0.2 --rounds 3 --twins 2 --no-guards --out st";
+    "selftest --quick --rows 2K --secs 0.1 --rounds 3 --twins 2 --no-guards --out st";
 
 fn json(path: &std::path::Path) -> Value {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()

@@ -252,9 +252,9 @@ fn measure(
         judge: &|_, _| Interim::default(),
     };
     let measured = rqps_lab::run_injected(alone, &mut lab, &mut directory, ready, &part.injections);
+    progress.finish();
     let (outcome, doses) =
         measured.with_context(|| format!("the run in '{}'", directory.path().display()))?;
-    progress.finish();
     let text = serde_json::to_string_pretty(&doses).context("doses are plain data")?;
     directory.write("doses.json", text.as_bytes())?;
     let experiment = Experiment {
