@@ -91,6 +91,7 @@ impl Measures for Arguments {
             contenders,
             seed: self.session.seed,
             cache: self.session.cache(),
+            memory: self.session.memory,
             workload: Workload::InsertBenchmark(benchmark),
         };
         plan.validate()?;
@@ -100,5 +101,5 @@ impl Measures for Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let Arguments { contenders, session, .. } = arguments;
-    session::run(Arguments::VERB, session, &contenders.all(), || arguments.plan())
+    session::run(Arguments::VERB, session, &contenders.all(), || arguments.plan(), |_| Ok(()))
 }

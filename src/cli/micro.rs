@@ -115,7 +115,8 @@ fn plan(
 ) -> anyhow::Result<Plan> {
     let workload = Workload::Microbenchmark(suite.microbenchmark(clients)?);
     let contenders = contenders.all();
-    let plan = Plan { contenders, seed: session.seed, cache: session.cache(), workload };
+    let (seed, cache, memory) = (session.seed, session.cache(), session.memory);
+    let plan = Plan { contenders, seed, cache, memory, workload };
     plan.validate()?;
     Ok(plan)
 }
@@ -138,10 +139,16 @@ impl Measures for ScaleupArguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let Arguments { contenders, session, .. } = arguments;
-    session::run(Arguments::VERB, session, &contenders.all(), || arguments.plan())
+    session::run(Arguments::VERB, session, &contenders.all(), || arguments.plan(), |_| Ok(()))
 }
 
 pub(crate) fn run_scaleup(arguments: &ScaleupArguments) -> anyhow::Result<Exit> {
     let ScaleupArguments { contenders, session, .. } = arguments;
-    session::run(ScaleupArguments::VERB, session, &contenders.all(), || arguments.plan())
+    session::run(
+        ScaleupArguments::VERB,
+        session,
+        &contenders.all(),
+        || arguments.plan(),
+        |_| Ok(()),
+    )
 }

@@ -382,6 +382,7 @@ impl Arguments {
             contenders: labels.into_iter().map(labelled).collect(),
             seed: self.seed,
             cache: Some(Cache::Cached),
+            memory: None,
             workload: Workload::Comparison(comparison),
         };
         plan.validate()?;

@@ -7,6 +7,7 @@
 
 mod attempt;
 mod compare;
+mod confine;
 mod contender;
 mod engine;
 mod error;
@@ -48,6 +49,8 @@ pub struct Lab<'a> {
 pub struct Interim {
     /// The tests that need no more rounds.
     pub settled: Vec<String>,
+    /// The tests that need no fresh rounds after the plan's.
+    pub confirmed: Vec<String>,
     /// For people: where each test stands, a line each.
     pub standing: Vec<String>,
 }
@@ -100,6 +103,7 @@ pub fn prepare(
     validate(plan)?;
     rqps_dbms::reap(home)?;
     rqps_observe::Group::reap();
+    confine::check(plan)?;
     let mut prepare = |contender: &Contender| {
         Ok(match cache(plan, contender)? {
             Some(bytes) => rqps_dbms::prepare(home, &with_cache(contender, bytes), tell)?,

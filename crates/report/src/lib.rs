@@ -15,7 +15,7 @@ mod selftest;
 mod text;
 
 pub use crate::csv::{csv, seconds_csv, suite_files};
-pub use comparison::{Interim, interim};
+pub use comparison::{Gate, Interim, gate, interim, junit};
 pub use export::{File, hdr, otava, parquet, sysbench};
 pub use html::html;
 pub use index::{Entry, Found, Summary, index_html, index_json};
@@ -25,11 +25,6 @@ pub use selftest::{
     Circumstances, Conclusion, Experiment, SelfTest, selftest, selftest_json, selftest_text,
 };
 pub use text::{Colour, text};
-
-/// Whether a comparison found that something has become slower, or dearer.
-pub fn has_regression(run: &rqps_store::Run) -> bool {
-    comparison::Verdicts::new(run).is_some_and(|verdicts| verdicts.has_regression())
-}
 
 /// Whether any step was measured to its end without sustaining its write rate.
 pub fn sla_missed(run: &rqps_store::Run) -> bool {

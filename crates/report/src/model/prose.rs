@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use rqps_plan::{Cache, Compared, Comparison, InsertBenchmark, Method, Microbenchmark, Workload};
+use rqps_plan::{
+    Cache, Compared, Comparison, InsertBenchmark, Memory, Method, Microbenchmark, Workload,
+};
 use rqps_store::Status;
 
 use super::costs::IN_PROCESS;
@@ -126,6 +128,8 @@ fn facts(model: &Model) -> Vec<(&'static str, String)> {
         Cache::IoBound => "holds a tenth of the data",
     });
     facts.extend(cache.map(|cache| ("DBMS cache", cache.to_string())));
+    let limited = |memory: Memory| format!("{memory} for each, its page cache included (cgroup)");
+    facts.extend(model.run.plan.memory.map(|memory| ("memory", limited(memory))));
     facts
 }
 
@@ -183,7 +187,10 @@ fn comparison_facts(comparison: &Comparison) -> Vec<(&'static str, String)> {
         (_, false) => slices(),
     };
     facts.push(("method", method));
-    facts.push(("rounds", format!("at most {}, a restart each", comparison.rounds)));
+    let fresh = comparison.confirm.map_or(String::new(), |rounds| {
+        format!("; then {rounds} fresh ones for what looks different")
+    });
+    facts.push(("rounds", format!("at most {}, a restart each{fresh}", comparison.rounds)));
     facts.push(("loads", format!("{} of each contender", comparison.loads)));
     facts
 }

@@ -164,18 +164,19 @@ pub(super) fn fitness(cells: &[Cell], circumstances: &Circumstances) -> Vec<Fitn
     all
 }
 
+/// Noise first: where little can be seen, a broken bound may be the machine's doing.
 pub(super) fn conclusion(cells: &[Cell], checks: &[Check]) -> Conclusion {
-    if checks.iter().any(|check| !check.is_kept) {
-        return Conclusion::OutOfBounds;
-    }
     let known: Vec<&Cell> = cells.iter().filter(|cell| cell.known.is_some()).collect();
     let sliced: Vec<&Cell> =
         known.iter().copied().filter(|cell| cell.method == Method::Slices).collect();
     let is_refused = known.len() * 2 < cells.len();
     let is_coarse = !sliced.is_empty() && summary(&sliced).detectable > MOST_DETECTABLE;
-    match known.is_empty() || is_refused || is_coarse {
-        true => Conclusion::TooNoisy,
-        false => Conclusion::Sound,
+    if known.is_empty() || is_refused || is_coarse {
+        Conclusion::TooNoisy
+    } else if checks.iter().any(|check| !check.is_kept) {
+        Conclusion::OutOfBounds
+    } else {
+        Conclusion::Sound
     }
 }
 

@@ -10,7 +10,7 @@ use rqps_store::{PassRecord, selftest};
 
 use super::{Cell, Experiment, Treatment};
 use crate::comparison::observed::{self, Observed, Quantity};
-use crate::comparison::{Pair, kind};
+use crate::comparison::pair::{Pair, kind};
 
 /// Fewer rounds are no cell.
 const FEWEST_ROUNDS: usize = 3;
@@ -120,8 +120,8 @@ impl Held<'_> {
         match self.plan.method {
             Method::Slices => {
                 let restart = |pass| {
-                    let contender = observed::log_ratio(pass, &self.contender, &base, quantity)?;
-                    Some(LogRatios { contender, twin: None })
+                    let found = observed::restart(pass, &self.contender, &base, quantity)?;
+                    Some(LogRatios { contender: found.log_ratio, twin: None })
                 };
                 Sample::Slices(test.counted().filter_map(restart).collect())
             }
@@ -298,6 +298,7 @@ mod tests {
             contenders: TIMES.map(named).to_vec(),
             seed: 1,
             cache: None,
+            memory: None,
             workload: Workload::Comparison(comparison),
         };
         // The weather of a round is the same for all.

@@ -130,7 +130,7 @@ pub struct Check {
 pub enum Conclusion {
     /// Nothing was found that speaks against the verdicts of this machine.
     Sound,
-    /// Verdicts are not wrong, but what was injected cannot be seen.
+    /// Little can be seen, so nothing is said of the verdicts.
     TooNoisy,
     OutOfBounds,
 }

@@ -158,9 +158,10 @@ fn conclusion(selftest: &SelfTest) -> String {
             "Sound: nothing was found that speaks against verdicts on this machine.".to_string()
         }
         Conclusion::TooNoisy => format!(
-            "This machine is too noisy now: nothing was wrong, but {}. Verdicts here will mostly be \
-             \"inconclusive\". End other programs, or take another machine.",
-            seen(selftest)
+            "This machine is too noisy now to say: {}, and {broken} of {} bounds are broken. Verdicts here \
+             will mostly be \"inconclusive\". End other programs, or take another machine.",
+            seen(selftest),
+            selftest.checks.len()
         ),
         Conclusion::OutOfBounds => format!(
             "Verdicts on this machine cannot be believed as they are: {broken} of {} bounds are broken. \
@@ -235,6 +236,6 @@ mod tests {
         assert!(text.contains("BROKEN  postgres by slices: equals"), "{text}");
         assert!(text.contains("cannot be believed as they are: 1 of 1 bounds"), "{text}");
         let text = selftest_text(&sample(Conclusion::TooNoisy, true));
-        assert!(text.contains("too noisy now: nothing was wrong"), "{text}");
+        assert!(text.contains("too noisy now to say"), "{text}");
     }
 }
