@@ -330,6 +330,94 @@ fn whole_runs_are_compared_where_slices_cannot_be() {
     rqps.assert_nothing_is_left();
 }
 
+/// So small that nothing can be seen: only that all of it is done, kept and used.
+const TINY: &str =
+    "selftest --quick --rows 2K --secs 0.1 --rounds 3 --twins 2 --no-guards --out st";
+
+fn json(path: &std::path::Path) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[test]
+fn a_selftest_slows_a_real_server_down_by_a_known_amount() {
+    let rqps = Rqps::alone();
+    let ended = rqps.run(&format!("{TINY} --dbms postgres@17.6 --json"));
+    assert!([Some(0), Some(5)].contains(&ended.status.code()), "{}", ended.stderr);
+    assert!(ended.stderr.contains("3 comparisons, about "), "{}", ended.stderr);
+    let found: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(found, json(&rqps.work().join("st/selftest.json")));
+    let cells = found["cells"].as_array().unwrap();
+    let treated = |of: &str| {
+        let own = cells.iter().filter(|cell| !cell["treatment"][of].is_null());
+        own.map(|cell| cell["expected"].as_f64().unwrap()).collect::<Vec<_>>()
+    };
+    // Three tests, of 2 and 5 %; what one operation took was measured in each round.
+    for (of, count) in [("server", 6), ("client", 3)] {
+        let expected = treated(of);
+        assert_eq!(expected.len(), count, "{cells:?}");
+        assert!(expected.iter().all(|ratio| (0.5..0.999).contains(ratio)), "{expected:?}");
+    }
+    let equals = cells.iter().filter(|cell| cell["treatment"] == "same").count();
+    assert_eq!(equals, 5, "a twin in four tests by slices and in one by runs: {cells:?}");
+
+    let doses = json(&rqps.work().join("st/postgres_17.6-slowed-by-slices/doses.json"));
+    let spent = |contender: &str, of: &str| {
+        let own = doses.as_array().unwrap().iter();
+        let own = own.filter(|dose| dose["contender"] == contender);
+        own.map(|dose| dose[of].as_f64().unwrap()).sum::<f64>()
+    };
+    assert!(spent("server-2", "server") > 2.0 * spent("carrier", "server"), "{doses}");
+    assert!(spent("server-5", "server") > 1.3 * spent("server-2", "server"), "{doses}");
+    assert!(spent("client-5", "client") > 2.0 * spent("carrier", "client"), "{doses}");
+    assert!(spent("client-5", "server") < spent("server-2", "server") / 2.0, "{doses}");
+    rqps.assert_nothing_is_left();
+}
+
+#[test]
+fn comparisons_go_by_what_the_selftest_has_found() {
+    let rqps = Rqps::alone();
+    let ended = rqps.run(&format!("{TINY} --dbms sqlite"));
+    assert!([Some(0), Some(5)].contains(&ended.status.code()), "{}", ended.stderr);
+    assert!(ended.stdout.contains("not tried  sqlite: a slower server"), "{}", ended.stdout);
+    let found = json(&rqps.work().join("st/selftest.json"));
+    let kept = rqps.home().join("selftest.json");
+    assert_eq!(json(&kept)["results"], found["fitness"]);
+
+    // What it finds on a busy machine is for the machine to say, so this is what it may have found.
+    let class = |class: &str, is_fit: bool| {
+        serde_json::json!({
+            "host": found["host"], "engine": "sqlite", "class": class, "method": "slices",
+            "date": "2026-11-22T03:00:00Z", "rqps_version": "0", "quick": true,
+            "is_fit": is_fit, "why": "9 of 20 of equals were told apart"
+        })
+    };
+    let results = [class("point", true), class("write", false)];
+    let text = serde_json::json!({ "version": 1, "results": results }).to_string();
+    std::fs::write(&kept, text).unwrap();
+    let arguments = format!(
+        "sqlite again=sqlite --no-twin --workload micro:point-query,range-covered-pk,update-index {SMALL}"
+    );
+    let ended = start(&rqps, &arguments).finish();
+    assert!(ended.status.code().is_some_and(|code| code < 2), "{}", ended.stderr);
+    let compared = comparison(&rqps);
+    for (name, method, because) in [
+        ("point-query", "slices", "by selftest of 2026-11-22"),
+        ("range-covered-pk", "slices", "by default: no selftest of sqlite here"),
+        (
+            "update-index",
+            "runs",
+            "by selftest of 2026-11-22: sqlite by slices: 9 of 20 of equals were told apart",
+        ),
+    ] {
+        let test = test(&compared, name);
+        assert_eq!((&test["method"], &test["method_because"]), (&method.into(), &because.into()));
+        assert_eq!(test["rounds"].as_array().unwrap().len(), 3, "{name}");
+        let line = format!("Measured by {method}, {because}: {name}.");
+        assert!(ended.stdout.contains(&line), "{}", ended.stdout);
+    }
+    rqps.assert_nothing_is_left();
+}
+
 #[test]
 fn what_makes_no_sense_is_refused_before_anything_is_started() {
     let rqps = Rqps::alone();
@@ -344,6 +432,13 @@ fn what_makes_no_sense_is_refused_before_anything_is_started() {
     refused("sqlite a=sqlite --precision wide", &["'wide' is not a percentage"]);
     refused("sqlite a=sqlite --rounds 2", &["rounds must be at least 3"]);
     refused("sqlite a=sqlite --method slice", &["did you mean 'slices'"]);
+    let refused_test = |arguments: &str, texts: &[&str]| {
+        rqps.run(&format!("selftest {arguments}")).refuses(2, texts);
+    };
+    refused_test("--dbms postgres://h/db", &["running already", "name builds"]);
+    refused_test("--dbms sqlite --twins 1", &["--twins must be at least 2"]);
+    refused_test("--dbms sqlite --rounds 2", &["rounds must be at least 3"]);
+    refused_test("--dbms sqlit", &["did you mean 'sqlite'"]);
     refused("sqlite a=postgres://h/db", &["not a server that is running already"]);
     refused("sqlite a=sqlite --profile", &["sqlite runs inside rqps"]);
     let servers = "postgres@17.6 a=postgres@17.6";

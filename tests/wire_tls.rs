@@ -26,7 +26,9 @@ impl Fixture {
         let mut patient = |_| std::ops::ControlFlow::Continue(());
         let dbms = rqps_dbms::prepare(&home, &contender, &mut patient).unwrap();
         let (data, log) = (directory.path().join("data"), directory.path().join("log"));
-        let server = dbms.start(&home, &Place { data, log, detached: false }, &|| false).unwrap();
+        let server = dbms
+            .start(&home, &Place { data, log, detached: false, environment: Vec::new() }, &|| false)
+            .unwrap();
         Fixture { server, directory, _turn: rqps }
     }
 

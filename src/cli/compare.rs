@@ -13,6 +13,7 @@ use rqps_workload::microbenchmark::{Sequence, select};
 
 use super::contenders::Contenders;
 use super::exit::Exit;
+use super::method;
 use super::report;
 use super::session::{self, Measures, Session};
 
@@ -93,7 +94,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     no_twin: bool,
     /// How contenders take turns: slices of some milliseconds, or whole runs
-    /// [default: slices for the microbenchmarks, runs for the Insert Benchmark].
+    /// [default: slices for the microbenchmarks unless rqps selftest found them unfit here; runs with
+    /// --io-bound and for the Insert Benchmark].
     #[arg(long)]
     method: Option<Method>,
     /// The measured part of a slice.
@@ -203,8 +205,17 @@ impl Measures for Arguments {
             Wanted::Ibench(steps) => Compared::InsertBenchmark(self.insert_benchmark(steps)),
         };
         let mut comparison = Comparison::new(of);
-        if let Some(method) = self.method {
-            comparison.method = method;
+        let cache = self.session.cache().or(Some(Cache::Cached));
+        match (self.method, &comparison.of) {
+            (Some(method), _) => comparison.method = method,
+            (None, Compared::InsertBenchmark(_)) => {}
+            (None, Compared::Microbenchmark(plan)) => {
+                let tests = select(&plan.tests, Sequence::Given)?;
+                comparison.choices = method::choose(&self.contenders.all(), &tests, cache);
+                if let [only] = &comparison.choices[..] {
+                    comparison.method = only.method;
+                }
+            }
         }
         comparison.rounds = self.rounds;
         comparison.fewest_rounds = comparison.fewest_rounds.min(self.rounds);
@@ -220,7 +231,7 @@ impl Measures for Arguments {
         let plan = Plan {
             contenders: self.contenders.all(),
             seed: self.session.seed,
-            cache: self.session.cache().or(Some(Cache::Cached)),
+            cache,
             memory: self.session.memory,
             workload: Workload::Comparison(comparison),
         };

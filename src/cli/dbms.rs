@@ -174,7 +174,7 @@ fn start(
     if let Some(lease) = Lease::all(home)?.iter().find(|lease| lease.data == data) {
         bail!("a server is already running on '{}': {}", data.display(), lease.url);
     }
-    let place = Place { log: log_beside(&data), data, detached: true };
+    let place = Place { log: log_beside(&data), data, detached: true, environment: Vec::new() };
     ready.start(home, &place, &|| cancel.is_wanted())?;
     progress.finish();
     let started = Lease::all(home)?.into_iter().find(|lease| lease.data == place.data);
@@ -230,7 +230,12 @@ fn shell(home: &Home, cancel: &Cancel, contender: &Contender) -> anyhow::Result<
     let ready = rqps_dbms::prepare(home, contender, &mut |event| progress.fetch(event, cancel))?;
     let temporary = home.data().map_err(rqps_dbms::DbmsError::from)?;
     let temporary = temporary.join(format!("{SHELL}{}", std::process::id()));
-    let place = Place { log: log_beside(&temporary), data: temporary, detached: false };
+    let place = Place {
+        log: log_beside(&temporary),
+        data: temporary,
+        detached: false,
+        environment: Vec::new(),
+    };
     let mut server = ready.start(home, &place, &|| cancel.is_wanted())?;
     progress.finish();
     let result = converse(server.target(), cancel);

@@ -18,7 +18,7 @@ pub(crate) enum Exit {
     Regression,
     /// Under --strict: a step did not sustain its write rate.
     SlaMissed,
-    /// Under --strict: the machine is not fit to measure on.
+    /// A selftest failed; under --strict: the machine is not fit to measure on.
     Unfit,
     /// The command or plan asks for something that does not exist or make sense.
     Usage,

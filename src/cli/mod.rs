@@ -11,12 +11,14 @@ mod exit;
 mod ibench;
 mod index;
 mod matrix;
+mod method;
 mod micro;
 mod output;
 mod plan;
 mod progress;
 mod report;
 mod run;
+mod selftest;
 mod session;
 
 use std::process::ExitCode;
@@ -43,7 +45,7 @@ Contenders: [LABEL=]<dbms>[@<build>][/<engine>][:<config>][?<setting>=<value>&â€
   'postgres@{17.6,18.0}:x10{a,b}'   several at once
 
 Exit codes: 0 done, 1 regression (compare), 2 usage or plan, 3 a step or check failed, 4 write rate missed (--strict),
-5 machine unfit or verdicts undecided (--strict),
+5 selftest failed; with --strict also machine unfit or verdicts undecided,
 130 interrupted")]
 struct Cli {
     #[command(subcommand)]
@@ -71,6 +73,8 @@ enum Verb {
     Dbms(dbms::Verb),
     /// Is this machine fit to measure on?
     Doctor(doctor::Arguments),
+    /// Are rqps's verdicts true on this machine? A build against itself, as it is and slowed down.
+    Selftest(selftest::Arguments),
 }
 
 pub(crate) fn main() -> ExitCode {
@@ -88,6 +92,7 @@ pub(crate) fn main() -> ExitCode {
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Dbms(verb) => dbms::run(&verb),
         Verb::Doctor(arguments) => doctor::run(&arguments),
+        Verb::Selftest(arguments) => selftest::run(&arguments),
     };
     let exit = result.unwrap_or_else(|error| {
         output::note(&format!("error: {error:#}"));

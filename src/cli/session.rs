@@ -89,7 +89,7 @@ impl Sitting {
 /// What measuring needs of the process; there can be one.
 pub(crate) struct Site {
     pub(crate) home: Home,
-    cancel: Cancel,
+    pub(crate) cancel: Cancel,
 }
 
 /// What has come of a run.

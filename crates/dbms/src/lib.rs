@@ -22,6 +22,7 @@ mod sqlite;
 mod user;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use rqps_plan::{Build, Contender, Dbms as Name};
@@ -44,6 +45,8 @@ pub struct Place {
     pub log: PathBuf,
     /// The server goes on when rqps ends.
     pub detached: bool,
+    /// Set for the server, beside what is always set. For what measures rqps itself.
+    pub environment: Vec<(&'static str, OsString)>,
 }
 
 /// A contender that is ready to be started.

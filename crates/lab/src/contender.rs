@@ -120,7 +120,12 @@ fn place(
     index: usize,
 ) -> Result<Place, LabError> {
     let data = folder(lab, directory)?.join(index.to_string());
-    Ok(Place { data, log: directory.log(&contender.name()), detached: false })
+    Ok(Place {
+        data,
+        log: directory.log(&contender.name()),
+        detached: false,
+        environment: Vec::new(),
+    })
 }
 
 /// The folder of a run's data directories.

@@ -16,17 +16,20 @@ mod event;
 mod insert_benchmark;
 mod measure;
 mod microbenchmark;
+mod selftest;
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rqps_dbms::{Dbms, Home, source, with_cache};
+use rqps_observe::SessionLock;
 use rqps_plan::{Contender, Plan, Workload};
 use rqps_store::{PassRecord, RunDirectory};
 
 pub use error::LabError;
 pub use estimate::{Estimate, Time, build_bytes, estimate, log_share, pace};
 pub use event::{Enough, Event, Watch};
+pub use selftest::{obstacle, run_injected};
 
 /// What the lab needs from the outside.
 pub struct Lab<'a> {
@@ -135,7 +138,10 @@ pub fn run(
 ) -> Result<Outcome, LabError> {
     let plan = directory.plan.clone();
     if let Workload::Comparison(comparison) = &plan.workload {
-        return compare::run(lab, directory, &plan, comparison, ready);
+        let command = format!("rqps compare in {}", directory.path().display());
+        let _alone = SessionLock::take(&SessionLock::host_path(), &command)?;
+        let as_they_are = selftest::Treatment::default();
+        return compare::run(lab, directory, &plan, comparison, ready, &as_they_are);
     }
     let mut order: Vec<usize> = (0..plan.contenders.len()).collect();
     order.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(plan.seed));

@@ -68,11 +68,23 @@ pub enum Profiled {
     Tests(Vec<String>),
 }
 
+/// A method for some of the tests, and why it is theirs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Choice {
+    pub method: Method,
+    pub why: String,
+    pub tests: Vec<String>,
+}
+
 /// What is run; everything needed to repeat it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Comparison {
+    /// Of the tests that no choice names.
     pub method: Method,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<Choice>,
     /// Servers are started so often; a start is what counts as one observation.
     pub rounds: u32,
     /// No test is judged on fewer rounds.
@@ -141,6 +153,7 @@ impl Comparison {
         };
         Comparison {
             method,
+            choices: Vec::new(),
             rounds: 12,
             fewest_rounds: 6,
             confirm: None,
@@ -154,6 +167,32 @@ impl Comparison {
             guards: true,
             profile: None,
             of,
+        }
+    }
+
+    /// How a test is measured.
+    pub fn method_of(&self, test: &str) -> Method {
+        self.choice_of(test).map_or(self.method, |choice| choice.method)
+    }
+
+    /// Why a test is measured so, where that was chosen.
+    pub fn choice_of(&self, test: &str) -> Option<&Choice> {
+        self.choices.iter().find(|choice| choice.tests.iter().any(|name| name == test))
+    }
+
+    /// Whether any test may be measured so.
+    pub fn uses(&self, method: Method) -> bool {
+        self.choices.iter().any(|choice| choice.method == method)
+            || (self.method == method && !self.is_chosen_throughout())
+    }
+
+    /// Whether every test has a choice.
+    fn is_chosen_throughout(&self) -> bool {
+        match &self.of {
+            Compared::Microbenchmark(plan) => {
+                plan.tests.iter().all(|test| self.choice_of(test).is_some())
+            }
+            Compared::InsertBenchmark(_) => false,
         }
     }
 
@@ -196,10 +235,10 @@ impl Comparison {
             }
         }
         self.validate_profile(contenders)?;
-        match (&self.of, self.method) {
-            (Compared::InsertBenchmark(_), Method::Slices) => Err(SlicedInsertBenchmark),
-            (Compared::InsertBenchmark(benchmark), _) => Ok(benchmark.validate(contenders)?),
-            (Compared::Microbenchmark(benchmark), _) => Ok(benchmark.validate()?),
+        match &self.of {
+            Compared::InsertBenchmark(_) if self.uses(Method::Slices) => Err(SlicedInsertBenchmark),
+            Compared::InsertBenchmark(benchmark) => Ok(benchmark.validate(contenders)?),
+            Compared::Microbenchmark(benchmark) => Ok(benchmark.validate()?),
         }
     }
     fn validate_profile(&self, contenders: &[crate::Contender]) -> Result<(), ComparisonError> {

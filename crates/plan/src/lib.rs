@@ -5,6 +5,7 @@ mod comparison;
 mod contender;
 mod counts;
 mod group;
+mod injection;
 mod insert_benchmark;
 mod matrix;
 mod microbenchmark;
@@ -15,10 +16,11 @@ mod quantity;
 mod sweep;
 
 pub use cache::{Cache, CacheError, row_bytes};
-pub use comparison::{Compared, Comparison, ComparisonError, Method, Profiled};
+pub use comparison::{Choice, Compared, Comparison, ComparisonError, Method, Profiled};
 pub use contender::{Build, Contender, ContenderError, Dbms, Source, check_names, is_path};
 pub use counts::Counts;
 pub use group::Group;
+pub use injection::{Dose, Injection};
 pub use insert_benchmark::{
     InsertBenchmark, InsertBenchmarkError, Maintenance, Pacing, Profile, Query, Step, StepKind,
     default_pause,

@@ -11,6 +11,7 @@ mod index;
 mod json;
 mod markdown;
 mod model;
+mod selftest;
 mod text;
 
 pub use crate::csv::{csv, seconds_csv, suite_files, write_seconds_csv};
@@ -20,6 +21,9 @@ pub use html::html;
 pub use index::{Entry, Found, Summary, index_html, index_json};
 pub use json::{SCHEMA, result_json, write_result_json};
 pub use markdown::summary_markdown;
+pub use selftest::{
+    Circumstances, Conclusion, Experiment, SelfTest, selftest, selftest_json, selftest_text,
+};
 pub use text::{Colour, text};
 
 /// Whether any step was measured to its end without sustaining its write rate.

@@ -3,9 +3,11 @@
 //! Everything here takes plain totals and slices, so that a published row of a report can be put
 //! in by hand and must come out as it was printed.
 
+pub mod acceptance;
 mod analysis;
 pub mod autocorrelation;
 pub mod bands;
+pub mod binomial;
 pub mod cause;
 pub mod change_points;
 pub mod client_share;

@@ -168,7 +168,7 @@ fn write_manifest(path: &Path, manifest: &Manifest) -> Result<(), StoreError> {
 }
 
 /// Writes beside the file and renames, so that a reader never sees half of it.
-fn write_whole(
+pub(crate) fn write_whole(
     path: &Path,
     contents: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), StoreError> {
@@ -191,7 +191,7 @@ fn lock(path: &Path) -> Result<File, StoreError> {
     }
 }
 
-fn file(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> StoreError {
+pub(crate) fn file(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> StoreError {
     let path = path.to_path_buf();
     move |source| StoreError::File { what, path, source }
 }

@@ -11,6 +11,7 @@ mod profile;
 mod read;
 mod record;
 mod schema;
+pub mod selftest;
 mod series;
 mod write;
 

@@ -143,6 +143,7 @@ impl Dbms for Mysql {
             let mut command = self.options.server(self.user, data, log, place.detached)?;
             command.arg(format!("--defaults-file={}", file.display()));
             command.args(self.options.common());
+            command.envs(place.environment.iter().cloned());
             let login = |database: &str| {
                 Target::Mysql(Login {
                     address: Address::Unix { path: socket.join("mysql.sock") },

@@ -112,6 +112,7 @@ impl Postgres {
         let (data, log) = (&place.data, &place.log);
         let mut command = process::command(&program, self.user, data, log, place.detached)?;
         command.arg("-D").arg(data);
+        command.envs(place.environment.iter().cloned());
         let login = |database: &str| {
             Target::Postgres(Login {
                 address: Address::Unix { path: socket.join(format!(".s.PGSQL.{port}")) },
@@ -219,7 +220,7 @@ mod tests {
         fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o755)).unwrap();
         let home = Home::at(directory.path().join("home")).unwrap();
         let (data, log) = (directory.path().join("data"), directory.path().join("log"));
-        let place = Place { data, log, detached: false };
+        let place = Place { data, log, detached: false, environment: Vec::new() };
         postgres.create(&place).unwrap();
         test(&postgres, &home, &place);
     }

@@ -1,7 +1,9 @@
 //! Who takes part in a comparison: the contenders, and the base a second time.
 
-use rqps_plan::{Comparison, Contender, Plan};
+use rqps_plan::{Comparison, Contender, Injection, Plan};
 use rqps_workload::Dialect;
+
+use crate::selftest::Treatment;
 
 /// What the base is called where it takes part a second time.
 pub(crate) const TWIN: &str = "twin";
@@ -13,6 +15,8 @@ pub(crate) struct Contestant {
     pub(crate) index: usize,
     pub(crate) dialect: Dialect,
     pub(crate) is_twin: bool,
+    /// Made slower, for the selftest.
+    pub(crate) injection: Option<Injection>,
 }
 
 impl Contestant {
@@ -23,12 +27,17 @@ impl Contestant {
 }
 
 /// In the order of the plan, the twin last.
-pub(crate) fn contestants(plan: &Plan, comparison: &Comparison) -> Vec<Contestant> {
+pub(crate) fn contestants(
+    plan: &Plan,
+    comparison: &Comparison,
+    treatment: &Treatment,
+) -> Vec<Contestant> {
     let of = |index: usize, contender: &Contender, is_twin: bool| Contestant {
         name: if is_twin { TWIN.to_string() } else { contender.name() },
         index,
         dialect: Dialect::from(contender),
         is_twin,
+        injection: treatment.of(index),
     };
     let contenders = plan.contenders.iter().enumerate();
     let mut all: Vec<Contestant> =

@@ -68,7 +68,12 @@ pub(crate) fn load(
     }
     (lab.watch)(Event::Loading { contender: name.clone() });
     let begun = Instant::now();
-    let place = Place { data: fresh.clone(), log: directory.log(&name), detached: false };
+    let place = Place {
+        data: fresh.clone(),
+        log: directory.log(&name),
+        detached: false,
+        environment: Vec::new(),
+    };
     let mut server = dbms.start(lab.home, &place, lab.cancelled)?;
     let start_seconds = begun.elapsed().as_secs_f64();
     let record = describe(contender, dbms, &*server, start_seconds)?;

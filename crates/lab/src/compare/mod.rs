@@ -18,13 +18,13 @@ use std::time::Instant;
 
 use rand::seq::SliceRandom;
 use rqps_dbms::Dbms;
-use rqps_observe::SessionLock;
 use rqps_plan::{Build, Compared, Comparison, Method, Microbenchmark, Plan};
 use rqps_store::{PassRecord, RunDirectory};
 use rqps_workload::microbenchmark::{Sequence, Test, select};
 
 use crate::contender::folder;
 use crate::event::Enough;
+use crate::selftest::Treatment;
 use crate::{Event, Lab, LabError, Outcome};
 use canaries::Canaries;
 use contestant::{Contestant, contestants};
@@ -44,17 +44,17 @@ pub(crate) fn validate(plan: &Plan, comparison: &Comparison) -> Result<(), LabEr
     }
 }
 
+/// Two at a time would measure each other, so the caller holds the host's lock.
 pub(crate) fn run(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
     plan: &Plan,
     comparison: &Comparison,
     ready: &[Box<dyn Dbms>],
+    treatment: &Treatment,
 ) -> Result<Outcome, LabError> {
     let began = Instant::now();
-    let command = format!("rqps compare in {}", directory.path().display());
-    let _alone = SessionLock::take(&SessionLock::host_path(), &command)?;
-    let contestants = contestants(plan, comparison);
+    let contestants = contestants(plan, comparison, treatment);
     let folders = Folders::new(folder(lab, directory)?);
     let parts = Parts::new(plan, comparison)?;
     if let Some(reason) = &parts.reason {
@@ -65,6 +65,7 @@ pub(crate) fn run(
         contestants: &contestants,
         ready,
         folders: &folders,
+        treatment,
         seed: plan.seed,
     };
     for number in 1..=comparison.loads {
@@ -142,15 +143,21 @@ fn rounds(
             numbers = if is_fresh { last } else { comparison.rounds } + 1..=last;
             continue;
         }
+        let is_sliced = |test: &String| comparison.method_of(test) == Method::Slices;
+        let (sliced, whole): (Vec<String>, Vec<String>) = left.into_iter().partition(is_sliced);
         let round_began = Instant::now();
-        let (rounds, count) = (if is_fresh { last } else { comparison.rounds }, left.len());
+        let rounds = if is_fresh { last } else { comparison.rounds };
+        let count = sliced.len() + whole.len();
         (lab.watch)(Event::RoundBegun { round: number, rounds, tests: count });
-        let made = match (&comparison.of, comparison.method) {
-            (Compared::Microbenchmark(of), Method::Slices) => {
-                slices(lab, directory, &journal, of, parts, &left, &mut canaries)
+        let mut made = match (&comparison.of, &sliced[..]) {
+            (Compared::Microbenchmark(of), [_, ..]) => {
+                slices(lab, directory, &journal, of, parts, &sliced, &mut canaries)
             }
-            _ => runs::make(lab, directory, &journal, &left, &mut canaries),
+            _ => Ok(()),
         };
+        if made.is_ok() && !whole.is_empty() {
+            made = runs::make(lab, directory, &journal, &whole, &mut canaries);
+        }
         let outcome = ended(lab, &format!("round {number}"), made)?;
         if outcome != Outcome::Complete {
             return Ok(outcome);

@@ -4,6 +4,7 @@
 use rqps_plan::{Comparison, Method, Plan};
 
 use super::contestant::{Contestant, contestants};
+use crate::selftest::Treatment;
 use crate::{Event, LabError};
 
 /// What the servers may take of the memory that is available, in percent: the rest is for the files that
@@ -28,9 +29,9 @@ impl Parts {
     }
 
     pub(crate) fn new(plan: &Plan, comparison: &Comparison) -> Result<Parts, LabError> {
-        let all = contestants(plan, comparison);
+        let all = contestants(plan, comparison, &Treatment::default());
         let together = vec![(0..all.len()).collect()];
-        if comparison.method == Method::Runs {
+        if !comparison.uses(Method::Slices) {
             return Ok(Parts { groups: together, reason: None });
         }
         let (rows, memory) = (plan.workload.most_rows(), rqps_dbms::memory());

@@ -14,6 +14,7 @@ use rqps_workload::microbenchmark::{Benchmark, Books, Cast, Test};
 use super::canaries::Canaries;
 use super::order::order;
 use super::round::{Draw, Round, Running, place};
+use crate::selftest::Slowed;
 use crate::{Event, Lab, LabError};
 
 /// A pass that a guard refuses is made again so often.
@@ -157,7 +158,13 @@ impl Round<'_> {
             self.side(pass, slot).plans = benchmark.plans(test).map_err(of(slot))?;
             let Cast { work: clients, books: of_it } =
                 benchmark.cast(test, clients, place).map_err(of(slot))?;
-            work.iter_mut().zip(clients).for_each(|(client, work)| client.push(work));
+            let dosing = &self.running[slot].dosing;
+            work.iter_mut().zip(clients).for_each(|(client, work)| {
+                client.push(match dosing {
+                    Some(dosing) => dosing.around(work),
+                    None => work,
+                });
+            });
             books.push(of_it);
         }
         let mut relay = Relay::start(work, self.meter()?)?;
@@ -182,7 +189,9 @@ impl Round<'_> {
             watch(Event::Measuring { round, test: name.clone(), done });
         };
         let result = (|| {
+            let slowed = Slowed::timed(self.running.iter().map(|one| one.dosing.as_ref()))?;
             let before = relay.run(&warm_up, slicing, &mut tell, lab.cancelled).map_err(driven)?;
+            let slowed = slowed.slow_down(&before)?;
             let before_canary = canaries.run();
             let mut observers: Vec<Observer> = self.observers()?;
             let first: Vec<Reading> = observers.iter_mut().map(Observer::read).collect();
@@ -191,6 +200,9 @@ impl Round<'_> {
             let slices = relay.run(&measured, slicing, &mut tell_measured, lab.cancelled);
             let slices = slices.map_err(driven)?;
             pass.seconds = began.elapsed().as_secs_f64();
+            let names = self.running.iter().map(|one| one.contestant.name.as_str());
+            let doses = slowed.doses(&slices, names, pass)?;
+            setting.treatment.doses.borrow_mut().extend(doses);
             let last: Vec<Reading> = observers.iter_mut().map(Observer::read).collect();
             let after_canary = canaries.run();
             pass.canary = [before_canary, after_canary].map(|time| time.as_nanos() as u64).to_vec();

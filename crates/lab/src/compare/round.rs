@@ -13,6 +13,7 @@ use rqps_workload::{Random, stream};
 
 use super::contestant::Contestant;
 use super::loads::{Folders, restore};
+use crate::selftest::{Dosing, Treatment};
 use crate::{Event, Lab, LabError};
 
 /// Random draws of a comparison are for: the loads, the tests of a round, who starts first and has
@@ -32,6 +33,7 @@ pub(crate) struct Setting<'a> {
     pub(crate) contestants: &'a [Contestant],
     pub(crate) ready: &'a [Box<dyn Dbms>],
     pub(crate) folders: &'a Folders,
+    pub(crate) treatment: &'a Treatment,
     pub(crate) seed: u64,
 }
 
@@ -66,6 +68,8 @@ pub(super) struct Running<'a> {
     /// Reads what the DBMS counts; none if it counts nothing.
     pub(super) meter: Option<EngineMeter>,
     pub(super) group: Option<Group>,
+    /// What it is slowed down by, for the selftest.
+    pub(super) dosing: Option<Dosing>,
     /// Its place in the order in which servers were started.
     pub(super) slot: u32,
     _placement: Option<Placement>,
@@ -123,11 +127,14 @@ impl<'a> Round<'a> {
         let data = setting.folders.round(place);
         let load = setting.comparison.load_of(self.scene.number);
         restore(&setting.folders.loaded(place, load), &data)?;
-        let at = Place { data, log: directory.log(&contestant.name), detached: false };
+        let dosing = Dosing::of(contestant.injection, contestant.dialect, &data)?;
+        let environment = dosing.as_ref().map(Dosing::environment).unwrap_or_default();
+        let log = directory.log(&contestant.name);
+        let at = Place { data, log, detached: false, environment };
         let server = setting.ready[contestant.index].start(lab.home, &at, lab.cancelled)?;
         let meter = server.meter()?;
         let mut running =
-            Running { contestant, server, meter, group: None, slot, _placement: None };
+            Running { contestant, server, meter, group: None, dosing, slot, _placement: None };
         let Some(root) = running.process() else { return Ok(running) };
         running.group = Group::create(&contestant.name);
         if let Some(group) = &running.group {

@@ -21,6 +21,7 @@ use super::round::{Draw, Setting, place as place_of};
 use crate::attempt::{Stage, Steps, record};
 use crate::insert_benchmark::InsertBenchmarkSteps;
 use crate::microbenchmark::MicrobenchmarkSteps;
+use crate::selftest::limit;
 use crate::{Event, Lab, LabError};
 
 /// What the Insert Benchmark's steps are shown together as.
@@ -175,8 +176,10 @@ impl Turn<'_> {
         let (setting, contestant) = (self.setting, self.contestant());
         let data = setting.folders.round(self.place);
         restore(&setting.folders.loaded(self.place, self.load), &data)?;
-        let at = Place { data, log: directory.log(&contestant.name), detached: false };
+        let log = directory.log(&contestant.name);
+        let at = Place { data, log, detached: false, environment: Vec::new() };
         let mut server = setting.ready[contestant.index].start(lab.home, &at, lab.cancelled)?;
+        let _limit = limit(contestant.injection, &*server, &contestant.name)?;
         let before = canaries.run();
         let result = self.steps(lab, &*server);
         let after = canaries.run();

@@ -28,7 +28,7 @@ const CLASSES: [(&str, Class); 11] = [
 ];
 
 impl Pair<'_> {
-    pub(super) fn evidence(
+    pub(crate) fn evidence(
         &self,
         run: &Run,
         tests: &[Observed<'_>],
@@ -55,6 +55,7 @@ impl Pair<'_> {
 
     fn evidence_of(&self, run: &Run, test: &Observed<'_>, verdict: &Verdict) -> Evidence {
         let passes = self.passes(test, verdict.stage);
+        let method = self.plan.method_of(test.name);
         let class = CLASSES.iter().find(|(name, _)| *name == test.class);
         let clients = passes.iter().flat_map(|pass| &pass.slices).map(|slice| slice.client).max();
         let (family, rows) = match test.name.split_once("_range=") {
@@ -75,11 +76,11 @@ impl Pair<'_> {
             // What the machine does in a cycle it does to everybody. Of whole runs, guards have refused
             // those in which its speed changed.
             environment: Environment {
-                foreign_cpu_percent: match self.plan.method {
+                foreign_cpu_percent: match method {
                     Method::Slices => None,
                     Method::Runs => foreign(&passes, run.manifest.cpus),
                 },
-                canary_moved: match (self.plan.method, self.plan.guards) {
+                canary_moved: match (method, self.plan.guards) {
                     (Method::Slices, _) => None,
                     (Method::Runs, true) => Some(false),
                     (Method::Runs, false) => canary_moved(&passes),

@@ -16,6 +16,7 @@ use super::{Judged, TWIN, Verdicts, label};
 
 #[derive(Serialize)]
 pub(crate) struct Comparison {
+    /// Of tests that do not say otherwise.
     method: &'static str,
     /// How verdicts are adjusted for the number of tests.
     correction: &'static str,
@@ -76,6 +77,9 @@ struct Test {
     name: String,
     group: String,
     class: String,
+    /// `slices` or `runs`, and why that was chosen.
+    method: &'static str,
+    method_because: String,
     /// `regression`, `small_regression`, …
     label: &'static str,
     /// The label in words, with its numbers.
@@ -263,6 +267,8 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
         name: observed.name.to_string(),
         group: observed.group.to_string(),
         class: observed.class.to_string(),
+        method: verdicts.plan.method_of(observed.name).name(),
+        method_because: verdicts.method_because(observed.name),
         label: label(&verdict.label),
         verdict: verdict.label.to_string(),
         stage: stage(verdict.stage),

@@ -10,15 +10,15 @@ mod junit;
 mod labels;
 mod markdown;
 mod matrix;
-mod observed;
-mod pair;
+pub(crate) mod observed;
+pub(crate) mod pair;
 mod profile;
 mod profile_json;
 mod profile_text;
 mod remarks;
 mod text;
 
-use rqps_plan::{Cache, Comparison, Method, Workload};
+use rqps_plan::{Cache, Compared, Comparison, Method, Workload};
 use rqps_stats::cause::{Evidence, Finding, explain_suite};
 use rqps_stats::label::Label;
 use rqps_stats::noise::Noise;
@@ -146,6 +146,15 @@ impl<'a> Verdicts<'a> {
     /// Whether any test was profiled.
     pub(crate) fn is_profiled(&self) -> bool {
         self.judged.iter().any(|one| !one.profiles.is_empty())
+    }
+
+    /// Why a test is measured as it is.
+    pub(crate) fn method_because(&self, test: &str) -> String {
+        match (self.plan.choice_of(test), &self.plan.of) {
+            (Some(choice), _) => choice.why.clone(),
+            (None, Compared::Microbenchmark(_)) => "asked for".to_string(),
+            (None, Compared::InsertBenchmark(_)) => "its steps build on each other".to_string(),
+        }
     }
 
     fn pair<'s>(&'s self, judged: &'s Judged<'_>) -> Pair<'s> {

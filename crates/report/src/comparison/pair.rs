@@ -23,11 +23,11 @@ const ALPHA: f64 = 0.05;
 /// Fewer rounds than this say nothing of what all tests have in common.
 const LEAST_OF_SUITE: usize = 3;
 
-pub(super) struct Pair<'a> {
-    pub(super) plan: &'a Comparison,
-    pub(super) base: &'a str,
-    pub(super) contender: &'a str,
-    pub(super) is_io_bound: bool,
+pub(crate) struct Pair<'a> {
+    pub(crate) plan: &'a Comparison,
+    pub(crate) base: &'a str,
+    pub(crate) contender: &'a str,
+    pub(crate) is_io_bound: bool,
 }
 
 /// What all tests have in common, and each test without it.
@@ -111,8 +111,9 @@ impl Pair<'_> {
 
     /// A quantity of the contender and the twin against the base, by round.
     fn sample(&self, passes: &[&PassRecord], quantity: Quantity) -> Sample {
+        let test = passes.first().map(|pass| pass.test.as_str());
         let passes = passes.iter();
-        match self.plan.method {
+        match test.map_or(self.plan.method, |test| self.plan.method_of(test)) {
             Method::Slices => {
                 Sample::Slices(passes.filter_map(|pass| self.slices(pass, quantity)).collect())
             }
@@ -142,7 +143,7 @@ impl Pair<'_> {
 
     /// The log ratio of a round.
     pub(super) fn ratio(&self, pass: &PassRecord) -> Option<f64> {
-        match self.plan.method {
+        match self.plan.method_of(&pass.test) {
             Method::Slices => Some(self.slices(pass, Quantity::Rate)?.contender),
             Method::Runs => Some(self.runs(pass, Quantity::Rate)?.ratio()),
         }
@@ -150,7 +151,7 @@ impl Pair<'_> {
 
     /// Where the noise of a test comes from; whole runs do not tell.
     pub(super) fn noise(&self, test: &Observed<'_>, verdict: &Verdict) -> Option<Noise> {
-        if self.plan.method != Method::Slices {
+        if self.plan.method_of(test.name) != Method::Slices {
             return None;
         }
         let restart = |pass: &PassRecord| {
@@ -195,7 +196,7 @@ impl Pair<'_> {
     }
 }
 
-pub(super) fn kind(is_io_bound: bool, test: &Observed<'_>) -> Kind {
+pub(crate) fn kind(is_io_bound: bool, test: &Observed<'_>) -> Kind {
     match (is_io_bound, test.writes()) {
         (true, _) => Kind::IoBound,
         (false, true) => Kind::CachedWrite,

@@ -48,6 +48,7 @@ pub(crate) fn text(verdicts: &Verdicts<'_>, colour: Colour) -> String {
         parts.push(bullets("Measured, but refused by a guard", &refusals));
     }
     parts.push(legend(verdicts));
+    parts.push(methods(verdicts));
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
 }
@@ -166,4 +167,23 @@ fn legend(verdicts: &Verdicts<'_>) -> String {
         if loads == 1 { "" } else { "s" }
     );
     wrapped([[legend.as_str()]].into_iter())
+}
+
+/// How tests were measured and why: a line for all, or one for those of each method.
+fn methods(verdicts: &Verdicts<'_>) -> String {
+    let mut kinds: Vec<(String, Vec<&str>)> = Vec::new();
+    for test in &verdicts.tests {
+        let method = verdicts.plan.method_of(test.name);
+        let kind = format!("Measured by {method}, {}", verdicts.method_because(test.name));
+        match kinds.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, tests)) => tests.push(test.name),
+            None => kinds.push((kind, vec![test.name])),
+        }
+    }
+    let is_one = kinds.len() == 1;
+    let line = |(kind, tests): (String, Vec<&str>)| match is_one {
+        true => format!("{kind}.\n"),
+        false => format!("{kind}: {}.\n", tests.join(", ")),
+    };
+    kinds.into_iter().map(line).collect()
 }

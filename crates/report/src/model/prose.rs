@@ -180,9 +180,11 @@ fn comparison_facts(comparison: &Comparison) -> Vec<(&'static str, String)> {
         Compared::InsertBenchmark(benchmark) => insert_benchmark_facts(benchmark),
         Compared::Microbenchmark(benchmark) => microbenchmark_facts(benchmark),
     };
-    let method = match comparison.method {
-        Method::Slices => format!("slices of {} in random order", comparison.slice),
-        Method::Runs => "whole runs in random order".to_string(),
+    let slices = || format!("slices of {} in random order", comparison.slice);
+    let method = match (comparison.uses(Method::Slices), comparison.uses(Method::Runs)) {
+        (true, true) => format!("{}, some tests whole runs", slices()),
+        (_, true) => "whole runs in random order".to_string(),
+        (_, false) => slices(),
     };
     facts.push(("method", method));
     let fresh = comparison.confirm.map_or(String::new(), |rounds| {

@@ -41,7 +41,12 @@ impl Fixture {
         let home = Home::at(path("home")).unwrap();
         let contender: Contender = contender.parse().unwrap();
         let dbms = rqps_dbms::prepare(&home, &contender, &mut |_| ControlFlow::Continue(()));
-        let place = Place { data: path("data"), log: path("log"), detached: false };
+        let place = Place {
+            data: path("data"),
+            log: path("log"),
+            detached: false,
+            environment: Vec::new(),
+        };
         let server = dbms.unwrap().start(&home, &place, &|| false).unwrap();
         let dialect = Dialect::from(&contender);
         Fixture { server, dialect, log: place.log, _directory: directory }

@@ -1,0 +1,143 @@
+//! A contender of a round that is delayed: how much is known only when its operations have been timed.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+
+use rqps_load::{Slice, Work};
+use rqps_plan::{Dose, Injection};
+use rqps_store::PassRecord;
+use rqps_workload::Dialect;
+
+use super::delay::{Delay, Delayed};
+use super::spin::{Counted, Spin};
+use crate::LabError;
+use crate::contender::file_error;
+
+pub(crate) struct Dosing {
+    /// Shares of an operation's time.
+    wanted: (f64, f64),
+    /// None where the DBMS is in the client.
+    server: Option<Spin>,
+    client: Arc<Delay>,
+}
+
+/// What server and client have counted.
+type Seen = (Counted, Counted);
+
+impl Dosing {
+    /// None for a contender that is not delayed. `data` is the folder of its server.
+    pub(crate) fn of(
+        injection: Option<Injection>,
+        dialect: Dialect,
+        data: &Path,
+    ) -> Result<Option<Dosing>, LabError> {
+        let Some(Injection::Delay { server, client }) = injection else { return Ok(None) };
+        let spin = match dialect {
+            Dialect::Sqlite => None,
+            _ => Some(Spin::install(data).map_err(file_error("put a library into", data))?),
+        };
+        Ok(Some(Dosing { wanted: (server, client), server: spin, client: Arc::default() }))
+    }
+
+    /// What the server must be started with.
+    pub(crate) fn environment(&self) -> Vec<(&'static str, OsString)> {
+        self.server.as_ref().map(Spin::environment).unwrap_or_default()
+    }
+
+    pub(crate) fn around(&self, work: Box<dyn Work>) -> Box<dyn Work> {
+        Box::new(Delayed { work, delay: self.client.clone() })
+    }
+
+    /// From now on each message takes so many nanoseconds longer, and each operation in the client.
+    fn set(&self, server: f64, client: f64) -> Result<(), LabError> {
+        if let Some(spin) = &self.server {
+            spin.set(server.round() as u64).map_err(file_error("write", spin.page()))?;
+        }
+        self.client.set(client.round() as u64);
+        Ok(())
+    }
+
+    fn seen(&self) -> Result<Seen, LabError> {
+        let server = match &self.server {
+            Some(spin) => spin.counted().map_err(file_error("read", spin.page()))?,
+            None => Counted::default(),
+        };
+        Ok((server, self.client.counted()))
+    }
+}
+
+/// The delayed contenders of a pass, and what they had counted when it began.
+pub(crate) struct Slowed<'a> {
+    /// With their places among all contenders.
+    all: Vec<(usize, &'a Dosing, Seen)>,
+}
+
+impl<'a> Slowed<'a> {
+    /// Lets all of them be as fast as they are, so that their operations can be timed.
+    pub(crate) fn timed(
+        contenders: impl Iterator<Item = Option<&'a Dosing>>,
+    ) -> Result<Slowed<'a>, LabError> {
+        let begun = |(slot, dosing): (usize, Option<&'a Dosing>)| {
+            let dosing = dosing?;
+            let seen = dosing.set(0.0, 0.0).and_then(|()| dosing.seen());
+            Some(seen.map(|seen| (slot, dosing, seen)))
+        };
+        Ok(Slowed { all: contenders.enumerate().filter_map(begun).collect::<Result<_, _>>()? })
+    }
+
+    /// Slows them down by their shares of what an operation took in these slices.
+    pub(crate) fn slow_down(self, slices: &[Vec<Slice>]) -> Result<Slowed<'a>, LabError> {
+        let begin = |(slot, dosing, before): (usize, &'a Dosing, Seen)| {
+            let seen = dosing.seen()?;
+            let messages = seen.0.since(before.0).messages as f64;
+            let messages = (messages / operations(slices, slot) as f64).max(1.0);
+            let nanos = nanos_per_operation(slices, slot).unwrap_or(0.0);
+            let (server, client) = dosing.wanted;
+            dosing.set(server * nanos / messages, client * nanos)?;
+            Ok((slot, dosing, seen))
+        };
+        Ok(Slowed { all: self.all.into_iter().map(begin).collect::<Result<_, LabError>>()? })
+    }
+
+    /// What they have in fact spent since then, in these slices of a pass. `names` are those of all
+    /// contenders.
+    pub(crate) fn doses<'n>(
+        &self,
+        slices: &[Vec<Slice>],
+        names: impl Iterator<Item = &'n str>,
+        pass: &PassRecord,
+    ) -> Result<Vec<Dose>, LabError> {
+        let names: Vec<&str> = names.collect();
+        let dose = |(slot, dosing, before): &(usize, &Dosing, Seen)| {
+            let (server, client) = dosing.seen()?;
+            let (server, client) = (server.since(before.0), client.since(before.1));
+            let messages = server.messages as f64 / operations(slices, *slot) as f64;
+            Ok(Dose {
+                round: pass.round,
+                test: pass.test.clone(),
+                attempt: pass.attempt,
+                contender: names[*slot].to_string(),
+                server: server.each() * messages,
+                client: client.each(),
+            })
+        };
+        self.all.iter().map(dose).collect()
+    }
+}
+
+/// Operations of a contender, measured or not; at least one.
+fn operations(slices: &[Vec<Slice>], contender: usize) -> u64 {
+    let own = slices.iter().flatten().filter(|slice| slice.contender == contender);
+    own.map(|slice| slice.operations + slice.head_operations).sum::<u64>().max(1)
+}
+
+/// Nanoseconds of an operation: the median over the slices of a contender.
+fn nanos_per_operation(slices: &[Vec<Slice>], contender: usize) -> Option<f64> {
+    let own = slices.iter().flatten().filter(|slice| slice.contender == contender);
+    let own = own.filter(|slice| slice.operations > 0);
+    let mut nanos: Vec<f64> =
+        own.map(|slice| slice.nanos as f64 / slice.operations as f64).collect();
+    nanos.sort_by(f64::total_cmp);
+    nanos.get(nanos.len() / 2).copied()
+}

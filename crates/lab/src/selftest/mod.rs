@@ -1,0 +1,70 @@
+//! What `rqps selftest` needs of the lab: comparisons in which contenders have been made slower by a
+//! known amount.
+
+mod delay;
+mod dosing;
+mod limit;
+mod spin;
+
+use std::cell::RefCell;
+use std::fs;
+
+use rqps_dbms::Dbms;
+use rqps_observe::SessionLock;
+use rqps_plan::{Comparison, Dose, Injection, Plan, Workload};
+use rqps_store::RunDirectory;
+
+use crate::contender::{file_error, folder};
+use crate::{Lab, LabError, Outcome, compare};
+
+pub(crate) use dosing::{Dosing, Slowed};
+pub(crate) use limit::limit;
+pub use limit::obstacle;
+
+/// What is done to the contenders of a comparison, by their place in the plan, and what it came to.
+#[derive(Debug, Default)]
+pub(crate) struct Treatment {
+    injections: Vec<Option<Injection>>,
+    pub(crate) doses: RefCell<Vec<Dose>>,
+}
+
+impl Treatment {
+    pub(crate) fn of(&self, contender: usize) -> Option<Injection> {
+        self.injections.get(contender).copied().flatten()
+    }
+}
+
+/// Runs a comparison whose contenders have these injections, by their place in the plan. Nothing of the
+/// data stays, however it ends. The host is locked by the caller, who has several of them.
+pub fn run_injected(
+    _alone: &SessionLock,
+    lab: &mut Lab<'_>,
+    directory: &mut RunDirectory,
+    ready: &[Box<dyn Dbms>],
+    injections: &[Option<Injection>],
+) -> Result<(Outcome, Vec<Dose>), LabError> {
+    let plan: Plan = directory.plan.clone();
+    let Workload::Comparison(comparison) = &plan.workload else {
+        return Ok((crate::run(lab, directory, ready)?, Vec::new()));
+    };
+    let treatment = Treatment { injections: injections.to_vec(), doses: RefCell::default() };
+    let outcome = compared(lab, directory, &plan, comparison, ready, &treatment);
+    let data = folder(lab, directory)?;
+    fs::remove_dir_all(&data).map_err(file_error("remove", &data))?;
+    Ok((outcome?, treatment.doses.into_inner()))
+}
+
+fn compared(
+    lab: &mut Lab<'_>,
+    directory: &mut RunDirectory,
+    plan: &Plan,
+    comparison: &Comparison,
+    ready: &[Box<dyn Dbms>],
+    treatment: &Treatment,
+) -> Result<Outcome, LabError> {
+    match compare::run(lab, directory, plan, comparison, ready, treatment) {
+        // While the data are being loaded.
+        Err(LabError::Interrupted) => Ok(Outcome::Interrupted),
+        other => other,
+    }
+}

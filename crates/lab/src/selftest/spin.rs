@@ -1,0 +1,177 @@
+//! The library that makes a server spend time after each message it receives, and the file by which it
+//! is told how much.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Built from `preload/recv.rs`.
+const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/recv.so"));
+/// The start of the file, in the order of the library: what to spend, messages, those that were timed,
+/// and what was spent after them.
+const NUMBERS: usize = 4;
+const PAGE_BYTES: u64 = 4096;
+
+/// A server's library. Its files lie in a folder of the server's own and go with it.
+pub(crate) struct Spin {
+    library: PathBuf,
+    page: PathBuf,
+    file: File,
+}
+
+/// What a library has counted since its server was started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counted {
+    pub(crate) messages: u64,
+    /// Those after which nothing else took the CPU away.
+    pub(crate) timed: u64,
+    /// Nanoseconds spent after the timed ones.
+    pub(crate) spent: u64,
+}
+
+impl Counted {
+    pub(crate) fn since(self, before: Counted) -> Counted {
+        Counted {
+            messages: self.messages - before.messages,
+            timed: self.timed - before.timed,
+            spent: self.spent - before.spent,
+        }
+    }
+
+    /// Nanoseconds after each message.
+    pub(crate) fn each(self) -> f64 {
+        self.spent as f64 / self.timed.max(1) as f64
+    }
+}
+
+impl Spin {
+    /// Puts the library into `folder`, where whoever owns the folder may use it.
+    pub(crate) fn install(folder: &Path) -> io::Result<Spin> {
+        let (library, page) = (folder.join("rqps.recv.so"), folder.join("rqps.delay"));
+        fs::write(&library, LIBRARY)?;
+        fs::set_permissions(&library, Permissions::from_mode(0o755))?;
+        let mut own = OpenOptions::new();
+        let file = own.read(true).write(true).create(true).truncate(true).open(&page)?;
+        file.set_len(PAGE_BYTES)?;
+        // The server may be another user; others do not get into the folder.
+        fs::set_permissions(&page, Permissions::from_mode(0o666))?;
+        Ok(Spin { library, page, file })
+    }
+
+    /// The file by which the server is told.
+    pub(crate) fn page(&self) -> &Path {
+        &self.page
+    }
+
+    /// What a server has to be started with.
+    pub(crate) fn environment(&self) -> Vec<(&'static str, OsString)> {
+        vec![("LD_PRELOAD", self.library.clone().into()), ("RQPS_DELAY", self.page.clone().into())]
+    }
+
+    /// To be spent after each message from now on.
+    pub(crate) fn set(&self, nanos: u64) -> io::Result<()> {
+        self.file.write_all_at(&nanos.to_ne_bytes(), 0)
+    }
+
+    pub(crate) fn counted(&self) -> io::Result<Counted> {
+        let mut bytes = [0; NUMBERS * 8];
+        self.file.read_exact_at(&mut bytes, 0)?;
+        let number = |at: usize| {
+            u64::from_ne_bytes(bytes[at * 8..at * 8 + 8].try_into().expect("eight bytes"))
+        };
+        Ok(Counted { messages: number(1), timed: number(2), spent: number(3) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{ErrorKind, Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::ops::ControlFlow;
+    use std::process::Command;
+
+    use rqps_dbms::{Home, Place, prepare};
+    use rqps_observe::{Metric, Observer};
+
+    use super::*;
+
+    /// Receives as a server does: too early, looking only, in two parts, and at the end. In a process
+    /// of its own it is what the test below starts.
+    #[test]
+    fn a_receiver_gets_what_was_sent() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let mut there = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut here, _) = listener.accept().unwrap();
+        let mut bytes = [0; 4];
+        here.set_nonblocking(true).unwrap();
+        assert_eq!(here.read(&mut bytes).unwrap_err().kind(), ErrorKind::WouldBlock);
+        here.set_nonblocking(false).unwrap();
+        there.write_all(b"four").unwrap();
+        assert_eq!(here.peek(&mut bytes).unwrap(), 4);
+        here.read_exact(&mut bytes[..2]).unwrap();
+        here.read_exact(&mut bytes[2..]).unwrap();
+        assert_eq!(&bytes, b"four");
+        drop(there);
+        assert_eq!(here.read(&mut bytes).unwrap(), 0);
+    }
+
+    #[test]
+    fn messages_are_counted_and_received_as_without_the_library() {
+        let folder = tempfile::tempdir().unwrap();
+        let spin = Spin::install(folder.path()).unwrap();
+        for nanos in [0, 300_000] {
+            spin.set(nanos).unwrap();
+            let before = spin.counted().unwrap();
+            let mut receiver = Command::new(std::env::current_exe().unwrap());
+            receiver.args(["--exact", "selftest::spin::tests::a_receiver_gets_what_was_sent"]);
+            let ended = receiver.envs(spin.environment()).output().unwrap();
+            assert!(ended.status.success(), "{ended:?}");
+            let seen = spin.counted().unwrap().since(before);
+            assert_eq!(seen.messages, 2, "what was looked at, failed or empty is no message");
+            assert!(seen.timed <= 2 && seen.spent >= nanos * seen.timed, "{seen:?}");
+        }
+    }
+
+    /// A real server: fetched once per machine, and started where its user can reach it.
+    #[test]
+    fn a_server_spends_what_it_is_told_to_and_it_is_cpu_time() {
+        const QUERIES: u64 = 300;
+        const NANOS: u64 = 1_000_000;
+        let store = std::env::var_os("RQPS_TEST_HOME").unwrap_or("/var/tmp/rqps-tests".into());
+        let store = Home::at(store).unwrap();
+        let contender = "postgres@17.6".parse().unwrap();
+        let dbms = prepare(&store, &contender, &mut |_| ControlFlow::Continue(())).unwrap();
+        let directory = tempfile::tempdir_in(store.root()).unwrap();
+        fs::set_permissions(directory.path(), Permissions::from_mode(0o755)).unwrap();
+        let home = Home::at(directory.path().join("home")).unwrap();
+        let (data, log) = (directory.path().join("data"), directory.path().join("log"));
+        let mut place = Place { data, log, detached: false, environment: Vec::new() };
+        // Its folder is the server's own once it has been there.
+        dbms.start(&home, &place, &|| false).unwrap().stop().unwrap();
+        let spin = Spin::install(&place.data).unwrap();
+        place.environment = spin.environment();
+        let server = dbms.start(&home, &place, &|| false).unwrap();
+        let mut connection = server.target().connect().unwrap();
+        let mut cpu = |nanos: u64| {
+            spin.set(nanos).unwrap();
+            let root = server.process().unwrap();
+            let mut observer = Observer::new(Some(root), None, None);
+            let (before, counted) = (observer.read(), spin.counted().unwrap());
+            for _ in 0..QUERIES {
+                connection.query("select 1").unwrap();
+            }
+            let cost = observer.read().since(&before);
+            let micros = cost.sum(&[Metric::ServerCpuUser, Metric::ServerCpuSystem]).unwrap();
+            (micros, spin.counted().unwrap().since(counted))
+        };
+        let (_, as_it_is) = cpu(0);
+        assert!(as_it_is.messages >= QUERIES && as_it_is.each() < 1e5, "{as_it_is:?}");
+        let (micros, slowed) = cpu(NANOS);
+        assert!(slowed.messages >= QUERIES, "{slowed:?}");
+        assert!(slowed.spent >= slowed.timed * NANOS, "{slowed:?}");
+        // After a timed message nothing took the CPU away; what is spent is counted in ticks.
+        assert!(micros as f64 >= 0.8 * slowed.spent as f64 / 1e3, "{micros} us: {slowed:?}");
+    }
+}

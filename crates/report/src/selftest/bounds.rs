@@ -1,0 +1,307 @@
+//! What must be so for verdicts to be believed, and what this machine may be used for.
+
+use std::borrow::Borrow;
+
+use rqps_plan::Method;
+use rqps_stats::acceptance::{Known, LEAST_POWER, LEVEL, MOST_BIAS, Summary, is_biased};
+use rqps_stats::binomial::Share;
+use rqps_stats::paired::t_interval;
+use rqps_store::selftest::Fitness;
+
+use super::text::{share, signed};
+use super::{Cell, Check, Circumstances, Conclusion, Treatment};
+
+/// There are many bounds, so each must be broken beyond this chance.
+const SURE: f64 = 0.01;
+/// A machine on which less than this cannot be seen is too noisy to find regressions on.
+const MOST_DETECTABLE: f64 = 0.05;
+
+/// Cells that were treated alike.
+type Kind = (&'static str, fn(Treatment) -> bool);
+
+const EQUALS: fn(Treatment) -> bool = |treatment| treatment == Treatment::Same;
+const SLOWED: [Kind; 4] = [
+    ("slower server", |treatment| matches!(treatment, Treatment::Server(_))),
+    ("slower client", |treatment| matches!(treatment, Treatment::Client(_))),
+    ("CPU quota", |treatment| matches!(treatment, Treatment::Quota(_))),
+    ("limited writes", |treatment| matches!(treatment, Treatment::Writes(_))),
+];
+
+/// All bounds, by engine and method. The published bound of false alarms, 16 of 200, is for many cells:
+/// a quick selftest has few.
+pub(super) fn checks(cells: &[Cell], quick: bool) -> Vec<Check> {
+    let mut checks = Vec::new();
+    for (engine, method) in kinds(cells, |cell| (cell.engine.clone(), cell.method)) {
+        let name = format!("{engine} by {method}");
+        let own = |is: fn(Treatment) -> bool| -> Vec<&Cell> {
+            let own = cells.iter().filter(|cell| cell.known.is_some() && is(cell.treatment));
+            own.filter(|cell| cell.engine == engine && cell.method == method).collect()
+        };
+        checks.extend(equal(&name, &own(EQUALS), if quick { SURE } else { LEVEL }));
+        for (what, is) in SLOWED {
+            checks.extend(slowed(&format!("{name}, {what}"), &own(is)));
+        }
+    }
+    checks
+}
+
+fn equal(name: &str, cells: &[&Cell], alpha: f64) -> Option<Check> {
+    if cells.is_empty() {
+        return None;
+    }
+    let summary = summary(cells);
+    let above = summary.above;
+    Some(Check {
+        what: format!("{name}: equals are seldom told apart"),
+        is_kept: !summary.is_alarmist(alpha),
+        found: format!(
+            "{} were, and 5 % are to be; {} of {} came out faster",
+            share(summary.flagged),
+            above.hits,
+            above.of
+        ),
+    })
+}
+
+fn slowed(name: &str, cells: &[&Cell]) -> Vec<Check> {
+    let Some(first) = cells.first() else { return Vec::new() };
+    let summary = summary(cells);
+    let causes = Share::count(cells.iter().filter_map(|cell| cell.is_cause_right));
+    let check =
+        |what: &str, is_kept, found| Check { what: format!("{name}: {what}"), is_kept, found };
+    let mut checks = vec![check(
+        "no wrong sign",
+        summary.wrong_signs.hits == 0,
+        format!("{} of {}", summary.wrong_signs.hits, summary.wrong_signs.of),
+    )];
+    // What a limit must come to is known only as well as what the base did.
+    if matches!(first.treatment, Treatment::Server(_) | Treatment::Client(_)) {
+        checks.push(check(
+            "intervals hold the truth",
+            !summary.is_overconfident(SURE),
+            format!("{} did, and 95 % are to", share(summary.covered)),
+        ));
+        if summary.found_of_detectable.of > 0 {
+            checks.push(check(
+                "what could be seen is found",
+                !summary.is_blind(SURE),
+                format!(
+                    "{} were, and {:.0} % are to be",
+                    share(summary.found_of_detectable),
+                    100.0 * LEAST_POWER
+                ),
+            ));
+        }
+        // Sizes of one test have their base in common.
+        let tests = kinds(cells, |cell| cell.test.clone());
+        let errors = tests.iter().map(|test| {
+            mean(cells.iter().filter(|cell| cell.test == *test).filter_map(|cell| {
+                let known = cell.known.as_ref()?;
+                Some(known.estimate.value - known.truth)
+            }))
+        });
+        if let Some(bias) = t_interval(&errors.collect::<Vec<_>>(), None, SURE) {
+            checks.push(check(
+                "sizes are true",
+                !is_biased(bias, summary.detectable),
+                format!(
+                    "on average off by {} ({} to {}); {:.2} % is borne",
+                    signed(bias.value),
+                    signed(bias.interval.low),
+                    signed(bias.interval.high),
+                    100.0 * MOST_BIAS * summary.detectable
+                ),
+            ));
+        }
+    }
+    if causes.of > 0 {
+        checks.push(check(
+            "causes are right",
+            causes.interval(SURE).high >= LEAST_POWER,
+            format!("{} were, and {:.0} % are to be", share(causes), 100.0 * LEAST_POWER),
+        ));
+    }
+    checks
+}
+
+/// What comparisons will go by: for each class of an engine and method whether equals are told apart
+/// too often, or a slowdown was taken for its opposite.
+pub(super) fn fitness(cells: &[Cell], circumstances: &Circumstances) -> Vec<Fitness> {
+    let key = |cell: &Cell| (cell.engine.clone(), cell.method, cell.class.clone());
+    let mut all = Vec::new();
+    for (engine, method, class) in kinds(cells, key) {
+        let own = || {
+            let own = cells.iter().filter(|cell| cell.known.is_some());
+            own.filter(|cell| (&cell.engine, cell.method, &cell.class) == (&engine, method, &class))
+        };
+        let equals: Vec<&Cell> = own().filter(|cell| EQUALS(cell.treatment)).collect();
+        if equals.is_empty() {
+            continue;
+        }
+        let summary = summary(&equals);
+        let turned = own().filter_map(|cell| cell.known.as_ref());
+        let turned = turned.filter(|known| known.is_wrong_sign()).count();
+        let mut why = format!(
+            "{} of equals were told apart, SD per restart {:.2} %",
+            share(summary.flagged),
+            100.0 * summary.spread
+        );
+        if turned > 0 {
+            why += &format!(", {turned} slowdowns were taken for their opposite");
+        }
+        all.push(Fitness {
+            host: circumstances.host.clone(),
+            engine,
+            class,
+            method,
+            date: circumstances.date.clone(),
+            rqps_version: circumstances.rqps_version.clone(),
+            quick: circumstances.quick,
+            is_fit: !summary.is_alarmist(SURE) && turned == 0,
+            why,
+        });
+    }
+    all
+}
+
+/// Noise first: where little can be seen, a broken bound may be the machine's doing.
+pub(super) fn conclusion(cells: &[Cell], checks: &[Check]) -> Conclusion {
+    let known: Vec<&Cell> = cells.iter().filter(|cell| cell.known.is_some()).collect();
+    let sliced: Vec<&Cell> =
+        known.iter().copied().filter(|cell| cell.method == Method::Slices).collect();
+    let is_refused = known.len() * 2 < cells.len();
+    let is_coarse = !sliced.is_empty() && summary(&sliced).detectable > MOST_DETECTABLE;
+    if known.is_empty() || is_refused || is_coarse {
+        Conclusion::TooNoisy
+    } else if checks.iter().any(|check| !check.is_kept) {
+        Conclusion::OutOfBounds
+    } else {
+        Conclusion::Sound
+    }
+}
+
+fn summary(cells: &[&Cell]) -> Summary {
+    let known: Vec<&Known> = cells.iter().filter_map(|cell| cell.known.as_ref()).collect();
+    Summary::of(&known)
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let values: Vec<f64> = values.collect();
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Each that there is, once, in the order of the cells.
+fn kinds<T: PartialEq>(cells: &[impl Borrow<Cell>], of: impl Fn(&Cell) -> T) -> Vec<T> {
+    let mut kinds = Vec::new();
+    for kind in cells.iter().map(|cell| of(cell.borrow())) {
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    kinds
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use rqps_stats::acceptance::Known;
+    use rqps_stats::{Estimate, Interval};
+
+    use super::*;
+
+    /// A test of which `value` ± `width` was measured, as logs.
+    pub(in crate::selftest) fn cell(
+        treatment: Treatment,
+        truth: f64,
+        value: f64,
+        width: f64,
+    ) -> Cell {
+        let estimate = Estimate { value, interval: Interval::around(value, width), p: 0.5 };
+        let restarts = vec![value - width, value, value + width];
+        Cell {
+            engine: "postgres".to_string(),
+            method: Method::Slices,
+            class: "point".to_string(),
+            test: "point-query".to_string(),
+            contender: "other".to_string(),
+            treatment,
+            expected: truth.exp(),
+            measured: Some(value.exp()),
+            low: None,
+            high: None,
+            rounds: 3,
+            label: String::new(),
+            is_verdict: value.abs() > width,
+            cause: None,
+            is_cause_right: None,
+            known: Some(Known { truth, estimate, restarts, detectable: 1.3 * width }),
+        }
+    }
+
+    pub(in crate::selftest) fn equals(count: usize, apart: usize, width: f64) -> Vec<Cell> {
+        let value = |index: usize| {
+            let size = if index < apart { 2.0 } else { 0.3 };
+            width * if index.is_multiple_of(2) { size } else { -size }
+        };
+        (0..count).map(|index| cell(Treatment::Same, 0.0, value(index), width)).collect()
+    }
+
+    fn broken(cells: &[Cell]) -> Vec<String> {
+        let broken = checks(cells, true).into_iter().filter(|check| !check.is_kept);
+        broken.map(|check| check.what).collect()
+    }
+
+    #[test]
+    fn equals_that_are_told_apart_too_often_condemn_the_method() {
+        let circumstances = Circumstances {
+            date: "2026-11-22T03:00:00Z".to_string(),
+            rqps_version: String::new(),
+            host: "here".to_string(),
+            quick: true,
+            skipped: Vec::new(),
+        };
+        for (apart, is_sound) in [(1, true), (8, false)] {
+            let cells = equals(20, apart, 0.005);
+            let checks = checks(&cells, true);
+            assert_eq!(checks[0].is_kept, is_sound, "{checks:?}");
+            let expected = if is_sound { Conclusion::Sound } else { Conclusion::OutOfBounds };
+            assert_eq!(conclusion(&cells, &checks), expected);
+            let fitness = fitness(&cells, &circumstances);
+            assert_eq!((fitness.len(), fitness[0].is_fit), (1, is_sound));
+        }
+    }
+
+    #[test]
+    fn a_machine_on_which_little_is_seen_is_noisy_and_not_wrong() {
+        let noisy = equals(20, 0, 0.08);
+        assert_eq!(conclusion(&noisy, &checks(&noisy, true)), Conclusion::TooNoisy);
+        let mut refused = equals(20, 0, 0.005);
+        refused.iter_mut().take(15).for_each(|cell| cell.known = None);
+        assert_eq!(conclusion(&refused, &checks(&refused, true)), Conclusion::TooNoisy);
+        assert_eq!(conclusion(&[], &[]), Conclusion::TooNoisy);
+    }
+
+    #[test]
+    fn slowdowns_must_be_found_with_their_sign_size_and_cause() {
+        let server = |value: f64| Cell {
+            test: format!("test of {value}"),
+            ..cell(Treatment::Server(0.02), -0.02, value, 0.005)
+        };
+        let sound: Vec<Cell> =
+            [-0.021, -0.019, -0.0201, -0.0205, -0.0199, -0.0207].map(server).to_vec();
+        assert_eq!(broken(&sound), [] as [&str; 0]);
+        assert_eq!(
+            broken(&[-0.021, 0.019, -0.02].map(server)),
+            ["postgres by slices, slower server: no wrong sign"]
+        );
+        let small: Vec<Cell> =
+            [-0.010, -0.011, -0.009, -0.0101, -0.0111, -0.0099].map(server).to_vec();
+        assert_eq!(
+            broken(&small),
+            ["intervals hold the truth", "sizes are true"]
+                .map(|what| format!("postgres by slices, slower server: {what}"))
+        );
+        let mut blamed = sound;
+        blamed.iter_mut().for_each(|cell| cell.is_cause_right = Some(false));
+        assert_eq!(broken(&blamed), ["postgres by slices, slower server: causes are right"]);
+    }
+}

@@ -1,0 +1,389 @@
+//! Cells of an experiment: pairs of contenders of which it is known how much the one is slower.
+
+use rqps_observe::Metric;
+use rqps_plan::{Comparison, Injection, Method, Workload};
+use rqps_stats::acceptance::Known;
+use rqps_stats::cause::{Cause, Confidence, Evidence, Finding, Part, budget, explain};
+use rqps_stats::label::Label;
+use rqps_stats::verdict::{self, Cost, LogRatios, LogValues, Options, Sample, Verdict};
+use rqps_store::{PassRecord, selftest};
+
+use super::{Cell, Experiment, Treatment};
+use crate::comparison::observed::{self, Observed, Quantity};
+use crate::comparison::pair::{Pair, kind};
+
+/// Fewer rounds are no cell.
+const FEWEST_ROUNDS: usize = 3;
+
+/// Classes by the titles under which the published tables have their tests.
+const CLASSES: [(&str, &str); 4] = [
+    ("Point queries", "point"),
+    ("Range queries without aggregation", "range"),
+    ("Range queries with aggregation", "aggregate"),
+    ("Writes", "write"),
+];
+
+/// A contender with those that are its base together, all of one comparison.
+struct Held<'a> {
+    experiment: &'a Experiment,
+    plan: &'a Comparison,
+    contender: String,
+    base: Vec<String>,
+    treatment: Treatment,
+    injection: Option<Injection>,
+}
+
+pub(super) fn cells(experiment: &Experiment) -> Vec<Cell> {
+    let Workload::Comparison(plan) = &experiment.run.plan.workload else { return Vec::new() };
+    let tests = observed::tests(&experiment.run.passes);
+    held(experiment, plan).iter().flat_map(|held| held.cells(&tests)).collect()
+}
+
+/// Equals in slices are each held against all before them together: such contrasts do not depend on
+/// each other, so that every cell counts (Helmert's). Of whole runs there are pairs. Those that were
+/// slowed down are held against the one that only carries what it takes.
+fn held<'a>(experiment: &'a Experiment, plan: &'a Comparison) -> Vec<Held<'a>> {
+    let names: Vec<String> =
+        experiment.run.plan.contenders.iter().map(|contender| contender.name()).collect();
+    let injection = |place: usize| experiment.injections.get(place).copied().flatten();
+    let equals: Vec<&String> =
+        (0..names.len()).filter(|place| injection(*place).is_none()).map(|at| &names[at]).collect();
+    let none = Injection::Delay { server: 0.0, client: 0.0 };
+    let carrier = (0..names.len()).find(|place| injection(*place) == Some(none));
+    let mut all = Vec::new();
+    let mut hold = |contender: &str, base: Vec<String>, treatment, injection| {
+        let contender = contender.to_string();
+        all.push(Held { experiment, plan, contender, base, treatment, injection });
+    };
+    for place in 1..equals.len() {
+        let base = match plan.method {
+            Method::Slices => equals[..place].iter().map(|name| name.to_string()).collect(),
+            Method::Runs if place % 2 == 1 => vec![equals[place - 1].clone()],
+            Method::Runs => continue,
+        };
+        hold(equals[place], base, Treatment::Same, None);
+    }
+    for (place, name) in names.iter().enumerate() {
+        let Some(injection) = injection(place).filter(|injection| *injection != none) else {
+            continue;
+        };
+        let treatment = match injection {
+            Injection::Delay { server, client: 0.0 } => Treatment::Server(server),
+            Injection::Delay { client, .. } => Treatment::Client(client),
+            Injection::Cpus(cpus) => Treatment::Quota(cpus),
+            Injection::WritesPerSecond(writes) => Treatment::Writes(writes),
+        };
+        let base = carrier.map(|place| &names[place]).or(equals.first().copied());
+        if let Some(base) = base {
+            hold(name, vec![base.clone()], treatment, Some(injection));
+        }
+    }
+    all
+}
+
+impl Held<'_> {
+    fn cells(&self, tests: &[Observed<'_>]) -> Vec<Cell> {
+        let cells: Vec<verdict::Cell> = tests.iter().map(|test| self.judged(test)).collect();
+        let verdicts = verdict::judge(&cells, &Options::default()).verdicts;
+        let pair = Pair {
+            plan: self.plan,
+            base: &self.base[0],
+            contender: &self.contender,
+            is_io_bound: false,
+        };
+        let evidence = match self.injection {
+            Some(_) => pair.evidence(&self.experiment.run, tests, &verdicts, &[]),
+            None => Vec::new(),
+        };
+        let cell = |(index, test): (usize, &Observed<'_>)| {
+            self.cell(test, &verdicts[index], evidence.get(index))
+        };
+        tests.iter().enumerate().map(cell).collect()
+    }
+
+    fn judged(&self, test: &Observed<'_>) -> verdict::Cell {
+        let rate = self.sample(test, Quantity::Rate);
+        let mut cell = verdict::Cell::new(test.name, kind(false, test), rate);
+        let sample = self.sample(test, Quantity::Cpu);
+        let has_values = match &sample {
+            Sample::Slices(restarts) => !restarts.is_empty(),
+            Sample::Runs(rounds) => !rounds.is_empty(),
+        };
+        if has_values {
+            cell.costs.push(Cost { name: "cpu/o".to_string(), sample });
+        }
+        cell
+    }
+
+    fn sample(&self, test: &Observed<'_>, quantity: Quantity) -> Sample {
+        let base: Vec<&str> = self.base.iter().map(String::as_str).collect();
+        match self.plan.method {
+            Method::Slices => {
+                let restart = |pass| {
+                    let found = observed::restart(pass, &self.contender, &base, quantity)?;
+                    Some(LogRatios { contender: found.log_ratio, twin: None })
+                };
+                Sample::Slices(test.counted().filter_map(restart).collect())
+            }
+            Method::Runs => {
+                let round = |pass| {
+                    let log = |name| Some(observed::level(pass, name, quantity)?.ln());
+                    let (base, contender) = (log(base[0])?, log(&self.contender)?);
+                    Some(LogValues { base, twin: None, contender })
+                };
+                Sample::Runs(test.counted().filter_map(round).collect())
+            }
+        }
+    }
+
+    fn cell(&self, test: &Observed<'_>, verdict: &Verdict, evidence: Option<&Evidence>) -> Cell {
+        let truth = self.truth(test);
+        let is_known = verdict.contributions.len() >= FEWEST_ROUNDS && truth.is_some();
+        let known = is_known.then(|| Known {
+            truth: truth.unwrap_or(0.0),
+            estimate: verdict.plain,
+            restarts: verdict.contributions.clone(),
+            detectable: verdict.detectable,
+        });
+        let is_verdict = !matches!(
+            verdict.label,
+            Label::NoChange { .. } | Label::Inconclusive { .. } | Label::Invalid { .. }
+        );
+        let explained = evidence.filter(|_| is_verdict && is_known);
+        let findings = explained.map(explain).unwrap_or_default();
+        let is_cause_right = explained
+            .zip(self.injection)
+            .map(|(evidence, injection)| is_right(injection, &findings, evidence));
+        let finite = |log: f64| log.is_finite().then(|| log.exp());
+        let class = CLASSES.iter().find(|(title, _)| *title == test.group);
+        Cell {
+            engine: selftest::engine(&self.experiment.contender),
+            method: self.plan.method,
+            class: class.map_or(test.class, |(_, class)| class).to_string(),
+            test: test.name.to_string(),
+            contender: self.contender.clone(),
+            treatment: self.treatment,
+            expected: truth.unwrap_or(0.0).exp(),
+            measured: finite(verdict.plain.value),
+            low: finite(verdict.plain.interval.low),
+            high: finite(verdict.plain.interval.high),
+            rounds: verdict.contributions.len(),
+            label: verdict.label.to_string(),
+            is_verdict,
+            cause: explained.map(|evidence| told(&findings, evidence)),
+            is_cause_right,
+            known,
+        }
+    }
+
+    /// The log ratio that must come out, from what the base did and what was done to the contender in
+    /// the same rounds.
+    fn truth(&self, test: &Observed<'_>) -> Option<f64> {
+        let Some(injection) = self.injection else { return Some(0.0) };
+        let of = |pass| match injection {
+            Injection::Delay { .. } => self.delayed(pass),
+            Injection::Cpus(cpus) => {
+                let own = pass.slices.iter().filter(|slice| slice.contender == self.base[0]);
+                let used = own.map(|slice| slice.server_cpu as f64 / 1e9).sum::<f64>()
+                    / seconds(pass, &self.base[0])?;
+                Some((cpus / used).ln().min(0.0))
+            }
+            Injection::WritesPerSecond(allowed) => {
+                let writes = pass.cost.get(&self.base[0])?.get(Metric::DeviceWrites)? as f64;
+                let written = writes / seconds(pass, &self.base[0])?;
+                Some((allowed as f64 / written).ln().min(0.0))
+            }
+        };
+        let logs: Vec<f64> = test.counted().filter_map(of).collect();
+        (!logs.is_empty()).then(|| logs.iter().sum::<f64>() / logs.len() as f64)
+    }
+
+    /// −ln(1 + added time / time of the base's operation).
+    fn delayed(&self, pass: &PassRecord) -> Option<f64> {
+        let dose = |name: &str| {
+            let doses = self.experiment.doses.iter();
+            let mut own = doses.filter(|dose| {
+                (dose.round, dose.attempt) == (pass.round, pass.attempt)
+                    && dose.test == pass.test
+                    && dose.contender == name
+            });
+            own.next().map(|dose| dose.server + dose.client)
+        };
+        let added = dose(&self.contender)? - dose(&self.base[0])?;
+        let own = pass.slices.iter().filter(|slice| slice.contender == self.base[0]);
+        let own = own.filter(|slice| slice.operations > 0);
+        let mut times: Vec<f64> =
+            own.map(|slice| slice.nanos as f64 / slice.operations as f64).collect();
+        times.sort_by(f64::total_cmp);
+        Some(-(added / times.get(times.len() / 2)?).ln_1p())
+    }
+}
+
+/// The seconds that a contender's slices took.
+fn seconds(pass: &PassRecord, contender: &str) -> Option<f64> {
+    let own = pass.slices.iter().filter(|slice| slice.contender == contender);
+    let seconds = own.map(|slice| slice.nanos as f64 / 1e9).sum::<f64>();
+    (seconds > 0.0).then_some(seconds)
+}
+
+/// The part of an operation's time that has grown most; none if that is what no part accounts for.
+fn grown(evidence: &Evidence) -> Option<Part> {
+    let bars = budget(evidence);
+    bars.iter().max_by(|left, right| left.change.total_cmp(&right.change))?.part
+}
+
+/// Whether the first cause that is told is what was done.
+fn is_right(injection: Injection, findings: &[Finding], evidence: &Evidence) -> bool {
+    let first = findings.first().map(|finding| finding.cause);
+    match injection {
+        Injection::Delay { client: 0.0, .. } => first == Some(Cause::CodePath),
+        // No rule is about the client: the budget says it, and the server is not blamed.
+        Injection::Delay { .. } => {
+            let blamed = findings.iter().any(|finding| {
+                finding.cause != Cause::Unexplained && finding.confidence > Confidence::Hint
+            });
+            grown(evidence) == Some(Part::Client) && !blamed
+        }
+        Injection::Cpus(_) => {
+            first == Some(Cause::Environment) || grown(evidence) == Some(Part::RunQueue)
+        }
+        Injection::WritesPerSecond(_) => {
+            first == Some(Cause::Commit) || grown(evidence) == Some(Part::BlockIo)
+        }
+    }
+}
+
+fn told(findings: &[Finding], evidence: &Evidence) -> String {
+    let grown = grown(evidence).map_or("unaccounted", Part::name);
+    match findings.first() {
+        Some(first) => {
+            let cause = first.cause.name(first.slower);
+            format!("{cause} ({}); most of the time is {grown}", first.confidence)
+        }
+        None => format!("none; most of the time is {grown}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rqps_plan::{Compared, Count, Dose, Microbenchmark, Plan, Span};
+    use rqps_store::{Manifest, Run, SliceRecord};
+
+    use super::*;
+
+    /// Nanoseconds of an operation by contender, in the order of the plan: three equals, then one that
+    /// carries a delay of nothing, then one whose server takes 400 ns longer.
+    const TIMES: [(&str, u64); 5] =
+        [("a0", 20_000), ("a1", 20_200), ("a2", 20_100), ("carrier", 20_000), ("server-2", 20_400)];
+
+    fn experiment(method: Method) -> Experiment {
+        let delay = |server: f64| Some(Injection::Delay { server, client: 0.0 });
+        let benchmark = Microbenchmark {
+            tables: 1,
+            rows: Count(1_000),
+            clients: vec![1],
+            read_time: Span(std::time::Duration::from_secs(1)),
+            write_time: Span(std::time::Duration::from_secs(1)),
+            tests: vec!["point-query".to_string()],
+            fair_writes: true,
+            pause: Span(std::time::Duration::ZERO),
+            pay_after_each_write: false,
+            check: true,
+        };
+        let mut comparison = Comparison::new(Compared::Microbenchmark(benchmark));
+        comparison.method = method;
+        comparison.twin = false;
+        let named = |(name, _): (&str, u64)| format!("{name}=postgres@17.6").parse().unwrap();
+        let plan = Plan {
+            contenders: TIMES.map(named).to_vec(),
+            seed: 1,
+            cache: None,
+            memory: None,
+            workload: Workload::Comparison(comparison),
+        };
+        // The weather of a round is the same for all.
+        let slice = |round: u64, (place, (name, nanos)): (usize, (&str, u64))| SliceRecord {
+            place: place as u32,
+            client: 1,
+            contender: name.to_string(),
+            nanos: nanos * (100 + round) * 5,
+            operations: 500,
+            reads: 500,
+            ..SliceRecord::default()
+        };
+        let pass = |round: u64| PassRecord {
+            round: round as u32,
+            test: "point-query".to_string(),
+            class: "point".to_string(),
+            group: "Point queries".to_string(),
+            attempt: 1,
+            slices: TIMES.into_iter().enumerate().map(|one| slice(round, one)).collect(),
+            ..PassRecord::default()
+        };
+        let dose = |round: u64, contender: &str, server: f64| Dose {
+            round: round as u32,
+            test: "point-query".to_string(),
+            attempt: 1,
+            contender: contender.to_string(),
+            server: server * (100 + round) as f64 / 100.0,
+            client: 30.0,
+        };
+        let doses = (1..=4)
+            .flat_map(|round| [dose(round, "carrier", 20.0), dose(round, "server-2", 420.0)]);
+        let run = Run {
+            plan,
+            manifest: Manifest::default(),
+            contenders: Vec::new(),
+            steps: Vec::new(),
+            profiles: Vec::new(),
+            passes: (1..=4).map(pass).collect(),
+            parts: Vec::new(),
+            differences: Vec::new(),
+        };
+        Experiment {
+            contender: "postgres@17.6".parse().unwrap(),
+            injections: vec![None, None, None, delay(0.0), delay(0.02)],
+            run,
+            doses: doses.collect(),
+        }
+    }
+
+    #[test]
+    fn equals_are_held_against_all_before_them_and_the_slowed_against_their_carrier() {
+        let cells = cells(&experiment(Method::Slices));
+        let of = |name: &str| cells.iter().find(|cell| cell.contender == name).unwrap();
+        assert_eq!(cells.len(), 3, "a1, a2 and server-2");
+        let both = (20_000.0_f64 * 20_200.0).sqrt();
+        for (name, expected, measured) in [
+            ("a1", 1.0, 20_000.0 / 20_200.0),
+            ("a2", 1.0, both / 20_100.0),
+            ("server-2", 20_000.0 / 20_400.0, 20_000.0 / 20_400.0),
+        ] {
+            let cell = of(name);
+            assert!((cell.expected - expected).abs() < 1e-9, "{cell:?}");
+            assert!((cell.measured.unwrap() - measured).abs() < 1e-9, "{cell:?}");
+            assert_eq!((cell.class.as_str(), cell.rounds), ("point", 4));
+        }
+        assert_eq!(of("server-2").treatment, Treatment::Server(0.02));
+        assert!(of("server-2").known.as_ref().unwrap().is_found());
+    }
+
+    #[test]
+    fn whole_runs_of_equals_are_in_pairs() {
+        let cells = cells(&experiment(Method::Runs));
+        let equals: Vec<&str> = cells
+            .iter()
+            .filter(|cell| cell.treatment == Treatment::Same)
+            .map(|cell| cell.contender.as_str())
+            .collect();
+        assert_eq!(equals, ["a1"], "a2 has no other");
+    }
+
+    #[test]
+    fn too_few_rounds_are_no_cell() {
+        let mut experiment = experiment(Method::Slices);
+        experiment.run.passes[0].invalid = Some("busy".to_string());
+        experiment.run.passes[1].invalid = Some("busy".to_string());
+        assert!(cells(&experiment).iter().all(|cell| cell.known.is_none()));
+    }
+}

@@ -1,0 +1,241 @@
+//! A selftest as a terminal shows it.
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{Cell, CellAlignment, Table};
+use rqps_stats::acceptance::LEVEL;
+use rqps_stats::binomial::Share;
+
+use super::{Conclusion, Counted, Line, SelfTest, Treatment};
+
+/// `3 of 36 (2–22 %)`.
+pub(super) fn share(share: Share) -> String {
+    let interval = share.interval(LEVEL);
+    counted(&Counted { hits: share.hits, of: share.of, low: interval.low, high: interval.high })
+}
+
+fn counted(share: &Counted) -> String {
+    match share.of {
+        0 => "-".to_string(),
+        of => {
+            let [low, high] = [share.low, share.high].map(|value| (100.0 * value).round());
+            format!("{} of {of} ({low}–{high} %)", share.hits)
+        }
+    }
+}
+
+/// `-0.12 %` of a log ratio.
+pub(super) fn signed(log: f64) -> String {
+    format!("{:+.2} %", 100.0 * log.exp_m1())
+}
+
+fn unsigned(value: Option<f64>) -> String {
+    value.map_or("-".to_string(), |value| format!("{:.2} %", 100.0 * value.exp_m1()))
+}
+
+/// The result for people.
+pub fn selftest_text(selftest: &SelfTest) -> String {
+    let (equals, slowed): (Vec<&Line>, Vec<&Line>) =
+        selftest.lines.iter().partition(|line| line.treatment == Treatment::Same);
+    let mut parts = Vec::new();
+    if !equals.is_empty() {
+        parts.push("A build against itself: whatever is told apart is a false alarm\n".to_string());
+        parts.push(equals_table(&equals));
+    }
+    if !slowed.is_empty() {
+        parts.push("A build against itself, slowed down by a known amount\n".to_string());
+        parts.push(slowed_table(&slowed));
+    }
+    parts.push(checks(selftest));
+    parts.push(legend(selftest));
+    parts.push(format!("{}\n", conclusion(selftest)));
+    parts.join("\n")
+}
+
+fn equals_table(lines: &[&Line]) -> String {
+    let headings = ["cells", "told apart at 5 %", "verdicts", "SD per restart", "could have seen"];
+    let rows = lines.iter().map(|line| {
+        let columns = vec![
+            line.cells.to_string(),
+            counted(&line.flagged),
+            line.verdicts.hits.to_string(),
+            unsigned(line.spread),
+            unsigned(line.detectable),
+        ];
+        (line.class.clone().unwrap_or("all".to_string()), columns)
+    });
+    drawn(lines, &headings, rows)
+}
+
+fn slowed_table(lines: &[&Line]) -> String {
+    let headings =
+        ["cells", "expected", "measured", "bias", "found", "wrong sign", "holds it", "cause right"];
+    let rows = lines.iter().map(|line| {
+        let columns = vec![
+            line.cells.to_string(),
+            format!("{:.4}", line.expected),
+            line.measured.map_or("-".to_string(), |ratio| format!("{ratio:.4}")),
+            line.bias.map_or("-".to_string(), |[value, ..]| signed(value)),
+            counted(&line.found),
+            line.wrong_signs.to_string(),
+            counted(&line.covered),
+            counted(&line.causes),
+        ];
+        (treatment(line.treatment), columns)
+    });
+    drawn(lines, &headings, rows)
+}
+
+/// A table with a heading for each engine and method.
+fn drawn(
+    lines: &[&Line],
+    headings: &[&str],
+    rows: impl Iterator<Item = (String, Vec<String>)>,
+) -> String {
+    let mut drawn = Table::new();
+    drawn.load_style(NOTHING);
+    drawn.force_no_tty();
+    let right = |text: &str| Cell::new(text).set_alignment(CellAlignment::Right);
+    let mut header = vec![Cell::new("")];
+    header.extend(headings.iter().map(|heading| right(heading)));
+    drawn.set_header(header);
+    let mut group = String::new();
+    for (line, (name, columns)) in lines.iter().zip(rows) {
+        let of = format!("{} by {}", line.engine, line.method);
+        if of != group {
+            drawn.add_row([Cell::new(&of)]);
+            group = of;
+        }
+        let mut row = vec![Cell::new(format!("  {name}"))];
+        row.extend(columns.iter().map(|text| right(text)));
+        drawn.add_row(row);
+    }
+    for (index, column) in drawn.column_iter_mut().enumerate() {
+        column.set_padding((if index > 0 { 2 } else { 0 }, 0));
+    }
+    drawn.lines().map(|line| line.trim_end().to_string() + "\n").collect()
+}
+
+fn treatment(treatment: Treatment) -> String {
+    match treatment {
+        Treatment::Same => "the same".to_string(),
+        Treatment::Server(share) => format!("server {:.0} % longer", 100.0 * share),
+        Treatment::Client(share) => format!("client {:.0} % longer", 100.0 * share),
+        Treatment::Quota(cpus) => format!("quota of {cpus} CPUs"),
+        Treatment::Writes(writes) => format!("{writes} writes a second"),
+    }
+}
+
+fn checks(selftest: &SelfTest) -> String {
+    let check = |check: &super::Check| {
+        let mark = if check.is_kept { "ok    " } else { "BROKEN" };
+        format!("{mark}  {}: {}\n", check.what, check.found)
+    };
+    let skipped = selftest.skipped.iter().map(|what| format!("not tried  {what}\n"));
+    selftest.checks.iter().map(check).chain(skipped).collect()
+}
+
+fn legend(selftest: &SelfTest) -> String {
+    let refused: usize = selftest.lines.iter().map(|line| line.refused).sum();
+    let refused = match refused {
+        0 => String::new(),
+        _ => format!(" {refused} cells have no result: the machine was busy with something else."),
+    };
+    format!(
+        "A cell is one test of one contender; its rounds are restarts. Shares have their 95 % interval \
+         (Clopper and Pearson), and a bound is broken only if all of it is outside.{refused}\n"
+    )
+}
+
+fn conclusion(selftest: &SelfTest) -> String {
+    let broken = selftest.checks.iter().filter(|check| !check.is_kept).count();
+    match selftest.conclusion {
+        Conclusion::Sound if selftest.quick => {
+            "Sound: nothing was found that speaks against verdicts on this machine. A quick selftest \
+             has few cells: gross errors only."
+                .to_string()
+        }
+        Conclusion::Sound => {
+            "Sound: nothing was found that speaks against verdicts on this machine.".to_string()
+        }
+        Conclusion::TooNoisy => format!(
+            "This machine is too noisy now to say: {}, and {broken} of {} bounds are broken. Verdicts here \
+             will mostly be \"inconclusive\". End other programs, or take another machine.",
+            seen(selftest),
+            selftest.checks.len()
+        ),
+        Conclusion::OutOfBounds => format!(
+            "Verdicts on this machine cannot be believed as they are: {broken} of {} bounds are broken. \
+             Comparisons will not use what failed, where there is another method.",
+            selftest.checks.len()
+        ),
+    }
+}
+
+/// What a noisy machine lets one see.
+fn seen(selftest: &SelfTest) -> String {
+    let all = selftest.lines.iter().filter(|line| line.class.is_none());
+    let least = all.filter_map(|line| line.detectable).min_by(f64::total_cmp);
+    match least {
+        Some(least) => format!(
+            "only changes of {:.0} % and more could have been seen, or most of what was measured does not \
+             count",
+            100.0 * least.exp_m1()
+        ),
+        None => "nothing that was measured counts".to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bounds::tests::{cell, equals};
+    use super::super::{Check, lines};
+    use super::*;
+
+    fn sample(conclusion: Conclusion, is_kept: bool) -> SelfTest {
+        let mut cells = equals(6, 1, 0.005);
+        cells[0].class = "range".to_string();
+        let slowed = cell(Treatment::Server(0.02), -0.02, -0.021, 0.005);
+        cells.extend([slowed.clone(), slowed]);
+        let what = "postgres by slices: equals are seldom told apart".to_string();
+        SelfTest {
+            version: 1,
+            date: "2026-11-22T03:00:00Z".to_string(),
+            rqps_version: "0.1.0".to_string(),
+            host: "here".to_string(),
+            quick: false,
+            conclusion,
+            checks: vec![Check { what, is_kept, found: "1 of 6 were".to_string() }],
+            lines: lines(&cells),
+            skipped: vec!["postgres: a CPU quota: not allowed".to_string()],
+            cells,
+            fitness: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn each_class_has_a_line_and_all_of_them_one_below() {
+        let text = selftest_text(&sample(Conclusion::Sound, true));
+        let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
+        let line = |begin: &str| {
+            let found = lines.iter().position(|line| line.starts_with(begin));
+            found.unwrap_or_else(|| panic!("no {begin}:\n{text}"))
+        };
+        assert!(line("range") < line("all") && line("point") < line("all"), "{text}");
+        assert!(lines[line("all")].contains("1 of 6 (0–64 %)"), "{text}");
+        let slowed = lines[line("server 2 % longer")];
+        for column in ["0.9802", "0.9792", "-0.10 %", "2 of 2"] {
+            assert!(slowed.contains(column), "{text}");
+        }
+        assert!(text.contains("not tried  postgres: a CPU quota"), "{text}");
+        assert!(text.ends_with("speaks against verdicts on this machine.\n"), "{text}");
+    }
+
+    #[test]
+    fn a_broken_bound_and_a_noisy_machine_are_told_as_such() {
+        let text = selftest_text(&sample(Conclusion::OutOfBounds, false));
+        assert!(text.contains("BROKEN  postgres by slices: equals"), "{text}");
+        assert!(text.contains("cannot be believed as they are: 1 of 1 bounds"), "{text}");
+        let text = selftest_text(&sample(Conclusion::TooNoisy, true));
+        assert!(text.contains("too noisy now to say"), "{text}");
+    }
+}

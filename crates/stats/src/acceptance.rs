@@ -1,0 +1,181 @@
+//! Whether verdicts are true where the truth is known: false alarms, coverage, power, bias and signs,
+//! and the bounds that they must keep (STATISTICS.md §3.11).
+//!
+//! A bound is broken only when the interval of what was counted lies wholly outside: a few cells can
+//! not condemn a method, and many must be nearly right.
+
+use crate::binomial::Share;
+use crate::estimate::{Estimate, median, variance};
+use crate::paired::t_interval;
+
+/// The level of the tests that are put to the test.
+pub const LEVEL: f64 = 0.05;
+/// What is found or explained must be so in this share.
+pub const LEAST_POWER: f64 = 0.8;
+/// A bias may be this part of what can be detected.
+pub const MOST_BIAS: f64 = 0.3;
+
+/// One test of one contender whose true difference from its base is known.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Known {
+    /// The log of the true ratio.
+    pub truth: f64,
+    /// By itself, at 95 %.
+    pub estimate: Estimate,
+    /// The log ratio of each restart.
+    pub restarts: Vec<f64>,
+    /// What would have been seen with a chance of 80 %.
+    pub detectable: f64,
+}
+
+impl Known {
+    /// Whether a difference is seen that has not the sign of the true one.
+    pub fn is_wrong_sign(&self) -> bool {
+        self.truth != 0.0
+            && self.estimate.is_significant()
+            && self.estimate.value * self.truth < 0.0
+    }
+
+    /// Whether the true difference is seen.
+    pub fn is_found(&self) -> bool {
+        self.estimate.is_significant() && self.estimate.value * self.truth > 0.0
+    }
+
+    /// The SD between restarts.
+    pub fn spread(&self) -> f64 {
+        variance(&self.restarts).sqrt()
+    }
+}
+
+/// What cells of a kind have in common.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// A difference is seen.
+    pub flagged: Share,
+    /// Of those that are seen, or would be without the level: the contender is the faster.
+    pub above: Share,
+    /// The 95 % interval holds the truth.
+    pub covered: Share,
+    /// The true difference is seen.
+    pub found: Share,
+    /// The same of those that could be seen: the true difference is at least what was detectable.
+    pub found_of_detectable: Share,
+    pub wrong_signs: Share,
+    /// The mean of measured minus true, as logs. None for fewer than two.
+    pub bias: Option<Estimate>,
+    /// The median SD between restarts, and the median of what was detectable. NaN of nothing.
+    pub spread: f64,
+    pub detectable: f64,
+}
+
+impl Summary {
+    pub fn of(cells: &[&Known]) -> Summary {
+        let share = |is: fn(&Known) -> bool| Share::count(cells.iter().map(|cell| is(cell)));
+        let errors: Vec<f64> = cells.iter().map(|cell| cell.estimate.value - cell.truth).collect();
+        let middle = |of: fn(&Known) -> f64| {
+            let values: Vec<f64> = cells.iter().map(|cell| of(cell)).collect();
+            median(&values)
+        };
+        let could = cells.iter().filter(|cell| cell.truth.abs() >= cell.detectable);
+        Summary {
+            flagged: share(|cell| cell.estimate.is_significant()),
+            above: share(|cell| cell.estimate.value > 0.0),
+            covered: share(|cell| cell.estimate.interval.contains(cell.truth)),
+            found: share(Known::is_found),
+            found_of_detectable: Share::count(could.map(|cell| cell.is_found())),
+            wrong_signs: share(Known::is_wrong_sign),
+            bias: t_interval(&errors, None, LEVEL),
+            spread: middle(Known::spread),
+            detectable: middle(|cell| cell.detectable),
+        }
+    }
+
+    /// More differences are seen between equals than the level allows, or they have one side.
+    /// `alpha` is the chance that this is said wrongly.
+    pub fn is_alarmist(&self, alpha: f64) -> bool {
+        let sides = self.above.interval(alpha);
+        self.flagged.interval(alpha).low > LEVEL || !sides.contains(0.5)
+    }
+
+    /// Intervals hold the truth too seldom.
+    pub fn is_overconfident(&self, alpha: f64) -> bool {
+        self.covered.interval(alpha).high < 1.0 - LEVEL
+    }
+
+    /// What could be seen is seen too seldom.
+    pub fn is_blind(&self, alpha: f64) -> bool {
+        self.found_of_detectable.interval(alpha).high < LEAST_POWER
+    }
+}
+
+/// Whether differences come out too large or too small, for a bias that leaves out 0 at its level.
+pub fn is_biased(bias: Estimate, detectable: f64) -> bool {
+    bias.is_significant() && bias.value.abs() > MOST_BIAS * detectable
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand_xoshiro::Xoshiro256PlusPlus as Random;
+
+    use super::*;
+    use crate::detectable::detectable;
+    use crate::simulation::normals;
+
+    /// Cells of eight restarts with an SD of 0.3 %, whose restarts are off the truth by `off`.
+    fn cells(random: &mut Random, count: usize, truth: f64, off: f64) -> Vec<Known> {
+        let cell = |_| {
+            let noise = normals(random, 8);
+            let restarts: Vec<f64> =
+                noise.iter().map(|noise| truth + off + 0.003 * noise).collect();
+            let estimate = t_interval(&restarts, None, LEVEL).unwrap();
+            Known { truth, estimate, restarts, detectable: detectable_at(0.003) }
+        };
+        (0..count).map(cell).collect()
+    }
+
+    fn detectable_at(spread: f64) -> f64 {
+        detectable(spread / 8.0_f64.sqrt(), 7.0, LEVEL)
+    }
+
+    fn summary(truth: f64, off: f64) -> Summary {
+        let cells = cells(&mut Random::seed_from_u64(5), 200, truth, off);
+        Summary::of(&cells.iter().collect::<Vec<_>>())
+    }
+
+    fn is_off(summary: &Summary) -> bool {
+        is_biased(summary.bias.unwrap(), summary.detectable)
+    }
+
+    #[test]
+    fn sound_verdicts_keep_every_bound() {
+        for truth in [0.0, -0.01, -0.02] {
+            let sound = summary(truth, 0.0);
+            assert!(!sound.is_overconfident(LEVEL) && !is_off(&sound), "{sound:?}");
+            assert!(!sound.is_blind(LEVEL) && sound.wrong_signs.hits == 0, "{sound:?}");
+            assert!((sound.spread - 0.003).abs() < 3e-4, "{sound:?}");
+        }
+        assert!(!summary(0.0, 0.0).is_alarmist(LEVEL));
+    }
+
+    #[test]
+    fn a_bias_breaks_bounds() {
+        let skewed = summary(0.0, 0.002);
+        assert!(skewed.is_alarmist(LEVEL) && skewed.is_overconfident(LEVEL) && is_off(&skewed));
+        let lost = summary(-0.01, 0.01);
+        assert!(lost.is_blind(LEVEL) && is_off(&lost), "{lost:?}");
+        let turned = summary(-0.01, 0.02);
+        assert!(turned.wrong_signs.hits > 150, "{turned:?}");
+    }
+
+    /// STATISTICS.md §3.11: at most 16 of 200.
+    #[test]
+    fn sixteen_false_alarms_of_two_hundred_are_borne_and_seventeen_are_not() {
+        let mut sound = summary(0.0, 0.0);
+        sound.above = Share { hits: 100, of: 200 };
+        for (hits, is_alarmist) in [(16, false), (17, true)] {
+            sound.flagged = Share { hits, of: 200 };
+            assert_eq!(sound.is_alarmist(LEVEL), is_alarmist, "{hits}");
+        }
+    }
+}

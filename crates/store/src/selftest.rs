@@ -1,0 +1,255 @@
+//! What `rqps selftest` has found on this machine, kept beside the builds, and which method a test may be
+//! measured by because of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rqps_plan::{Contender, Dbms, Method};
+use serde::{Deserialize, Serialize};
+
+use crate::directory::{file, write_whole};
+use crate::error::StoreError;
+
+/// The file in rqps's home.
+const FILE: &str = "selftest.json";
+/// Of the file's form.
+const VERSION: u32 = 1;
+
+/// What is known of a method for a class of tests of an engine on a host. The newest counts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fitness {
+    /// As [`host`] tells it.
+    pub host: String,
+    /// As [`engine`] tells it.
+    pub engine: String,
+    /// `point`, `range`, `aggregate` or `write`.
+    pub class: String,
+    pub method: Method,
+    /// RFC 3339.
+    pub date: String,
+    pub rqps_version: String,
+    pub quick: bool,
+    /// Nothing was found that speaks against it.
+    pub is_fit: bool,
+    /// What was found, in words with numbers.
+    pub why: String,
+}
+
+/// All that is known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fitnesses {
+    version: u32,
+    results: Vec<Fitness>,
+}
+
+impl Default for Fitnesses {
+    fn default() -> Self {
+        Fitnesses { version: VERSION, results: Vec::new() }
+    }
+}
+
+/// Why the file does not count: in words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{}' {reason}", path.display())]
+pub struct Unreadable {
+    pub path: PathBuf,
+    pub reason: String,
+}
+
+/// Which CPUs results are of: those of another machine say nothing about this one.
+pub fn host(machine: &[(String, String)]) -> String {
+    let fact = |name: &str| {
+        let found = machine.iter().find(|(known, _)| known == name);
+        found.map_or("?", |(_, value)| value.as_str())
+    };
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    format!("{}, {} x {}", name.trim(), fact("cpus"), fact("cpu"))
+}
+
+/// `postgres`, `mysql/innodb`, `mariadb/rocksdb`, `sqlite`.
+pub fn engine(contender: &Contender) -> String {
+    match (contender.dbms, contender.engine.as_deref()) {
+        (Dbms::Postgres | Dbms::Sqlite, _) => contender.dbms.to_string(),
+        (dbms, engine) => format!("{dbms}/{}", engine.unwrap_or("innodb")),
+    }
+}
+
+impl Fitnesses {
+    /// Nothing is known where there is no file.
+    pub fn read(home: &Path) -> Result<Fitnesses, Unreadable> {
+        let path = home.join(FILE);
+        let unreadable = |reason: String| Unreadable { path: path.clone(), reason };
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(Fitnesses::default());
+            }
+            Err(error) => return Err(unreadable(format!("cannot be read: {error}"))),
+        };
+        let garbled = |error: serde_json::Error| unreadable(format!("is damaged: {error}"));
+        let value: serde_json::Value = serde_json::from_str(&text).map_err(garbled)?;
+        match value.get("version").and_then(serde_json::Value::as_u64) {
+            Some(found) if found == u64::from(VERSION) => {
+                serde_json::from_value(value).map_err(garbled)
+            }
+            Some(found) => {
+                Err(unreadable(format!("is of version {found}; this rqps reads {VERSION}")))
+            }
+            None => Err(unreadable("is damaged: it has no version".to_string())),
+        }
+    }
+
+    /// Keeps what is known, instead of what was known of the same before. A quick selftest that found
+    /// nothing says less than a whole one.
+    pub fn add(&mut self, results: Vec<Fitness>) {
+        let key = |one: &Fitness| {
+            (one.host.clone(), one.engine.clone(), one.class.clone(), one.method.name())
+        };
+        for fresh in results {
+            let says_less = |old: &Fitness| fresh.quick && fresh.is_fit && !old.quick;
+            match self.results.iter_mut().find(|old| key(old) == key(&fresh)) {
+                Some(old) if says_less(old) => {}
+                Some(old) => *old = fresh,
+                None => self.results.push(fresh),
+            }
+        }
+    }
+
+    pub fn write(&self, home: &Path) -> Result<PathBuf, StoreError> {
+        fs::create_dir_all(home).map_err(file("make", home))?;
+        let path = home.join(FILE);
+        let text = serde_json::to_string_pretty(self).expect("plain data are JSON") + "\n";
+        write_whole(&path, |out| out.write_all(text.as_bytes()))?;
+        Ok(path)
+    }
+
+    fn find(&self, host: &str, engine: &str, class: &str, method: Method) -> Option<&Fitness> {
+        self.results.iter().find(|one| {
+            (one.host.as_str(), one.engine.as_str(), one.class.as_str(), one.method)
+                == (host, engine, class, method)
+        })
+    }
+
+    /// How a class of cached tests of contenders with these engines is to be measured, and why. Slices,
+    /// unless the selftest has found them unfit for one of the engines.
+    pub fn method(&self, host: &str, engines: &[String], class: &str) -> (Method, String) {
+        let of = |engine: &String, method| self.find(host, engine, class, method);
+        let failed =
+            |method| engines.iter().find_map(|one| of(one, method).filter(|it| !it.is_fit));
+        if let Some(slices) = failed(Method::Slices) {
+            let Fitness { engine, why, .. } = slices;
+            let text = format!("by selftest of {}: {engine} by slices: {why}", day(slices));
+            return match failed(Method::Runs) {
+                None => (Method::Runs, text),
+                Some(runs) => {
+                    (Method::Runs, format!("{text}; nor are whole runs sound here: {}", runs.why))
+                }
+            };
+        }
+        let missing: Vec<&str> = engines
+            .iter()
+            .filter(|engine| of(engine, Method::Slices).is_none())
+            .map(String::as_str)
+            .collect();
+        if missing.is_empty() {
+            let oldest =
+                engines.iter().filter_map(|engine| of(engine, Method::Slices)).map(day).min();
+            return (Method::Slices, format!("by selftest of {}", oldest.unwrap_or_default()));
+        }
+        (Method::Slices, format!("by default: no selftest of {} here", missing.join(" and ")))
+    }
+}
+
+fn day(one: &Fitness) -> &str {
+    one.date.get(..10).unwrap_or(&one.date)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOST: &str = "here, 2 x CPU";
+
+    fn fitness(engine: &str, class: &str, method: Method, is_fit: bool) -> Fitness {
+        Fitness {
+            host: HOST.to_string(),
+            engine: engine.to_string(),
+            class: class.to_string(),
+            method,
+            date: "2026-11-22T03:00:00Z".to_string(),
+            rqps_version: "0.1.0".to_string(),
+            quick: true,
+            is_fit,
+            why: "9 of 40 equals were told apart".to_string(),
+        }
+    }
+
+    fn chosen(known: &Fitnesses, engines: &[&str], class: &str) -> (Method, String) {
+        let engines: Vec<String> = engines.iter().map(ToString::to_string).collect();
+        known.method(HOST, &engines, class)
+    }
+
+    #[test]
+    fn the_selftest_decides_and_without_one_there_is_a_default() {
+        let mut known = Fitnesses::default();
+        let default = (Method::Slices, "by default: no selftest of postgres here".to_string());
+        assert_eq!(chosen(&known, &["postgres"], "point"), default);
+        known.add(vec![
+            fitness("postgres", "point", Method::Slices, true),
+            fitness("mysql/innodb", "write", Method::Slices, false),
+            fitness("mysql/innodb", "point", Method::Slices, true),
+        ]);
+        let fit = (Method::Slices, "by selftest of 2026-11-22".to_string());
+        assert_eq!(chosen(&known, &["postgres", "mysql/innodb"], "point"), fit);
+        assert_eq!(chosen(&known, &["postgres"], "range"), default);
+        let (method, why) = chosen(&known, &["postgres", "mysql/innodb"], "write");
+        assert_eq!(method, Method::Runs);
+        assert!(why.contains("mysql/innodb by slices: 9 of 40"), "{why}");
+        known.add(vec![fitness("mysql/innodb", "write", Method::Runs, false)]);
+        assert!(chosen(&known, &["mysql/innodb"], "write").1.contains("nor are whole runs"));
+        known.add(vec![fitness("mysql/innodb", "write", Method::Slices, true)]);
+        assert_eq!(chosen(&known, &["mysql/innodb"], "write"), fit, "the newest counts");
+        let mut whole = fitness("mysql/innodb", "write", Method::Slices, false);
+        whole.quick = false;
+        known.add(vec![whole]);
+        known.add(vec![fitness("mysql/innodb", "write", Method::Slices, true)]);
+        assert_eq!(
+            chosen(&known, &["mysql/innodb"], "write").0,
+            Method::Runs,
+            "few cells say less"
+        );
+        assert_eq!(known.method("there", &["postgres".to_string()], "point").1, default.1);
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_what_is_garbled_or_of_another_version_is_told() {
+        let home = tempfile::tempdir().unwrap();
+        assert_eq!(Fitnesses::read(home.path()), Ok(Fitnesses::default()));
+        let mut known = Fitnesses::default();
+        known.add(vec![fitness("postgres", "point", Method::Slices, true)]);
+        let path = known.write(home.path()).unwrap();
+        assert_eq!(Fitnesses::read(home.path()), Ok(known));
+        for (text, said) in [
+            ("{\"version\": 1, \"resu", "is damaged"),
+            ("[]", "it has no version"),
+            ("{\"version\": 1}", "is damaged: missing field `results`"),
+            ("{\"version\": 0, \"hosts\": {}}", "is of version 0; this rqps reads 1"),
+        ] {
+            fs::write(&path, text).unwrap();
+            let error = Fitnesses::read(home.path()).unwrap_err().to_string();
+            assert!(error.contains(said) && error.contains("selftest.json"), "{error}");
+        }
+    }
+
+    #[test]
+    fn engines_are_told_apart() {
+        for (contender, name) in [
+            ("postgres@17.6", "postgres"),
+            ("sqlite", "sqlite"),
+            ("mysql@8.0.33", "mysql/innodb"),
+            ("mariadb@10.11/rocksdb", "mariadb/rocksdb"),
+        ] {
+            assert_eq!(engine(&contender.parse().unwrap()), name);
+        }
+    }
+}

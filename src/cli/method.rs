@@ -1,0 +1,46 @@
+//! By which method the tests of a comparison are measured when nobody says: what the selftest of this
+//! machine has found decides.
+
+use rqps_dbms::Home;
+use rqps_plan::{Cache, Choice, Contender, Method};
+use rqps_store::selftest::{Fitnesses, engine, host};
+use rqps_workload::microbenchmark::Test;
+
+/// A choice for every test; tests with the same one are together.
+pub(crate) fn choose(
+    contenders: &[Contender],
+    tests: &[&'static Test],
+    cache: Option<Cache>,
+) -> Vec<Choice> {
+    if cache == Some(Cache::IoBound) {
+        let why = "by default: what waits for the disk is measured alone".to_string();
+        return vec![Choice { method: Method::Runs, why, tests: names(tests) }];
+    }
+    let (known, host) = match Home::from_env() {
+        Ok(home) => {
+            let facts = rqps_observe::machine_facts(home.root());
+            (Fitnesses::read(home.root()).map_err(|error| error.to_string()), host(&facts))
+        }
+        Err(error) => (Err(error.to_string()), String::new()),
+    };
+    let mut engines: Vec<String> = contenders.iter().map(engine).collect();
+    engines.sort();
+    engines.dedup();
+    let mut choices: Vec<Choice> = Vec::new();
+    for test in tests {
+        let (method, why) = match &known {
+            Ok(known) => known.method(&host, &engines, test.group.name()),
+            Err(error) => (Method::Slices, format!("by default: {error}")),
+        };
+        let name = test.short_name().to_string();
+        match choices.iter_mut().find(|choice| choice.method == method && choice.why == why) {
+            Some(choice) => choice.tests.push(name),
+            None => choices.push(Choice { method, why, tests: vec![name] }),
+        }
+    }
+    choices
+}
+
+fn names(tests: &[&'static Test]) -> Vec<String> {
+    tests.iter().map(|test| test.short_name().to_string()).collect()
+}
