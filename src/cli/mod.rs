@@ -3,13 +3,17 @@
 
 mod cancel;
 mod compare;
+mod completions;
 mod configs;
 mod contenders;
 mod dbms;
 mod doctor;
+#[cfg(test)]
+mod documents;
 mod exit;
 mod ibench;
 mod index;
+mod man;
 mod matrix;
 mod micro;
 mod output;
@@ -22,7 +26,7 @@ mod session;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use exit::Exit;
 
@@ -70,6 +74,10 @@ enum Verb {
     Dbms(dbms::Verb),
     /// Is this machine fit to measure on?
     Doctor(doctor::Arguments),
+    /// Print what a shell needs to complete verbs and flags.
+    Completions(completions::Arguments),
+    /// Print the manual page, or write all of them: rqps man | man -l -
+    Man(man::Arguments),
 }
 
 pub(crate) fn main() -> ExitCode {
@@ -87,6 +95,8 @@ pub(crate) fn main() -> ExitCode {
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Dbms(verb) => dbms::run(&verb),
         Verb::Doctor(arguments) => doctor::run(&arguments),
+        Verb::Completions(arguments) => completions::run(&arguments, Cli::command()),
+        Verb::Man(arguments) => man::run(&arguments, Cli::command()),
     };
     let exit = result.unwrap_or_else(|error| {
         output::note(&format!("error: {error:#}"));
@@ -119,10 +129,10 @@ fn refusal(error: &clap::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use super::*;
 
     #[test]
     fn the_command_line_is_consistent() {
-        super::Cli::command().debug_assert();
+        Cli::command().debug_assert();
     }
 }
