@@ -8,10 +8,10 @@ use super::output;
 
 #[derive(Args)]
 #[command(after_help = "\
-Where shells look for them:
-  rqps completions bash > ~/.local/share/bash-completion/completions/rqps
-  rqps completions zsh > ~/.zfunc/_rqps                 with fpath+=~/.zfunc before compinit in ~/.zshrc
-  rqps completions fish > ~/.config/fish/completions/rqps.fish")]
+Where shells look for what is printed:
+  bash  ~/.local/share/bash-completion/completions/rqps
+  zsh   _rqps in a directory of $fpath
+  fish  ~/.config/fish/completions/rqps.fish")]
 pub(crate) struct Arguments {
     shell: Shell,
 }

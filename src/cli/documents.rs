@@ -239,27 +239,41 @@ fn kind(field: &Value) -> String {
     }
 }
 
+fn described(of: &Value) -> String {
+    of["description"].as_str().unwrap_or_default().to_string()
+}
+
+/// The fields of an object, and those of the objects in it.
+fn fields(of: &Value, path: &str, rows: &mut Vec<[String; 3]>) {
+    for (name, field) in of["properties"].as_object().into_iter().flatten() {
+        let path = format!("{path}{name}");
+        rows.push([code(&path), kind(field), described(field)]);
+        fields(field, &format!("{path}."), rows);
+        fields(&field["items"], &format!("{path}[]."), rows);
+    }
+}
+
 #[test]
 fn every_field_of_the_result_is_described() {
     let file = root().join("crates/report/schema/result.schema.json");
     let schema: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
-    let described = |of: &Value| of["description"].as_str().unwrap_or_default().to_string();
     let definitions = schema["$defs"].as_object().unwrap().iter();
-    let all = std::iter::once(("result.json", &schema))
-        .chain(definitions.map(|(name, of)| (name.as_str(), of)));
+    let definitions = definitions.map(|(name, of)| (name.as_str(), of));
     let mut text = String::new();
-    for (name, of) in all {
+    for (name, of) in std::iter::once(("result.json", &schema)).chain(definitions) {
+        let mut rows = Vec::new();
+        fields(of, "", &mut rows);
+        let what = match rows.is_empty() {
+            true => [kind(of), described(of)].join(". "),
+            false => described(of),
+        };
         text += &format!("## {name}\n\n");
-        match of["properties"].as_object() {
-            Some(fields) => {
-                let rows =
-                    fields.iter().map(|(name, field)| [code(name), kind(field), described(field)]);
-                text += &format!("{}\n\n", described(of));
-                text += &table(["field", "type", "what it is"], rows);
-            }
-            None => text += &format!("{}. {}\n", kind(of), described(of)),
+        if !what.is_empty() {
+            text += &format!("{}\n\n", what.trim_end_matches([' ', '.']).to_string() + ".");
         }
-        text += "\n";
+        if !rows.is_empty() {
+            text += &(table(["field", "type", "what it is"], rows) + "\n");
+        }
     }
     assert_made("result-schema.md", &[("schema", text.trim_end().to_string())]);
 }
