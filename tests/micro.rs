@@ -58,6 +58,28 @@ fn all_38_run_on_sqlite() {
 }
 
 #[test]
+fn a_server_that_may_use_little_memory_reads_from_the_disk() {
+    let rqps = Rqps::new();
+    let small = "--tests point-query --rows 600K --secs 0.5 --pause 0";
+    let result =
+        measured(&rqps, &format!("postgres@17.6?shared_buffers=16MB {small} --memory 96M"));
+    let step = result.step("point-query");
+    let read = step["totals"]["server_read_bytes"].as_u64().unwrap();
+    // A page of 8 KiB each time that it is in none of the two caches, which hold less than a half.
+    assert!(read > sent(step, "operations") / 4 * 8192, "{step}");
+    rqps.assert_nothing_is_left();
+
+    let other = Rqps::new();
+    for (contender, memory, text) in [
+        ("sqlite", "96M", "the memory of 'sqlite' cannot be limited"),
+        ("postgres://u@h/d", "96M", "cannot be limited"),
+        ("postgres@17.6", "much", "'much' is not a size of memory"),
+    ] {
+        other.micro(&format!("{contender} {small} --memory {memory}")).expect_code(2).says(&[text]);
+    }
+}
+
+#[test]
 fn postgres_and_mysql_run_some_of_each_group() {
     let rqps = Rqps::new();
     let arguments = "postgres@17.6 mysql@8.0.33 --rows 2K --secs 0.2 --tables 2 --clients 2";

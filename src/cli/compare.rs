@@ -161,6 +161,7 @@ impl Measures for Arguments {
             contenders: self.contenders.all(),
             seed: self.session.seed,
             cache: self.session.cache().or(Some(Cache::Cached)),
+            memory: self.session.memory,
             workload: Workload::Comparison(comparison),
         };
         plan.validate()?;

@@ -91,6 +91,7 @@ impl Measures for Arguments {
             contenders,
             seed: self.session.seed,
             cache: self.session.cache(),
+            memory: self.session.memory,
             workload: Workload::InsertBenchmark(benchmark),
         };
         plan.validate()?;

@@ -115,7 +115,8 @@ fn plan(
 ) -> anyhow::Result<Plan> {
     let workload = Workload::Microbenchmark(suite.microbenchmark(clients)?);
     let contenders = contenders.all();
-    let plan = Plan { contenders, seed: session.seed, cache: session.cache(), workload };
+    let (seed, cache, memory) = (session.seed, session.cache(), session.memory);
+    let plan = Plan { contenders, seed, cache, memory, workload };
     plan.validate()?;
     Ok(plan)
 }

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use rqps_dbms::{Dbms, Home};
 use rqps_lab::{Lab, Outcome};
-use rqps_plan::{Cache, Contender, Plan};
+use rqps_plan::{Cache, Contender, Memory, Plan};
 use rqps_store::{Manifest, PassRecord, Run, RunDirectory};
 
 use super::cancel::Cancel;
@@ -34,9 +34,13 @@ pub(crate) struct Session {
     #[arg(long, conflicts_with = "io_bound")]
     cached: bool,
     /// Give each DBMS a cache that holds a tenth of the data, whatever its config says. The rest is
-    /// read from the disk only where memory is short: otherwise the page cache has it.
+    /// read from the disk only where memory is short (--memory): otherwise the page cache has it.
     #[arg(long)]
     io_bound: bool,
+    /// The most memory that each server may use, the page cache of its files included, such as 512M: a
+    /// control group, so that data beyond it are read from the disk.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<Memory>,
     #[command(flatten)]
     sitting: Sitting,
 }

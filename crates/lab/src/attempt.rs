@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rqps_dbms::{Quiesce, Server};
 use rqps_load::Tally;
-use rqps_observe::{EngineReading, Metric, Observer, Reading, bytes_below};
+use rqps_observe::{EngineReading, Group, Metric, Observer, Reading, bytes_below};
 use rqps_plan::{Counts, Operation};
 use rqps_store::{RunDirectory, Second, Status, StepRecord, WorkerRecord};
 
@@ -36,6 +36,8 @@ pub(crate) struct Blank {
 pub(crate) struct Stage<'a, 'l> {
     pub(crate) lab: &'a mut Lab<'l>,
     pub(crate) server: &'a dyn Server,
+    /// The control group that the server is held in, if it is.
+    pub(crate) group: Option<&'a Group>,
     pub(crate) contender: &'a str,
     /// How many steps the contender has in all.
     pub(crate) steps: usize,
@@ -47,12 +49,12 @@ pub(crate) fn attempt(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
     contender: &str,
-    server: &mut dyn Server,
+    (server, group): (&mut dyn Server, Option<&Group>),
     order: u32,
 ) -> Result<(), LabError> {
     let mut record = record(steps.blank(order), contender, order);
     directory.begin_step(&mut record)?;
-    let mut stage = Stage { lab, server: &*server, contender, steps: steps.count() };
+    let mut stage = Stage { lab, server: &*server, group, contender, steps: steps.count() };
     let result = steps.run(&mut stage, &mut record);
     let (status, error) = match &result {
         Ok(()) => (Status::Done, None),
@@ -131,7 +133,10 @@ impl Stage<'_, '_> {
     pub(crate) fn observer(&self) -> Result<Observer, LabError> {
         let server = self.server;
         let observer = Observer::new(server.process(), server.data(), server.database_path()?);
-        Ok(observer.in_own_group())
+        Ok(match self.group {
+            Some(group) => observer.in_group(group)?,
+            None => observer.in_own_group(),
+        })
     }
 
     pub(crate) fn sleep_until(&self, deadline: Instant) -> Result<(), LabError> {

@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use rqps_dbms::{Dbms, Place, Server};
+use rqps_observe::Group;
 use rqps_plan::{Build, Contender, Plan, Workload};
 use rqps_store::{ContenderRecord, RunDirectory};
 use rqps_workload::Dialect;
 use rqps_workload::{insert_benchmark, microbenchmark};
 
 use crate::attempt::{Steps, attempt};
+use crate::confine::confine;
 use crate::insert_benchmark::InsertBenchmarkSteps;
 use crate::microbenchmark::MicrobenchmarkSteps;
 use crate::{Event, Lab, LabError};
@@ -46,6 +48,7 @@ pub(crate) fn run(
     let begun = Instant::now();
     let mut server = dbms.start(lab.home, &place, lab.cancelled)?;
     let start_seconds = begun.elapsed().as_secs_f64();
+    let group = confine(&*server, plan, &name)?;
     let record = describe(contender, dbms, &*server, start_seconds)?;
     let version = record.version.clone();
     (lab.watch)(Event::Started { contender: name.clone(), version, seconds: start_seconds });
@@ -58,12 +61,12 @@ pub(crate) fn run(
         Workload::InsertBenchmark(of) => {
             let benchmark = insert_benchmark::Benchmark::new(&target, dialect, of, plan.seed);
             let mut steps = InsertBenchmarkSteps::new(of, benchmark);
-            run_steps(&mut steps, lab, directory, &name, &mut *server, &done)
+            run_steps(&mut steps, lab, directory, &name, (&mut *server, group.as_ref()), &done)
         }
         Workload::Microbenchmark(of) => {
             let benchmark = microbenchmark::Benchmark::new(&target, dialect, of, plan.seed);
             let mut steps = MicrobenchmarkSteps::new(of, benchmark)?;
-            run_steps(&mut steps, lab, directory, &name, &mut *server, &done)
+            run_steps(&mut steps, lab, directory, &name, (&mut *server, group.as_ref()), &done)
         }
         Workload::Comparison(_) => Ok(()),
     };
@@ -98,12 +101,12 @@ fn run_steps(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
     contender: &str,
-    server: &mut dyn Server,
+    (server, group): (&mut dyn Server, Option<&Group>),
     done: &[u32],
 ) -> Result<(), LabError> {
     for order in 0..steps.count() as u32 {
         if !done.contains(&order) {
-            attempt(steps, lab, directory, contender, server, order)?;
+            attempt(steps, lab, directory, contender, (server, group), order)?;
         }
     }
     Ok(())

@@ -289,7 +289,7 @@ mod tests {
 
     fn plan(contenders: &str, workload: Workload) -> Plan {
         let contenders = contenders.split(' ').map(|one| one.parse().unwrap()).collect();
-        Plan { contenders, seed: 1, cache: None, workload }
+        Plan { contenders, seed: 1, cache: None, memory: None, workload }
     }
 
     fn insert_benchmark(rows: u64) -> Workload {

@@ -7,6 +7,7 @@
 
 mod attempt;
 mod compare;
+mod confine;
 mod contender;
 mod engine;
 mod error;
@@ -97,6 +98,7 @@ pub fn prepare(
     validate(plan)?;
     rqps_dbms::reap(home)?;
     rqps_observe::Group::reap();
+    confine::check(plan)?;
     let mut prepare = |contender: &Contender| {
         Ok(match cache(plan, contender)? {
             Some(bytes) => rqps_dbms::prepare(home, &with_cache(contender, bytes), tell)?,

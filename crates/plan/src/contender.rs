@@ -141,6 +141,11 @@ pub enum ContenderError {
 }
 
 impl Contender {
+    /// Whether rqps starts it as a process, or several, of its own.
+    pub fn has_own_processes(&self) -> bool {
+        self.dbms != Dbms::Sqlite && !matches!(self.build, Build::Server { .. })
+    }
+
     /// What tables and reports call it: the label, or else the contender as written.
     pub fn name(&self) -> String {
         self.label.clone().unwrap_or_else(|| self.spec())

@@ -26,5 +26,5 @@ pub use microbenchmark::{Microbenchmark, MicrobenchmarkError};
 pub use nearest::suggestion;
 pub use operation::Operation;
 pub use plan_file::{Plan, PlanError, Workload};
-pub use quantity::{Count, QuantityError, Span};
+pub use quantity::{Count, Memory, QuantityError, Span};
 pub use sweep::{Sweep, SweepError};

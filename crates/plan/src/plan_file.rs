@@ -7,6 +7,7 @@ use crate::comparison::{Compared, Comparison, ComparisonError};
 use crate::contender::{Contender, ContenderError, check_names};
 use crate::insert_benchmark::{InsertBenchmark, InsertBenchmarkError};
 use crate::microbenchmark::{Microbenchmark, MicrobenchmarkError};
+use crate::quantity::Memory;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -18,6 +19,9 @@ pub struct Plan {
     /// How much of the data each DBMS caches; as its config has it when none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<Cache>,
+    /// The most memory that each server may use, the page cache of its files included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
     pub workload: Workload,
 }
 
@@ -62,6 +66,11 @@ pub enum PlanError {
     NoContender,
     #[error(transparent)]
     Contender(#[from] ContenderError),
+    #[error(
+        "the memory of '{0}' cannot be limited: only that of servers which rqps starts as processes of \
+         their own"
+    )]
+    Memory(String),
     #[error(transparent)]
     InsertBenchmark(#[from] InsertBenchmarkError),
     #[error(transparent)]
@@ -78,6 +87,11 @@ impl Plan {
             return Err(PlanError::NoContender);
         }
         check_names(&self.contenders)?;
+        if self.memory.is_some()
+            && let Some(other) = self.contenders.iter().find(|one| !one.has_own_processes())
+        {
+            return Err(PlanError::Memory(other.name()));
+        }
         match &self.workload {
             Workload::InsertBenchmark(benchmark) => benchmark.validate(&self.contenders)?,
             Workload::Microbenchmark(benchmark) => benchmark.validate()?,
@@ -117,6 +131,7 @@ mod tests {
             ],
             seed: 42,
             cache: Some(Cache::IoBound),
+            memory: None,
             workload: Workload::InsertBenchmark(InsertBenchmark::new(
                 Profile::P2025,
                 Count(100_000),
@@ -131,8 +146,13 @@ mod tests {
     fn a_plan_from_before_an_option_is_still_read() {
         let benchmark = InsertBenchmark::new(Profile::P2025, Count(100_000));
         let (contenders, cache) = (vec!["sqlite".parse().unwrap()], None);
-        let plan =
-            Plan { contenders, seed: 42, cache, workload: Workload::InsertBenchmark(benchmark) };
+        let plan = Plan {
+            contenders,
+            seed: 42,
+            cache,
+            memory: None,
+            workload: Workload::InsertBenchmark(benchmark),
+        };
         let text = plan.to_toml();
         let is_new = |line: &&str| line.starts_with("partitions") || line.starts_with("column_f");
         assert_eq!(text.lines().filter(is_new).count(), 2);

@@ -12,6 +12,11 @@ use serde::{Deserialize, Serialize};
 #[serde(into = "String", try_from = "String")]
 pub struct Count(pub u64);
 
+/// Bytes of memory, written with a binary suffix: `K` = 1,024, `M` = 1,024², `G` = 1,024³.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Memory(pub u64);
+
 /// A length of time; a bare number is seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
@@ -21,6 +26,8 @@ pub struct Span(pub Duration);
 pub enum QuantityError {
     #[error("'{0}' is not a count: write a whole number such as 5000, 100K or 10M")]
     Count(String),
+    #[error("'{0}' is not a size of memory: write a whole number of bytes, or 512M, 2G")]
+    Memory(String),
     #[error("'{0}' is not a duration: write seconds or 500ms, 30s, 5m, 1h30m")]
     Span(String),
 }
@@ -66,6 +73,34 @@ impl fmt::Display for Count {
     }
 }
 
+const MEMORY_UNITS: [(char, u64); 3] = [('K', 1 << 10), ('M', 1 << 20), ('G', 1 << 30)];
+
+impl FromStr for Memory {
+    type Err = QuantityError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let unit = text.chars().last().map(|last| last.to_ascii_uppercase());
+        let (digits, factor) = match MEMORY_UNITS.iter().find(|(name, _)| Some(*name) == unit) {
+            Some((_, factor)) => (&text[..text.len() - 1], *factor),
+            None => (text, 1),
+        };
+        let number: Option<u64> = digits.parse().ok();
+        let bytes = number.and_then(|number| number.checked_mul(factor)).map(Memory);
+        bytes.ok_or_else(|| QuantityError::Memory(text.to_string()))
+    }
+}
+
+impl fmt::Display for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let exact =
+            |(_, factor): &&(char, u64)| self.0 >= *factor && self.0.is_multiple_of(*factor);
+        match MEMORY_UNITS.iter().rev().find(exact) {
+            Some((unit, factor)) => write!(f, "{}{unit}", self.0 / factor),
+            None => write!(f, "{}", self.0),
+        }
+    }
+}
+
 impl FromStr for Span {
     type Err = QuantityError;
 
@@ -104,6 +139,7 @@ macro_rules! text_conversions {
     };
 }
 text_conversions!(Count);
+text_conversions!(Memory);
 text_conversions!(Span);
 
 #[cfg(test)]
@@ -130,6 +166,17 @@ mod tests {
     fn counts_print_the_shortest_exact_form() {
         for text in ["7", "1500", "100K", "1M", "0"] {
             assert_eq!(text.parse::<Count>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn memory_takes_binary_suffixes_and_prints_them() {
+        for (text, bytes) in [("7", 7), ("300M", 300 << 20), ("2G", 2 << 30), ("1025", 1025)] {
+            assert_eq!(text.parse(), Ok(Memory(bytes)), "{text}");
+            assert_eq!(Memory(bytes).to_string(), text);
+        }
+        for text in ["", "M", "-1", "1.5G", "2GB", "99999999999G"] {
+            assert!(text.parse::<Memory>().is_err(), "{text}");
         }
     }
 

@@ -17,6 +17,7 @@ fn run(id: &str, contenders: &[&str]) -> Run {
             contenders,
             seed: 7,
             cache: None,
+            memory: None,
             workload: Workload::InsertBenchmark(benchmark),
         },
         manifest: Manifest { id: id.to_string(), cpus: 2, ..Manifest::default() },

@@ -16,6 +16,7 @@ fn plan() -> Plan {
         contenders: vec!["sqlite".parse().unwrap(), "again=sqlite".parse().unwrap()],
         seed: 7,
         cache: None,
+        memory: None,
         workload: Workload::InsertBenchmark(InsertBenchmark::new(Profile::P2025, Count(1_000))),
     }
 }

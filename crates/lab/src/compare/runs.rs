@@ -184,7 +184,7 @@ impl Turn<'_> {
                 keep_data: false,
                 judge: lab.judge,
             };
-            let mut stage = Stage { lab: &mut inner, server, contender, steps };
+            let mut stage = Stage { lab: &mut inner, server, group: None, contender, steps };
             work.run(&mut stage, &mut record)?;
             records.push(record);
         }

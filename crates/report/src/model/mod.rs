@@ -29,7 +29,9 @@ pub(crate) use differences::differences;
 pub(crate) use engine::{ENGINE_NOTE, engine};
 pub(crate) use histograms::{HISTOGRAM_NOTE, bucket_counts, histograms, percentile};
 pub(crate) use measured::{Measured, Totals};
-pub(crate) use measures::{BUSY, MEASURES, RATE, SCAN_NOTE, SHARE, normalised, variations, varies};
+pub(crate) use measures::{
+    BUSY, MEASURES, Measure, RATE, SCAN_NOTE, SHARE, normalised, variations, varies,
+};
 pub(crate) use merged::origins;
 pub(crate) use metrics::{METRICS_NOTE, metrics};
 pub(crate) use microbenchmark::{GROUPS, Grouped, PUBLISHED_NOTE, Suite, Test, UNREPORTED, share};

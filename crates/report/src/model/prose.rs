@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use rqps_plan::{Cache, Compared, Comparison, InsertBenchmark, Method, Microbenchmark, Workload};
+use rqps_plan::{
+    Cache, Compared, Comparison, InsertBenchmark, Memory, Method, Microbenchmark, Workload,
+};
 use rqps_store::Status;
 
 use super::costs::IN_PROCESS;
@@ -126,6 +128,8 @@ fn facts(model: &Model) -> Vec<(&'static str, String)> {
         Cache::IoBound => "holds a tenth of the data",
     });
     facts.extend(cache.map(|cache| ("DBMS cache", cache.to_string())));
+    let limited = |memory: Memory| format!("{memory} for each, its page cache included (cgroup)");
+    facts.extend(model.run.plan.memory.map(|memory| ("memory", limited(memory))));
     facts
 }
 

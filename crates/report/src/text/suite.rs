@@ -5,7 +5,8 @@ use comfy_table::{Cell, Table as Drawn};
 
 use super::{Colour, WIDTH, close_up, colour_of, finish, right, wrapped};
 use crate::model::{
-    Grouped, MEASURES, PUBLISHED_NOTE, RATE, Row, SCALEUP_NOTE, SCAN_NOTE, SHARE, Suite, normalised,
+    Grouped, MEASURES, Measure, PUBLISHED_NOTE, RATE, Row, SCALEUP_NOTE, SCAN_NOTE, SHARE, Suite,
+    normalised,
 };
 
 const ELSEWHERE: &str = "Of every test and contender tests.csv and report.html have more: IO, context \
@@ -36,7 +37,7 @@ pub(super) fn parts(suite: &Suite, colour: Colour) -> Vec<String> {
         parts.push(titled(&title, CLIENT_NOTE, &shares, colour));
     }
     if let Some(name) = suite.model.contenders.first() {
-        let measures = suite.by_measure(most, 0, &MEASURES);
+        let measures = suite.by_measure(most, 0, told());
         let title = format!("What {name} did per second{with}");
         parts.push(titled(&title, &legends(), &measures, colour));
     }
@@ -47,9 +48,14 @@ pub(super) fn parts(suite: &Suite, colour: Colour) -> Vec<String> {
     parts
 }
 
+/// What fits in a line; how long the pause was is in the page and in tests.csv.
+fn told() -> &'static [Measure] {
+    &MEASURES[..MEASURES.len() - 1]
+}
+
 /// The short names that need words.
 fn legends() -> String {
-    let named = MEASURES.iter().filter(|measure| !measure.name.ends_with("/s"));
+    let named = told().iter().filter(|measure| !measure.name.ends_with("/s"));
     let told = named.map(|measure| format!("{}: {}", measure.name, measure.legend));
     told.collect::<Vec<_>>().join(". ") + "."
 }

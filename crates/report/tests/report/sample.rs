@@ -20,6 +20,7 @@ pub(crate) fn run(contenders: &[&str], seconds: u64) -> Run {
         contenders: contenders.iter().map(|text| text.parse().expect(text)).collect(),
         seed: 42,
         cache: None,
+        memory: None,
         workload: Workload::InsertBenchmark(benchmark.clone()),
     };
     let records: Vec<ContenderRecord> = plan.contenders.iter().map(contender).collect();

@@ -104,6 +104,7 @@ pub(crate) fn run(contenders: &[&str], clients: &[u32]) -> Run {
         contenders: contenders.iter().map(|text| text.parse().expect(text)).collect(),
         seed: 42,
         cache: None,
+        memory: None,
         workload: Workload::Microbenchmark(benchmark),
     };
     let records: Vec<ContenderRecord> = plan.contenders.iter().map(contender).collect();
