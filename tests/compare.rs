@@ -5,9 +5,14 @@
 mod common;
 
 use std::process::{Child, Command};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use common::{Rqps, Running, await_that, processes};
 use rusqlite::Connection;
+use rustix::process::Signal;
 use serde_json::Value;
 
 /// Each commit of this one waits for the disk, which no machine does for nothing.
@@ -33,8 +38,16 @@ fn test<'a>(comparison: &'a Value, name: &str) -> &'a Value {
 #[test]
 fn a_slower_contender_is_a_regression() {
     let rqps = Rqps::alone();
-    let slower = format!("sqlite {SLOW} --workload micro:update-index --no-twin {SMALL}");
+    let junit = rqps.path("verdicts.xml");
+    let slower = format!(
+        "sqlite {SLOW} --workload micro:update-index --no-twin {SMALL} --strict --junit {}",
+        junit.display()
+    );
     let ended = start(&rqps, &slower).finish().expect_code(1);
+    let xml = std::fs::read_to_string(junit).unwrap();
+    assert!(xml.contains(r#"failures="1""#) && xml.contains(r#"name="update-index""#), "{xml}");
+    let summary = std::fs::read_to_string(rqps.out().join("summary.md")).unwrap();
+    assert!(summary.contains("**regression**"), "{summary}");
     assert!(ended.stdout.contains("update-index"), "{}", ended.stdout);
     assert!(ended.stdout.contains("regression"), "{}", ended.stdout);
     let found = comparison(&rqps);
@@ -44,6 +57,8 @@ fn a_slower_contender_is_a_regression() {
     assert_eq!(update["rounds"].as_array().unwrap().len(), 3, "every round is told");
     let out = rqps.out().display().to_string();
     assert!(rqps.run(&format!("report {out}")).ok().stdout.contains("regression"));
+    assert_eq!(rqps.run(&format!("report {out} --format junit")).ok().stdout, xml);
+    assert_eq!(rqps.run(&format!("report {out} --format markdown")).ok().stdout, summary);
     rqps.run(&format!("report {out} --format hdr")).refuses(2, &["of steps", "--format json"]);
     rqps.assert_nothing_is_left();
 }
@@ -51,10 +66,15 @@ fn a_slower_contender_is_a_regression() {
 #[test]
 fn a_faster_contender_is_an_improvement() {
     let rqps = Rqps::alone();
-    let faster = format!("{SLOW} sqlite --workload micro:update-index --no-twin {SMALL}");
-    start(&rqps, &faster).finish().ok();
+    let faster =
+        format!("{SLOW} sqlite --workload micro:update-index --no-twin {SMALL} --confirm=3");
+    let ended = start(&rqps, &faster).finish().ok();
+    ended.says(&["round 6 of at most 6"]);
     let found = comparison(&rqps);
-    assert_eq!(test(&found, "update-index")["label"], "improvement");
+    let update = test(&found, "update-index");
+    assert_eq!(update["label"], "improvement");
+    assert_eq!(update["stage"], "fresh", "the screen flagged it");
+    assert_eq!(update["rounds"].as_array().unwrap().len(), 6);
 }
 
 #[test]
@@ -110,8 +130,8 @@ fn what_is_measured_on_a_busy_machine_does_not_count() {
     let rqps = Rqps::alone();
     let burners = Burners::start();
     let arguments = "sqlite again=sqlite --workload micro:point-query --rows 2K --secs 0.2 \
-                     --rounds 3 --loads 1";
-    let ended = start(&rqps, arguments).finish().ok();
+                     --rounds 3 --loads 1 --strict";
+    let ended = start(&rqps, arguments).finish().expect_code(5);
     drop(burners);
     let ended =
         ended.says(&["attempt 1 does not count", "attempt 3 does not count", "of the CPUs"]);
@@ -120,6 +140,59 @@ fn what_is_measured_on_a_busy_machine_does_not_count() {
     let point = test(&found, "point-query");
     assert_eq!(point["label"], "invalid");
     assert_eq!(point["refused"].as_array().unwrap().len(), 9, "three attempts in three rounds");
+}
+
+/// Stops all processes of all servers of rqps for a second at a time, until it is dropped.
+struct Stopper(Arc<AtomicBool>, Option<JoinHandle<()>>);
+
+impl Stopper {
+    fn start(rqps: i32) -> Stopper {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let over = is_over.clone();
+        let thread = std::thread::spawn(move || {
+            while !over.load(Ordering::Relaxed) {
+                let servers = processes::children(rqps, "postgres");
+                let all: Vec<i32> = servers.into_iter().flat_map(processes::server).collect();
+                all.iter().for_each(|pid| processes::signal(*pid, Signal::STOP));
+                std::thread::sleep(Duration::from_secs(1));
+                all.iter().for_each(|pid| processes::signal(*pid, Signal::CONT));
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        });
+        Stopper(is_over, Some(thread))
+    }
+}
+
+impl Drop for Stopper {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        let _ = self.1.take().map(JoinHandle::join);
+    }
+}
+
+/// 100 rows per second are promised in qr100, and what is late in the end is missing.
+#[test]
+fn a_whole_run_whose_server_stands_still_is_made_again_and_told() {
+    let rqps = Rqps::alone();
+    let arguments = "postgres@17.6 again=postgres@17.6 --workload ibench:l.i0,l.x,l.i1,l.i2,qr100 \
+                     --rows 1K --secs 3 --rounds 3 --loads 1 --no-twin";
+    let running = start(&rqps, arguments);
+    let stopper = Stopper::start(running.pid());
+    running.wait_for("of 100 operations per second were reached");
+    drop(stopper);
+    running.wait_for("round 1: ");
+    processes::signal(running.pid(), Signal::INT);
+    let ended = running.finish().expect_code(130);
+    let found = comparison(&rqps)["refused"].clone();
+    let missed =
+        |one: &Value| one["why"].as_str().unwrap().contains("of 100 operations per second");
+    let told: Vec<&Value> = found.as_array().unwrap().iter().filter(|one| missed(one)).collect();
+    assert!(!told.is_empty(), "{found}");
+    assert_eq!(told[0]["test"], "qr100");
+    let summary = std::fs::read_to_string(rqps.out().join("summary.md")).unwrap();
+    for text in [&ended.stdout, &summary] {
+        assert!(text.contains("refused by a guard"), "{text}");
+    }
 }
 
 #[test]
@@ -132,7 +205,7 @@ fn a_server_that_dies_between_slices_is_named_and_the_rest_can_be_done() {
     await_that("three servers are up", || {
         processes::children(running.pid(), "postgres").len() == 3
     });
-    std::thread::sleep(std::time::Duration::from_secs(2));
+    std::thread::sleep(Duration::from_secs(2));
     let victim = processes::children(running.pid(), "postgres")[0];
     processes::kill(victim);
     let ended = running.finish().expect_code(3);
@@ -157,7 +230,7 @@ fn two_comparisons_do_not_measure_each_other() {
     first.wait_for("round 1 of at most 3");
     let second = rqps.run("compare sqlite again=sqlite --rows 20K --out other");
     second.expect_code(3).says(&["another session is measuring", &first.pid().to_string()]);
-    processes::signal(first.pid(), rustix::process::Signal::INT);
+    processes::signal(first.pid(), Signal::INT);
     first.finish().expect_code(130);
     rqps.assert_no_server_is_left();
 }

@@ -1,5 +1,6 @@
 //! `rqps compare`: who is slower than the base, by how much, and why.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use rqps_workload::microbenchmark::{Sequence, select};
 
 use super::contenders::Contenders;
 use super::exit::Exit;
+use super::report;
 use super::session::{self, Measures, Session};
 
 /// Tests for somebody who names none: each kind of read once.
@@ -34,6 +36,8 @@ const DEFAULT_SECS: Duration = Duration::from_secs(2);
 const SHORTEST_SECS: Duration = Duration::from_millis(200);
 /// A budget is cut into so many rounds.
 const ROUNDS_IN_BUDGET: f64 = 8.0;
+/// … and into so many more where some tests are measured again.
+const ROUNDS_TO_CONFIRM: f64 = 4.0;
 /// What of a budget is measured: the rest is for loading, starting and warming up.
 const MEASURED_SHARE: f64 = 0.6;
 
@@ -62,6 +66,16 @@ pub(crate) struct Arguments {
     /// Rounds at most: in each all servers are started anew.
     #[arg(long, default_value_t = 12)]
     rounds: u32,
+    /// After those rounds, measure what looks different in fresh ones, which alone decide: no verdict
+    /// rests on rounds that it was chosen by [default: 10, with this flag].
+    #[arg(
+        long,
+        value_name = "ROUNDS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "10"
+    )]
+    confirm: Option<u32>,
     /// No round begins that would not end within this time, data loading included.
     #[arg(long, value_name = "TIME")]
     budget: Option<Span>,
@@ -88,6 +102,9 @@ pub(crate) struct Arguments {
     /// Count what was measured while the machine was busy with something else.
     #[arg(long)]
     no_guards: bool,
+    /// Write the verdicts as JUnit XML, too.
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
     #[command(flatten)]
     session: Session,
 }
@@ -150,6 +167,7 @@ impl Measures for Arguments {
         }
         comparison.rounds = self.rounds;
         comparison.fewest_rounds = comparison.fewest_rounds.min(self.rounds);
+        comparison.confirm = self.confirm;
         comparison.loads = self.loads.min(self.rounds);
         comparison.budget = self.budget;
         comparison.precision = self.precision.0;
@@ -174,7 +192,9 @@ impl Arguments {
     fn fitting_secs(&self, tests: usize) -> Span {
         let Some(budget) = self.budget else { return Span(DEFAULT_SECS) };
         let contestants = self.contenders.all().len() + usize::from(!self.no_twin);
-        let shares = ROUNDS_IN_BUDGET * tests as f64 * contestants as f64;
+        // Fresh rounds are of few tests, if of any.
+        let confirmed = if self.confirm.is_some() { ROUNDS_TO_CONFIRM } else { 0.0 };
+        let shares = (ROUNDS_IN_BUDGET + confirmed) * tests as f64 * contestants as f64;
         let fitting = budget.0.mul_f64(MEASURED_SHARE / shares);
         Span(fitting.clamp(SHORTEST_SECS, DEFAULT_SECS))
     }
@@ -209,6 +229,17 @@ impl Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let Arguments { contenders, session, .. } = arguments;
-    session::run(Arguments::VERB, session, &contenders.all(), || arguments.plan())
+    let Arguments { contenders, session, junit, .. } = arguments;
+    session::run(
+        Arguments::VERB,
+        session,
+        &contenders.all(),
+        || arguments.plan(),
+        |run| {
+            let Some((path, text)) = junit.as_ref().zip(rqps_report::junit(run)) else {
+                return Ok(());
+            };
+            report::write_file(path, text.as_bytes())
+        },
+    )
 }

@@ -136,6 +136,45 @@ fn links_lead_somewhere() {
     }
 }
 
+// The workflow.
+
+/// The workflow in docs/ci-gate.md.
+fn workflow() -> Value {
+    let page = include_str!("../../docs/ci-gate.md");
+    let text = page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());
+    serde_saphyr::from_str(text.expect("the page has a workflow")).expect("it is YAML")
+}
+
+#[test]
+fn the_documented_workflow_has_what_a_workflow_needs() {
+    let workflow = workflow();
+    assert_eq!(workflow["on"], "pull_request");
+    let job = &workflow["jobs"]["compare"];
+    assert!(job["runs-on"].is_string() && job["timeout-minutes"].is_u64());
+    for step in job["steps"].as_array().expect("steps are a list") {
+        assert!(step["uses"].is_string() != step["run"].is_string(), "{step}");
+    }
+}
+
+#[test]
+fn the_documented_workflow_calls_rqps_as_it_can_be_called() {
+    let workflow = workflow();
+    let steps = workflow["jobs"]["compare"]["steps"].as_array().unwrap();
+    let runs = steps.iter().filter_map(|step| step["run"].as_str());
+    let lines: Vec<&str> = runs.filter(|line| line.starts_with("rqps ")).collect();
+    let [line] = lines[..] else { panic!("one step calls rqps: {lines:?}") };
+    let words = line.split_whitespace().map(|word| word.replace("$RUNNER_TEMP", "/tmp"));
+    let cli = Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{line}: {error}"));
+    let Verb::Compare(arguments) = cli.verb else { panic!("{line}") };
+    let plan = arguments.plan().expect("the plan makes sense");
+    assert_eq!(plan.contenders.len(), 2);
+    // What is shown and kept afterwards is what it writes.
+    for (path, flag) in [("out/pr/summary.md", "--out out/pr"), ("out", "--junit out/pr.xml")] {
+        assert!(line.contains(flag), "{line}");
+        assert!(steps.iter().any(|step| step.to_string().contains(path)), "{path}");
+    }
+}
+
 // Tables.
 
 /// A page of which everything between `<!-- NAME -->` and `<!-- end -->` is made from the program.
@@ -152,10 +191,7 @@ fn assert_made(page: &str, parts: &[(&str, String)]) {
     expect_file![path].assert_eq(&text);
 }
 
-fn table<'a, const N: usize>(
-    heads: [&str; N],
-    rows: impl IntoIterator<Item = [String; N]>,
-) -> String {
+fn table<const N: usize>(heads: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
     let row = |cells: [String; N]| format!("| {} |\n", cells.join(" | "));
     let rules = format!("|{}\n", "---|".repeat(N));
     let rows: String = rows.into_iter().map(row).collect();

@@ -101,5 +101,5 @@ impl Measures for Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let Arguments { contenders, session, .. } = arguments;
-    session::run(Arguments::VERB, session, &contenders.all(), || arguments.plan())
+    session::run(Arguments::VERB, session, &contenders.all(), || arguments.plan(), |_| Ok(()))
 }

@@ -139,10 +139,16 @@ impl Measures for ScaleupArguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let Arguments { contenders, session, .. } = arguments;
-    session::run(Arguments::VERB, session, &contenders.all(), || arguments.plan())
+    session::run(Arguments::VERB, session, &contenders.all(), || arguments.plan(), |_| Ok(()))
 }
 
 pub(crate) fn run_scaleup(arguments: &ScaleupArguments) -> anyhow::Result<Exit> {
     let ScaleupArguments { contenders, session, .. } = arguments;
-    session::run(ScaleupArguments::VERB, session, &contenders.all(), || arguments.plan())
+    session::run(
+        ScaleupArguments::VERB,
+        session,
+        &contenders.all(),
+        || arguments.plan(),
+        |_| Ok(()),
+    )
 }

@@ -47,7 +47,8 @@ Contenders: [LABEL=]<dbms>[@<build>][/<engine>][:<config>][?<setting>=<value>&â€
   'postgres@{17.6,18.0}:x10{a,b}'   several at once
 
 Exit codes: 0 done, 1 regression (compare), 2 usage or plan, 3 a step or check failed, 4 write rate missed (--strict),
-5 machine unfit (--strict), 130 interrupted")]
+5 machine unfit or verdicts undecided (--strict),
+130 interrupted")]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,

@@ -51,6 +51,8 @@ enum Format {
     Otava,
     /// What sysbench would have printed.
     Sysbench,
+    /// The verdicts of a comparison, for the test views of CI systems.
+    Junit,
 }
 
 /// What a format comes to.
@@ -79,8 +81,8 @@ impl Format {
         }
     }
 
-    fn make(self, run: &Run) -> Made {
-        Made::Text(match self {
+    fn make(self, run: &Run) -> anyhow::Result<Made> {
+        Ok(Made::Text(match self {
             Format::Text => rqps_report::text(run, colour()),
             Format::Markdown => rqps_report::summary_markdown(run),
             Format::Json => rqps_report::result_json(run),
@@ -89,9 +91,11 @@ impl Format {
             Format::Html => rqps_report::html(run),
             Format::Otava => rqps_report::otava(run),
             Format::Sysbench => rqps_report::sysbench(run),
-            Format::Hdr => return Made::Files(rqps_report::hdr(run)),
-            Format::Parquet => return Made::Files(rqps_report::parquet(run)),
-        })
+            Format::Junit => rqps_report::junit(run)
+                .context("this format is of verdicts, and the run is no comparison")?,
+            Format::Hdr => return Ok(Made::Files(rqps_report::hdr(run))),
+            Format::Parquet => return Ok(Made::Files(rqps_report::parquet(run))),
+        }))
     }
 }
 
@@ -140,7 +144,7 @@ fn export(arguments: &Arguments, format: Format) -> anyhow::Result<()> {
         _ => None,
     };
     let out = arguments.out.clone().or_else(inside);
-    match (format.make(&run), out) {
+    match (format.make(&run)?, out) {
         (Made::Text(text), None) => output::print(&text),
         (Made::Text(text), Some(out)) => write_file(&out, text.as_bytes()),
         (Made::Files(files), Some(out)) => write_files(&out, files),

@@ -64,7 +64,8 @@ impl Outcomes {
 
     /// Whether nothing is left to do.
     fn is_done(&self, item: &Item) -> bool {
-        matches!(self.of(item), Some(Exit::Done | Exit::SlaMissed | Exit::Regression))
+        let exit = self.of(item);
+        matches!(exit, Some(Exit::Done | Exit::SlaMissed | Exit::Regression | Exit::Unfit))
     }
 
     fn note(&mut self, item: &Item, outcome: Exit, root: &Path) -> anyhow::Result<()> {
@@ -197,7 +198,8 @@ fn conclude(
             Some(Exit::SlaMissed) => "done, write rate missed",
             Some(Exit::Regression) => "done, regression found",
             Some(Exit::Interrupted) => "interrupted",
-            Some(Exit::Failed | Exit::Usage | Exit::Unfit) => "failed",
+            Some(Exit::Unfit) => "done, undecided",
+            Some(Exit::Failed | Exit::Usage) => "failed",
         };
         let report = root.join(&item.title).join("report.html");
         let report = if report.exists() { report.display().to_string() } else { String::new() };

@@ -10,6 +10,7 @@ use clap::Args;
 use rqps_dbms::{Dbms, Home};
 use rqps_lab::{Lab, Outcome};
 use rqps_plan::{Cache, Contender, Memory, Plan};
+use rqps_report::Gate;
 use rqps_store::{Manifest, PassRecord, Run, RunDirectory};
 
 use super::cancel::Cancel;
@@ -54,7 +55,8 @@ pub(crate) struct Sitting {
     /// Go on in --out where it was interrupted.
     #[arg(long, requires = "out")]
     pub(crate) resume: bool,
-    /// Exit with 4 if a step did not sustain its write rate.
+    /// Exit with 4 if a step did not sustain its write rate, and with 5 if the verdict on any test of a
+    /// comparison is inconclusive or invalid.
     #[arg(long)]
     strict: bool,
     /// Leave the data directories on disk.
@@ -141,8 +143,9 @@ impl Site {
         let cancelled = || self.cancel.is_wanted();
         let (home, keep_data) = (&self.home, sitting.keep_data);
         let judge = &|plan: &Plan, passes: &[PassRecord]| {
-            let rqps_report::Interim { settled, standing } = rqps_report::interim(plan, passes);
-            rqps_lab::Interim { settled, standing }
+            let rqps_report::Interim { settled, confirmed, standing } =
+                rqps_report::interim(plan, passes);
+            rqps_lab::Interim { settled, confirmed, standing }
         };
         let mut lab = Lab { home, watch: &mut watch, cancelled: &cancelled, keep_data, judge };
         let outcome = rqps_lab::run(&mut lab, directory, ready)
@@ -151,8 +154,11 @@ impl Site {
         let run = directory.run()?;
         let exit = match outcome {
             Outcome::Complete if sitting.strict && rqps_report::sla_missed(&run) => Exit::SlaMissed,
-            Outcome::Complete if rqps_report::has_regression(&run) => Exit::Regression,
-            Outcome::Complete => Exit::Done,
+            Outcome::Complete => match rqps_report::gate(&run) {
+                Some(Gate::Regression) => Exit::Regression,
+                Some(Gate::Undecided) if sitting.strict => Exit::Unfit,
+                _ => Exit::Done,
+            },
             Outcome::Failed => Exit::Failed,
             Outcome::Interrupted => Exit::Interrupted,
         };
@@ -175,12 +181,13 @@ fn number() -> usize {
 }
 
 /// Runs what a verb asks for. `plan` makes its plan from the flags; contenders may be left out when
-/// a run is resumed.
+/// a run is resumed. `and` is done with what was measured.
 pub(crate) fn run(
     verb: &str,
     session: &Session,
     contenders: &[Contender],
     plan: impl FnOnce() -> anyhow::Result<Plan>,
+    and: impl FnOnce(&Run) -> anyhow::Result<()>,
 ) -> anyhow::Result<Exit> {
     let site = Site::new()?;
     let sitting = &session.sitting;
@@ -198,6 +205,7 @@ pub(crate) fn run(
     if let Some((run, files)) = &reported {
         output::print(&report::result(run, sitting.json))?;
         files.iter().for_each(|file| output::note(&format!("wrote {}", file.display())));
+        and(run)?;
         if matches!(exit, Exit::Failed | Exit::Interrupted) {
             let out = directory.path().display();
             output::note(&format!("to go on with the rest: rqps {verb} --resume --out {out}"));

@@ -46,6 +46,8 @@ pub struct Lab<'a> {
 pub struct Interim {
     /// The tests that need no more rounds.
     pub settled: Vec<String>,
+    /// The tests that need no fresh rounds after the plan's.
+    pub confirmed: Vec<String>,
     /// For people: where each test stands, a line each.
     pub standing: Vec<String>,
 }

@@ -1,6 +1,6 @@
 //! Whether a run was measured on a machine that did nothing else: pure functions of its readings.
 
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::metric::{Metric, Reading};
 
@@ -45,6 +45,25 @@ pub struct Canaries {
     pub before: Duration,
     pub after: Duration,
     pub median: Duration,
+}
+
+/// The monotonic and the wall clock at one instant.
+#[derive(Clone, Copy, Debug)]
+pub struct Clocks(Instant, SystemTime);
+
+impl Clocks {
+    pub fn now() -> Clocks {
+        Clocks(Instant::now(), SystemTime::now())
+    }
+
+    /// Seconds that the wall clock has gone since, more than the monotonic one.
+    pub fn jump(&self) -> f64 {
+        let wall = match self.1.elapsed() {
+            Ok(ahead) => ahead.as_secs_f64(),
+            Err(back) => -back.duration().as_secs_f64(),
+        };
+        wall - self.0.elapsed().as_secs_f64()
+    }
 }
 
 /// Why a run must not be counted.
@@ -194,6 +213,14 @@ mod tests {
                 "10.0 of 11.5 planned seconds were measured (at least 90 %)",
             ]
         );
+    }
+
+    #[test]
+    fn a_wall_clock_that_was_set_has_jumped() {
+        let clocks = Clocks::now();
+        let hour = Duration::from_secs(3600);
+        assert!((Clocks(clocks.0, clocks.1 - hour).jump() - 3600.0).abs() < 1.0);
+        assert!((Clocks(clocks.0, clocks.1 + hour).jump() + 3600.0).abs() < 1.0);
     }
 
     #[test]

@@ -22,7 +22,9 @@ pub use cgroup::{Group, GroupCpu, GroupError, Throttle};
 pub use edge::{Edge, EdgeReader};
 pub use engine::{EngineReading, EngineValue};
 pub use fitness::{Finding, examine, free_bytes};
-pub use guards::{Canaries, Conduct, FOREIGN_CPU_PERCENT, GuardFailure, foreign_cpu, guards};
+pub use guards::{
+    Canaries, Clocks, Conduct, FOREIGN_CPU_PERCENT, GuardFailure, foreign_cpu, guards,
+};
 pub use lock::{LockError, SessionLock};
 pub use machine::{cpus, machine_facts};
 pub use metric::{Kind, Metric, Reading};

@@ -66,6 +66,8 @@ pub struct Comparison {
     pub rounds: u32,
     /// No test is judged on fewer rounds.
     pub fewest_rounds: u32,
+    /// What looks different after those rounds is measured in so many fresh ones, which alone decide.
+    pub confirm: Option<u32>,
     /// No round begins that would not end within so long.
     pub budget: Option<Span>,
     /// A test needs no more rounds when its interval reaches so far to either side of the estimate,
@@ -117,6 +119,7 @@ impl Comparison {
             method,
             rounds: 12,
             fewest_rounds: 6,
+            confirm: None,
             budget: None,
             precision: 0.005,
             margin: None,
@@ -145,6 +148,9 @@ impl Comparison {
         }
         if self.rounds < self.fewest_rounds {
             return Err(TooSmall("rounds", self.fewest_rounds.to_string()));
+        }
+        if self.confirm.is_some_and(|rounds| rounds < 3) {
+            return Err(TooSmall("confirm", "3".to_string()));
         }
         if self.loads < 1 {
             return Err(TooSmall("loads", "1".to_string()));

@@ -5,8 +5,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use rqps_store::{Run, Status};
 use serde::Serialize;
 
-use crate::comparison::{Judged, Verdicts, label};
-use crate::html::{POLICY, STYLE, class, counts};
+use crate::comparison::{Judged, Verdicts, class, counts, label};
+use crate::html::{POLICY, STYLE};
 use crate::model::{Model, Prose, shares};
 
 const SCRIPT: &str = include_str!("../assets/index.js");

@@ -13,7 +13,9 @@ use rqps_store::{ContenderRecord, EngineSample, Manifest, Run, Sample, Second, S
 use serde::Serialize;
 
 use crate::comparison::{ComparisonJson, Verdicts};
-use crate::model::{Measured, Model, StepModel, Suite, Totals, bucket_counts, percentile};
+use crate::model::{
+    Measured, Model, Steadiness, StepModel, Suite, Totals, bucket_counts, percentile, steadiness,
+};
 
 /// Names the shape of the result; changed when a reader of the old shape would break.
 pub const SCHEMA: &str = "rqps-result/2";
@@ -74,6 +76,8 @@ struct StepResult<'a> {
     totals: BTreeMap<&'static str, u64>,
     work: BTreeMap<&'static str, Work>,
     samples: Samples,
+    /// Of the whole seconds; null where they tell nothing.
+    steadiness: Option<SteadinessJson>,
     engine: Engine<'a>,
     /// What a reader must know, such as a wait that was given up.
     note: Option<&'a str>,
@@ -93,6 +97,46 @@ struct EngineSamples<'a> {
     /// Seconds from the start of the window to the end of the sample.
     at: Vec<f64>,
     values: BTreeMap<&'a str, Vec<Option<u64>>>,
+}
+
+#[derive(Serialize)]
+struct SteadinessJson {
+    /// `flat`, `warm_up`, `slow_down`, `multi_level`; null for steps of fixed work and short ones.
+    class: Option<&'static str>,
+    /// False if no part of the step has a level of its own.
+    is_steady: Option<bool>,
+    /// Seconds until it is steady.
+    warm_up_seconds: Option<usize>,
+    /// Of the rate from start to end, as a share, after the warm-up.
+    trend: Option<f64>,
+    /// The first second of every level but the first.
+    changes: Vec<usize>,
+    /// Share of the seconds that did less than half of what is usual around them.
+    stall_share: f64,
+    longest_stall_seconds: usize,
+    /// From one stall to the next, if they are regular.
+    stall_period_seconds: Option<usize>,
+    /// How many independent samples the seconds are worth.
+    independent_stretches: f64,
+    remarks: Vec<String>,
+}
+
+impl From<Steadiness> for SteadinessJson {
+    fn from(found: Steadiness) -> Self {
+        let steady = found.steady.as_ref();
+        SteadinessJson {
+            class: found.class(),
+            is_steady: steady.map(|steady| steady.is_steady),
+            warm_up_seconds: steady.map(|steady| steady.cut),
+            trend: steady.map(|steady| steady.trend.change),
+            changes: steady.map_or(Vec::new(), |steady| steady.changes.clone()),
+            stall_share: found.stalls.share,
+            longest_stall_seconds: found.stalls.longest,
+            stall_period_seconds: found.stalls.period,
+            independent_stretches: found.stretches,
+            remarks: found.remarks(),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -240,6 +284,7 @@ fn of<'a>(
             .map(|totals| (totals.operation.name(), work(totals, raw)))
             .collect(),
         samples: samples(if is_kept { &record.samples } else { &[] }),
+        steadiness: steadiness(measured).map(SteadinessJson::from),
         engine: engine(record, if is_kept { &record.engine_samples } else { &[] }),
         note: record.note.as_deref(),
     }

@@ -14,18 +14,13 @@ mod model;
 mod text;
 
 pub use crate::csv::{csv, seconds_csv, suite_files};
-pub use comparison::{Interim, interim};
+pub use comparison::{Gate, Interim, gate, interim, junit};
 pub use export::{File, hdr, otava, parquet, sysbench};
 pub use html::html;
 pub use index::{Entry, Found, Summary, index_html, index_json};
 pub use json::{SCHEMA, result_json};
 pub use markdown::summary_markdown;
 pub use text::{Colour, text};
-
-/// Whether a comparison found that something has become slower, or dearer.
-pub fn has_regression(run: &rqps_store::Run) -> bool {
-    comparison::Verdicts::new(run).is_some_and(|verdicts| verdicts.has_regression())
-}
 
 /// Whether any step was measured to its end without sustaining its write rate.
 pub fn sla_missed(run: &rqps_store::Run) -> bool {

@@ -5,6 +5,7 @@ mod suite;
 use rqps_plan::Workload;
 use rqps_store::Run;
 
+use crate::comparison::{self, Verdicts};
 use crate::model::{self, Cell, Model, Prose, Suite, Table};
 
 /// Rows of each table and warnings that are shown; three tables of them stay below sixty lines.
@@ -24,6 +25,11 @@ pub fn summary_markdown(run: &Run) -> String {
         lines.push(String::new());
         lines.extend(prose.warnings.iter().take(WARNINGS).map(|w| format!("- {}", escape(w))));
         lines.extend(rest(prose.warnings.len(), WARNINGS).map(|rest| format!("- {rest}")));
+    }
+    if let Some(verdicts) = Verdicts::new(run) {
+        lines.extend(comparison::markdown(&verdicts));
+        lines.push(String::new());
+        return lines.join("\n");
     }
     if let Some(suite) = Suite::new(&model) {
         lines.extend(suite::lines(&suite));
@@ -75,12 +81,12 @@ fn marked(cell: &Cell) -> String {
     }
 }
 
-fn rest(all: usize, shown: usize) -> Option<String> {
+pub(crate) fn rest(all: usize, shown: usize) -> Option<String> {
     (all > shown).then(|| format!("… and {} more", all - shown))
 }
 
 /// Names can hold anything; none of it may become markup.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     let mut before = ' ';
     for c in text.chars() {

@@ -69,12 +69,14 @@ fn heading(prose: &Prose) -> String {
     format!("{}\n{}", prose.title, wrapped(facts))
 }
 
-fn bullets(title: &str, lines: &[String]) -> String {
+pub(crate) fn bullets(title: &str, lines: &[String]) -> String {
     format!("{title}\n{}", wrapped(lines.iter().map(|line| ["-", line.as_str()])))
 }
 
 /// Words beside words, broken into lines that fit.
-fn wrapped<'a, const COLUMNS: usize>(rows: impl Iterator<Item = [&'a str; COLUMNS]>) -> String {
+pub(crate) fn wrapped<'a, const COLUMNS: usize>(
+    rows: impl Iterator<Item = [&'a str; COLUMNS]>,
+) -> String {
     let mut drawn = Drawn::new();
     drawn.load_style(NOTHING);
     drawn.set_content_arrangement(ContentArrangement::Dynamic);
@@ -162,11 +164,14 @@ fn close_up(drawn: &mut Drawn) {
     }
 }
 
-/// Lets names, never numbers, be broken into lines.
+/// Names of up to so many characters, such as `postgres@16.10:x10d server`, are not broken.
+const UNBROKEN: usize = 26;
+
+/// Lets long names, never numbers, be broken into lines.
 fn fit_names(drawn: &mut Drawn) {
     let widths = drawn.column_max_content_widths();
     let numbers: usize = widths.iter().skip(1).map(|width| usize::from(*width) + 1).sum();
-    let names = WIDTH.saturating_sub(numbers).max(12) as u16;
+    let names = WIDTH.saturating_sub(numbers).max(UNBROKEN) as u16;
     drawn.set_content_arrangement(ContentArrangement::Disabled);
     if let Some(column) = drawn.column_mut(0) {
         column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(names)));

@@ -26,6 +26,11 @@ pub struct LogValues {
 }
 
 impl LogValues {
+    /// The log ratio of the contender to base and twin.
+    pub fn ratio(&self) -> f64 {
+        self.contender - self.base()
+    }
+
     /// Base and twin are one build: their mean.
     fn base(&self) -> f64 {
         self.twin.map_or(self.base, |twin| (self.base + twin) / 2.0)
@@ -40,6 +45,16 @@ pub enum Sample {
     /// Primary is the two-sample shift, or t over the rounds where these share much of the noise;
     /// the other stands beside it and must not contradict it.
     Runs(Vec<LogValues>),
+}
+
+impl Sample {
+    /// How many there are.
+    pub fn rounds(&self) -> usize {
+        match self {
+            Sample::Slices(restarts) => restarts.len(),
+            Sample::Runs(rounds) => rounds.len(),
+        }
+    }
 }
 
 /// From this many tests on a class is worth asking about the variance of one.
@@ -64,7 +79,7 @@ impl Analysis {
             Sample::Runs(rounds) => {
                 let bases = rounds.iter().flat_map(|round| [Some(round.base), round.twin]);
                 let contender = rounds.iter().map(|round| round.contender).collect();
-                let ratios = rounds.iter().map(|round| round.contender - round.base()).collect();
+                let ratios = rounds.iter().map(LogValues::ratio).collect();
                 (ratios, Some((bases.flatten().collect(), contender)))
             }
         };

@@ -19,9 +19,10 @@ pub enum Label {
     SmallImprovement { at_least: f64 },
     /// As fast within the margin, and a change of `detectable` would probably have been seen.
     NoChange { detectable: f64 },
-    /// Nothing can be said; so many rounds would probably be enough. None if no number of them is
-    /// known to be.
-    Inconclusive { rounds: Option<u32> },
+    /// Nothing can be said. A change of `detectable` would probably have been seen; infinite with
+    /// too few rounds to tell. So many rounds would probably be enough; none if no number of them
+    /// is known to be.
+    Inconclusive { detectable: f64, rounds: Option<u32> },
     /// The measurement cannot be believed.
     Invalid { why: String },
     /// As fast, but an operation costs at least so much more of `cost`.
@@ -38,10 +39,16 @@ impl fmt::Display for Label {
             Label::NoChange { detectable } => {
                 write!(f, "no change (could have seen {:.1} %)", 100.0 * detectable.exp_m1())
             }
-            Label::Inconclusive { rounds: Some(rounds) } => {
-                write!(f, "inconclusive (needs about {rounds} rounds)")
+            Label::Inconclusive { detectable, .. } if !detectable.is_finite() => {
+                f.write_str("inconclusive (too few rounds)")
             }
-            Label::Inconclusive { rounds: None } => f.write_str("inconclusive"),
+            Label::Inconclusive { detectable, rounds } => {
+                write!(f, "inconclusive (could have seen {:.1} %", 100.0 * detectable.exp_m1())?;
+                match rounds {
+                    Some(rounds) => write!(f, ", needs about {rounds} rounds)"),
+                    None => f.write_str(")"),
+                }
+            }
             Label::Invalid { why } => write!(f, "invalid ({why})"),
             Label::EfficiencyRegression { cost, .. } => write!(f, "efficiency regression ({cost})"),
         }
@@ -88,7 +95,8 @@ impl Evidence {
     pub fn label(self) -> Label {
         let Evidence { estimate, interval_90, margin, .. } = self;
         let Interval { low, high } = estimate.interval;
-        let inconclusive = Label::Inconclusive { rounds: self.rounds_needed };
+        let (detectable, rounds) = (self.detectable, self.rounds_needed);
+        let inconclusive = Label::Inconclusive { detectable, rounds };
         if !self.is_agreed {
             inconclusive
         } else if high < 0.0 {
@@ -160,11 +168,20 @@ mod tests {
             (evidence(0.01, 0.02, 0.03), "improvement"),
             (evidence(0.001, 0.01, 0.019), "small improvement"),
             (evidence(-0.005, 0.0, 0.005), "no change (could have seen 1.1 %)"),
-            (evidence(-0.021, 0.0, 0.005), "inconclusive (needs about 14 rounds)"),
-            (evidence(-0.005, 0.0, 0.02), "inconclusive (needs about 14 rounds)"),
-            (evidence(-0.05, -0.02, 0.0), "inconclusive (needs about 14 rounds)"),
-            (disagreed, "inconclusive (needs about 14 rounds)"),
-            (endless, "inconclusive"),
+            (
+                evidence(-0.021, 0.0, 0.005),
+                "inconclusive (could have seen 1.1 %, needs about 14 rounds)",
+            ),
+            (
+                evidence(-0.005, 0.0, 0.02),
+                "inconclusive (could have seen 1.1 %, needs about 14 rounds)",
+            ),
+            (
+                evidence(-0.05, -0.02, 0.0),
+                "inconclusive (could have seen 1.1 %, needs about 14 rounds)",
+            ),
+            (disagreed, "inconclusive (could have seen 1.1 %, needs about 14 rounds)"),
+            (endless, "inconclusive (could have seen 1.1 %)"),
             (costlier, "efficiency regression (server CPU)"),
         ] {
             assert_eq!(evidence.clone().label().to_string(), words, "{evidence:?}");

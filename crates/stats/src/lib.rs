@@ -19,9 +19,9 @@ pub mod hodges_lehmann;
 pub mod label;
 pub mod moderated;
 pub mod multiplicity;
+pub mod noise;
 pub mod normalised;
 pub mod paired;
-pub mod per_statement;
 pub mod scalability;
 #[cfg(test)]
 mod simulation;

@@ -7,8 +7,12 @@
 //! start of a server to the next (memory layout, placement) is the same in all cycles of one.
 
 use std::collections::BTreeMap;
+use std::f64::consts::FRAC_PI_2;
 
 use crate::estimate::median;
+
+/// The SD of normal values over their median absolute deviation.
+const SD_OF_MAD: f64 = 1.4826;
 
 /// What one contender did in its turn: `amount` for `per`. Operations for seconds is a rate;
 /// microseconds of CPU, read at the edges of the slice, for operations is a cost. Both must be
@@ -27,6 +31,9 @@ pub struct Slice {
 pub struct Restart {
     /// The median over the cycles of ln(contender / base).
     pub log_ratio: f64,
+    /// Its standard error from the spread of the cycles: √(π/2) · 1.4826 · MAD / √cycles, that of the
+    /// median of normal values, of which a few may be disturbed. 0 for a single cycle.
+    pub error: f64,
     /// The cycles that it is the median of.
     pub cycles: usize,
     /// The cycles in which a slice of the contender or of the base was missing or had no amount.
@@ -48,8 +55,12 @@ pub fn restart(slices: &[Slice], contender: usize, base: &[usize]) -> Option<Res
     let cycles = cycles(slices);
     let ratios: Vec<f64> =
         cycles.values().filter_map(|cycle| log_ratio(cycle, contender, base)).collect();
+    let log_ratio = median(&ratios);
+    let distances: Vec<f64> = ratios.iter().map(|ratio| (ratio - log_ratio).abs()).collect();
+    let spread = SD_OF_MAD * median(&distances);
     (!ratios.is_empty()).then(|| Restart {
-        log_ratio: median(&ratios),
+        log_ratio,
+        error: FRAC_PI_2.sqrt() * spread / (ratios.len() as f64).sqrt(),
         cycles: ratios.len(),
         incomplete: cycles.len() - ratios.len(),
     })

@@ -18,6 +18,8 @@ pub struct SuiteShift {
     pub relative: Vec<Estimate>,
 }
 
+/// Fewer tests than this are no suite: one of them could be its shift.
+pub const FEWEST_TESTS: usize = 5;
 /// How often the rounds are resampled.
 const RESAMPLES: usize = 400;
 /// Beyond so many median absolute deviations a test does not count (Mosteller and Tukey 1977).
@@ -27,11 +29,11 @@ const CUTOFF: f64 = 6.0;
 /// 1 − `alpha`. A test's own value is the mean of its rounds.
 ///
 /// The standard errors are those of resampled rounds, widened by sqrt(R / (R − 1)), and the
-/// intervals are of Student's t on R − 1: percentiles of so few rounds are too narrow. None without
-/// a test, for fewer than two rounds, or for tests of different rounds.
+/// intervals are of Student's t on R − 1: percentiles of so few rounds are too narrow. None for
+/// fewer than [`FEWEST_TESTS`], fewer than two rounds, or tests of different rounds.
 pub fn suite_shift(tests: &[Vec<f64>], alpha: f64, seed: u64) -> Option<SuiteShift> {
     let rounds = tests.first()?.len();
-    if rounds < 2 || tests.iter().any(|test| test.len() != rounds) {
+    if rounds < 2 || tests.len() < FEWEST_TESTS || tests.iter().any(|test| test.len() != rounds) {
         return None;
     }
     let values: Vec<f64> = tests.iter().map(|test| mean(test)).collect();
@@ -170,8 +172,10 @@ mod tests {
         let tests = suite(&mut Xoshiro256PlusPlus::seed_from_u64(6));
         assert_eq!(suite_shift(&tests, 0.05, 9), suite_shift(&tests, 0.05, 9));
         assert_ne!(suite_shift(&tests, 0.05, 9), suite_shift(&tests, 0.05, 10));
-        assert_eq!(suite_shift(&[vec![0.1]], 0.05, 9), None);
-        assert_eq!(suite_shift(&[vec![0.1, 0.2], vec![0.1]], 0.05, 9), None);
+        assert_eq!(suite_shift(&tests[..4], 0.05, 9), None);
+        let mut uneven = tests;
+        uneven[3].pop();
+        assert_eq!(suite_shift(&uneven, 0.05, 9), None);
         assert_eq!(suite_shift(&[], 0.05, 9), None);
     }
 }

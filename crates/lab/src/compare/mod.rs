@@ -99,7 +99,8 @@ pub(crate) fn run(
     Ok(outcome)
 }
 
-/// Makes rounds until every test is settled, or there have been enough of them, or time is up.
+/// Makes rounds until every test is settled, or there have been enough of them, or time is up. If the
+/// plan wants it, tests that then look different have fresh rounds, which are numbered on.
 fn rounds(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
@@ -116,11 +117,15 @@ fn rounds(
     };
     let mut canaries = Canaries::new();
     let mut longest = 0.0_f64;
-    for number in 1..=comparison.rounds {
+    let last = comparison.rounds + comparison.confirm.unwrap_or(0);
+    let mut numbers = 1..=last;
+    while let Some(number) = numbers.next() {
+        let is_fresh = number > comparison.rounds;
         let passes = directory.passes()?;
         let is_done =
             |test: &&String| passes.iter().any(|pass| pass.round == number && pass.test == **test);
-        let settled = (lab.judge)(plan, &passes).settled;
+        let interim = (lab.judge)(plan, &passes);
+        let settled = if is_fresh { interim.confirmed } else { interim.settled };
         let left = tests.iter().filter(|test| !is_done(test) && !settled.contains(test));
         let mut left: Vec<String> = left.cloned().collect();
         if left.is_empty() {
@@ -131,19 +136,22 @@ fn rounds(
             left.clone_from(&tests);
         }
         let elapsed = began.elapsed().as_secs_f64();
-        let over = |budget: rqps_plan::Span| elapsed + longest > budget.0.as_secs_f64();
+        // Of a budget the fresh rounds have their share, so that there is time for them.
+        let share = if is_fresh { 1.0 } else { f64::from(comparison.rounds) / f64::from(last) };
+        let over = |budget: rqps_plan::Span| elapsed + longest > budget.0.as_secs_f64() * share;
         if number > 1 && comparison.budget.is_some_and(over) {
             let missing = comparison.fewest_rounds.saturating_sub(number - 1);
             let needed = (missing > 0).then(|| elapsed + longest * f64::from(missing));
             (lab.watch)(Event::BudgetSpent { rounds: number - 1, needed });
-            break;
+            numbers = if is_fresh { last } else { comparison.rounds } + 1..=last;
+            continue;
         }
         // Of its own, so that a run that goes on has the order that it would have had.
         if comparison.method == Method::Slices {
             left.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(plan.seed ^ u64::from(number)));
         }
         let round_began = Instant::now();
-        let (rounds, count) = (comparison.rounds, left.len());
+        let (rounds, count) = (if is_fresh { last } else { comparison.rounds }, left.len());
         (lab.watch)(Event::RoundBegun { round: number, rounds, tests: count });
         let made = match comparison.method {
             Method::Slices => slices(lab, directory, setting, number, &left, &mut canaries),

@@ -8,7 +8,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rqps_dbms::{Place, Server};
-use rqps_observe::{Conduct, Metric, Reading, guards};
+use rqps_observe::{Clocks, Conduct, Metric, Reading, guards};
 use rqps_plan::{Compared, Counts, Microbenchmark, Operation, Plan};
 use rqps_store::{PassRecord, RunDirectory, SliceRecord, StepRecord};
 use rqps_workload::microbenchmark::{Sequence, select};
@@ -43,6 +43,7 @@ pub(super) fn make(
     let mut order: Vec<usize> = (0..setting.contestants.len()).collect();
     order.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(plan.seed ^ (u64::from(number) << 32)));
     let mut passes: Vec<PassRecord> = Vec::new();
+    let mut refused: Vec<PassRecord> = Vec::new();
     for (turn, place) in (0..).zip(order) {
         let contestant = &setting.contestants[place];
         let whose = Turn { setting, round: number, load, place, number: turn, tests };
@@ -55,6 +56,7 @@ pub(super) fn make(
                     let test = contestant.name.clone();
                     (lab.watch)(Event::Refused { test, why, attempt });
                     attempt += 1;
+                    run.refuse(&whose, &mut refused);
                 }
                 _ => break run,
             }
@@ -66,7 +68,7 @@ pub(super) fn make(
                 passes.len() - 1
             });
             let pass = &mut passes[at];
-            pass.attempt = pass.attempt.max(attempt);
+            pass.attempt = attempts(&refused, &pass.test) + 1;
             pass.seconds += record.seconds;
             pass.canary.extend(run.canary);
             pass.slices.push(slice(record, turn, &contestant.name));
@@ -77,7 +79,7 @@ pub(super) fn make(
             }
         }
     }
-    passes.iter().try_for_each(|pass| Ok(directory.save_pass(pass)?))
+    refused.iter().chain(&passes).try_for_each(|pass| Ok(directory.save_pass(pass)?))
 }
 
 /// A contestant's whole run.
@@ -90,9 +92,30 @@ struct Run {
 }
 
 impl Run {
+    /// What speaks against it, by step.
     fn refusal(&self) -> Option<String> {
-        self.refusals.iter().flatten().next().cloned()
+        let steps = self.records.iter().zip(&self.refusals);
+        let steps =
+            steps.filter_map(|(record, why)| Some(format!("{}: {}", record.step, why.as_ref()?)));
+        let words: Vec<String> = steps.collect();
+        (!words.is_empty()).then(|| words.join("; "))
     }
+
+    /// Adds what must not count of it, to be told: without what was measured.
+    fn refuse(&self, whose: &Turn<'_>, refused: &mut Vec<PassRecord>) {
+        for (index, (record, why)) in (0..).zip(self.records.iter().zip(&self.refusals)) {
+            let Some(why) = why else { continue };
+            let mut pass = pass(whose.setting, whose.round, whose.load, index, record);
+            pass.attempt = attempts(refused, &pass.test) + 1;
+            pass.invalid = Some(format!("{}: {why}", whose.contestant().name));
+            refused.push(pass);
+        }
+    }
+}
+
+/// How often a test was refused.
+fn attempts(refused: &[PassRecord], test: &str) -> u32 {
+    refused.iter().filter(|pass| pass.test == test).count() as u32
 }
 
 /// A contestant's turn in a round.
@@ -138,14 +161,24 @@ impl Turn<'_> {
             }
         };
         server.discard()?;
-        let refusals = records.iter().map(|record| refusal(record, (before, after), canaries));
+        let refusal =
+            |(record, jump): &(StepRecord, f64)| refusal(record, *jump, (before, after), canaries);
+        let refusals = records.iter().map(refusal).collect();
         let canary = [before, after].map(|time| time.as_nanos() as u64);
-        Ok(Run { refusals: refusals.collect(), records, canary })
+        Ok(Run {
+            refusals,
+            records: records.into_iter().map(|(record, _)| record).collect(),
+            canary,
+        })
     }
 
     /// Does the steps of the workload, without the one that fills the tables of the microbenchmarks:
-    /// they are there.
-    fn steps(&self, lab: &mut Lab<'_>, server: &dyn Server) -> Result<Vec<StepRecord>, LabError> {
+    /// they are there. Each with the seconds by which the wall clock jumped.
+    fn steps(
+        &self,
+        lab: &mut Lab<'_>,
+        server: &dyn Server,
+    ) -> Result<Vec<(StepRecord, f64)>, LabError> {
         let (target, contestant) = (server.target().clone(), self.contestant());
         let (dialect, seed) = (contestant.dialect, self.setting.seed);
         let chosen;
@@ -185,8 +218,9 @@ impl Turn<'_> {
                 judge: lab.judge,
             };
             let mut stage = Stage { lab: &mut inner, server, group: None, contender, steps };
+            let clocks = Clocks::now();
             work.run(&mut stage, &mut record)?;
-            records.push(record);
+            records.push((record, clocks.jump()));
         }
         Ok(records)
     }
@@ -194,6 +228,7 @@ impl Turn<'_> {
 
 fn refusal(
     record: &StepRecord,
+    jump: f64,
     (before, after): (Duration, Duration),
     canaries: &Canaries,
 ) -> Option<String> {
@@ -203,7 +238,7 @@ fn refusal(
     let conduct = Conduct {
         window: &record.cost,
         seconds: record.seconds,
-        wall_seconds: None,
+        wall_seconds: Some(record.seconds + jump),
         planned_seconds: None,
         cpus: rqps_observe::cpus(),
         most_foreign_percent: rqps_observe::FOREIGN_CPU_PERCENT,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rqps_observe::{Metric, Reading, foreign_cpu};
+use rqps_observe::Metric;
 use rqps_plan::Method;
 use rqps_stats::cause::{
     Change, Class, Cost, Environment, Estimate, Evidence, Part, Verdict as Decided,
@@ -12,8 +12,9 @@ use rqps_stats::paired::t_interval;
 use rqps_stats::verdict::Verdict;
 use rqps_store::{PassRecord, Run};
 
-use super::observed::{Observed, Quantity, level};
-use super::{Pair, TWIN};
+use super::TWIN;
+use super::observed::{Observed, Quantity, foreign_percent, level};
+use super::pair::Pair;
 
 /// Fewer bytes per statement than this are what a server writes by itself, whatever it is asked: by
 /// the second and not by the statement.
@@ -45,7 +46,7 @@ impl Pair<'_> {
     }
 
     fn evidence_of(&self, run: &Run, test: &Observed<'_>, verdict: &Verdict) -> Evidence {
-        let passes: Vec<&PassRecord> = test.counted().collect();
+        let passes: Vec<&PassRecord> = test.of_stage(verdict.stage, self.plan).collect();
         let class = CLASSES.iter().find(|(name, _)| *name == test.class);
         let clients = passes.iter().flat_map(|pass| &pass.slices).map(|slice| slice.client).max();
         let (family, rows) = match test.name.split_once("_range=") {
@@ -191,11 +192,7 @@ fn per_statement(pass: &PassRecord, contender: &str, metric: Metric) -> Option<f
 }
 
 fn foreign(passes: &[&PassRecord], cpus: u32) -> Option<f64> {
-    let share = |pass: &&PassRecord| {
-        let host: &Reading = pass.cost.get("")?;
-        Some(100.0 * foreign_cpu(host)? as f64 / (pass.seconds * 1e6 * f64::from(cpus)))
-    };
-    let shares: Vec<f64> = passes.iter().filter_map(share).collect();
+    let shares: Vec<f64> = passes.iter().filter_map(|pass| foreign_percent(pass, cpus)).collect();
     (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
 }
 

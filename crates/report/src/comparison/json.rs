@@ -4,17 +4,38 @@ use std::collections::BTreeMap;
 
 use rqps_stats::Estimate;
 use rqps_stats::cause::{budget, budget_text};
-use rqps_stats::label::Label;
+use rqps_stats::noise::Noise;
+use rqps_stats::verdict::Stage;
 use serde::Serialize;
 
 use super::observed::{Observed, Quantity, level};
-use super::{Judged, TWIN, Verdicts};
+use super::{Judged, TWIN, Verdicts, label};
 
 #[derive(Serialize)]
 pub(crate) struct Comparison {
     method: &'static str,
+    /// How verdicts are adjusted for the number of tests.
+    correction: &'static str,
     base: String,
     contenders: Vec<Contender>,
+    remarks: Vec<String>,
+    /// Passes that a guard refused.
+    refused: Vec<Refused>,
+}
+
+#[derive(Serialize)]
+struct Refused {
+    test: String,
+    round: u32,
+    attempt: u32,
+    why: String,
+}
+
+/// What all tests have in common.
+#[derive(Serialize)]
+struct SuiteShift {
+    ratio: Option<Ratio>,
+    rounds: usize,
 }
 
 #[derive(Serialize)]
@@ -22,6 +43,9 @@ struct Contender {
     name: String,
     /// Why nothing of it can be believed.
     invalid: Option<String>,
+    /// What was found, in a line.
+    summary: String,
+    suite_shift: Option<SuiteShift>,
     tests: Vec<Test>,
     findings: Vec<Finding>,
 }
@@ -35,14 +59,19 @@ struct Test {
     label: &'static str,
     /// The label in words, with its numbers.
     verdict: String,
+    /// The rounds that decided: `single`, `screen` or `fresh`.
+    stage: &'static str,
     /// rQPS with the interval adjusted for the number of tests.
     ratio: Option<Ratio>,
     /// The same with the interval of the test by itself.
     plain: Option<Ratio>,
+    /// Without what all tests have in common.
+    relative_to_suite: Option<Ratio>,
     adjusted_p: f64,
     /// The change that would have been seen with a chance of 80 %, as a share.
     detectable: Option<f64>,
     rounds_needed: Option<u32>,
+    noise: Option<NoiseOf>,
     /// Statements per second, over all rounds.
     base_rate: Option<f64>,
     rate: Option<f64>,
@@ -54,6 +83,15 @@ struct Test {
     rounds: Vec<Round>,
     /// Passes that a guard refused, with the reason.
     refused: Vec<String>,
+}
+
+/// Standard deviations of a round's log ratio.
+#[derive(Serialize)]
+struct NoiseOf {
+    /// What only more rounds make smaller.
+    between_restarts: f64,
+    /// What longer measurements make smaller as well.
+    within_restarts: f64,
 }
 
 /// A ratio to the base.
@@ -72,6 +110,8 @@ struct Round {
     load: u32,
     attempt: u32,
     cpus: Vec<u32>,
+    /// As of the test: whether this round was part of the screen.
+    stage: &'static str,
     /// The ratio of this round.
     ratio: Option<f64>,
     /// Statements per second by contender, the twin among them.
@@ -113,10 +153,25 @@ impl Comparison {
     pub(crate) fn new(verdicts: &Verdicts<'_>) -> Self {
         Comparison {
             method: verdicts.plan.method.name(),
+            correction: match verdicts.plan.confirm {
+                Some(_) => "two_stage_holm",
+                None => "benjamini_hochberg",
+            },
+            remarks: verdicts.remarks(),
+            refused: refused(verdicts),
             base: verdicts.base.clone(),
             contenders: verdicts.judged.iter().map(|one| contender(verdicts, one)).collect(),
         }
     }
+}
+
+fn refused(verdicts: &Verdicts<'_>) -> Vec<Refused> {
+    let passes = verdicts.tests.iter().flat_map(|test| &test.passes);
+    let refused = passes.filter_map(|pass| {
+        let (test, why) = (pass.test.clone(), pass.invalid.clone()?);
+        Some(Refused { test, round: pass.round, attempt: pass.attempt, why })
+    });
+    refused.collect()
 }
 
 fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Contender {
@@ -124,6 +179,11 @@ fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Contender {
     Contender {
         name: judged.contender.clone(),
         invalid: judged.invalid.clone(),
+        summary: judged.strip(),
+        suite_shift: judged
+            .suite
+            .as_ref()
+            .map(|suite| SuiteShift { ratio: ratio(&suite.shift), rounds: suite.rounds }),
         tests: tests.map(|(index, observed)| test(verdicts, judged, index, observed)).collect(),
         findings: judged
             .findings
@@ -153,7 +213,8 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
             observed.counted().filter_map(|pass| level(pass, name, Quantity::Rate)).collect();
         (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
     };
-    let mut ratios = verdict.contributions.iter().map(|log| log.exp());
+    let pair = verdicts.pair(judged);
+    let relative = judged.suite.as_ref().and_then(|suite| suite.relative[index].as_ref());
     let names = [verdicts.base.as_str(), TWIN, judged.contender.as_str()];
     Test {
         name: observed.name.to_string(),
@@ -161,11 +222,17 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
         class: observed.class.to_string(),
         label: label(&verdict.label),
         verdict: verdict.label.to_string(),
+        stage: stage(verdict.stage),
         ratio: ratio(&verdict.estimate),
         plain: ratio(&verdict.plain),
+        relative_to_suite: relative.and_then(ratio),
         adjusted_p: verdict.adjusted_p,
         detectable: finite(verdict.detectable.exp_m1()),
         rounds_needed: verdict.rounds_needed,
+        noise: judged.noise[index].map(|Noise { between, within }| NoiseOf {
+            between_restarts: between.sqrt(),
+            within_restarts: within.sqrt(),
+        }),
         base_rate: mean(&verdicts.base),
         rate: mean(&judged.contender),
         twin: verdict.twin.as_ref().and_then(ratio),
@@ -194,7 +261,12 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
                 load: pass.load,
                 attempt: pass.attempt,
                 cpus: pass.cpus.clone(),
-                ratio: ratios.next(),
+                stage: match (verdicts.plan.confirm, pass.round > verdicts.plan.rounds) {
+                    (None, _) => stage(Stage::Single),
+                    (Some(_), false) => stage(Stage::Screen),
+                    (Some(_), true) => stage(Stage::Fresh),
+                },
+                ratio: pair.ratio(pass).map(f64::exp),
                 rates: names
                     .iter()
                     .filter_map(|name| Some((name.to_string(), level(pass, name, Quantity::Rate)?)))
@@ -202,6 +274,14 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
             })
             .collect(),
         refused: observed.refusals().map(str::to_string).collect(),
+    }
+}
+
+fn stage(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Single => "single",
+        Stage::Screen => "screen",
+        Stage::Fresh => "fresh",
     }
 }
 
@@ -218,18 +298,4 @@ fn ratio(of: &Estimate) -> Option<Ratio> {
 
 fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
-}
-
-/// The label as programs know it.
-pub(crate) fn label(label: &Label) -> &'static str {
-    match label {
-        Label::Regression { .. } => "regression",
-        Label::SmallRegression { .. } => "small_regression",
-        Label::Improvement { .. } => "improvement",
-        Label::SmallImprovement { .. } => "small_improvement",
-        Label::NoChange { .. } => "no_change",
-        Label::Inconclusive { .. } => "inconclusive",
-        Label::Invalid { .. } => "invalid",
-        Label::EfficiencyRegression { .. } => "efficiency_regression",
-    }
 }

@@ -1,20 +1,32 @@
 //! From the passes of a comparison to verdicts, and what explains them.
 
 mod causes;
+mod interim;
 mod json;
+mod junit;
+mod labels;
+mod markdown;
 mod observed;
+mod pair;
+mod remarks;
 mod text;
 
-use rqps_plan::{Cache, Comparison, Method, Workload};
+use rqps_plan::{Cache, Comparison, Workload};
 use rqps_stats::cause::{Evidence, Finding, explain_suite};
-use rqps_stats::label::{Kind, Label};
-use rqps_stats::stop::{Progress, Stop, StopRule};
-use rqps_stats::verdict::{self, Cell, Cost, LogRatios, LogValues, Options, Sample, Verdict};
-use rqps_store::{PassRecord, Run};
+use rqps_stats::label::Label;
+use rqps_stats::noise::Noise;
+use rqps_stats::verdict::Verdict;
+use rqps_store::Run;
 
-use observed::{Observed, Quantity};
+use observed::Observed;
+use pair::{Pair, Suite, kind};
 
-pub(crate) use json::{Comparison as ComparisonJson, label};
+pub use interim::{Interim, interim};
+pub(crate) use json::Comparison as ComparisonJson;
+pub use junit::junit;
+pub(crate) use labels::{class, counts, label, word};
+pub(crate) use markdown::lines as markdown;
+pub(crate) use remarks::with_interval;
 pub(crate) use text::{percent, text};
 
 /// What the base is called where it takes part a second time.
@@ -28,6 +40,9 @@ pub(crate) struct Verdicts<'a> {
     /// Every contender but the base, in the order of the plan.
     pub(crate) judged: Vec<Judged>,
     is_io_bound: bool,
+    seed: u64,
+    /// Of the host.
+    cpus: u32,
 }
 
 /// One contender against the base.
@@ -35,10 +50,29 @@ pub(crate) struct Judged {
     pub(crate) contender: String,
     /// Why nothing of it can be believed.
     pub(crate) invalid: Option<String>,
+    /// Rounds of runs share so much noise that they are compared within rounds.
+    is_paired: bool,
     /// By test, as in [`Verdicts::tests`].
     pub(crate) verdicts: Vec<Verdict>,
+    noise: Vec<Option<Noise>>,
+    pub(crate) suite: Option<Suite>,
     pub(crate) evidence: Vec<Evidence>,
     pub(crate) findings: Vec<Finding>,
+}
+
+/// What a comparison comes to for a program that must go on or stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// Some test has become slower or dearer by its margin or more.
+    Regression,
+    /// No test is known to have; of some nothing is known.
+    Undecided,
+    Passed,
+}
+
+/// None if the run is no comparison.
+pub fn gate(run: &Run) -> Option<Gate> {
+    Verdicts::new(run).map(|verdicts| verdicts.gate())
 }
 
 impl<'a> Verdicts<'a> {
@@ -49,20 +83,25 @@ impl<'a> Verdicts<'a> {
         let (base, others) = names.split_first()?;
         let tests = observed::tests(&run.passes);
         let is_io_bound = run.plan.cache == Some(Cache::IoBound);
+        let seed = run.plan.seed;
         let judged = others.iter().map(|contender| {
             let pair = Pair { plan, base, contender, is_io_bound };
-            let report = verdict::judge(&pair.cells(&tests), &Options::default());
+            let report = pair.judge(&tests);
             let evidence = pair.evidence(run, &tests, &report.verdicts);
+            let with_tests = tests.iter().zip(&report.verdicts);
             Judged {
                 contender: contender.clone(),
                 invalid: report.invalid,
+                is_paired: report.is_paired,
+                noise: with_tests.map(|(test, verdict)| pair.noise(test, verdict)).collect(),
+                suite: pair.suite(&tests, &report.verdicts, seed),
                 verdicts: report.verdicts,
                 findings: explain_suite(&evidence),
                 evidence,
             }
         });
-        let judged = judged.collect();
-        Some(Verdicts { plan, base: base.clone(), tests, judged, is_io_bound })
+        let (judged, cpus) = (judged.collect(), run.manifest.cpus);
+        Some(Verdicts { plan, base: base.clone(), tests, judged, is_io_bound, seed, cpus })
     }
 
     /// The change that does not matter in practice, as a log.
@@ -70,132 +109,24 @@ impl<'a> Verdicts<'a> {
         self.plan.margin.unwrap_or_else(|| kind(self.is_io_bound, test).margin())
     }
 
-    /// Whether any test has become slower, or dearer.
-    pub(crate) fn has_regression(&self) -> bool {
-        let mut labels = self.judged.iter().flat_map(|one| &one.verdicts).map(|one| &one.label);
-        labels.any(|label| {
-            matches!(
-                label,
-                Label::Regression { .. }
-                    | Label::SmallRegression { .. }
-                    | Label::EfficiencyRegression { .. }
-            )
-        })
-    }
-}
-
-fn kind(is_io_bound: bool, test: &Observed<'_>) -> Kind {
-    match (is_io_bound, test.writes()) {
-        (true, _) => Kind::IoBound,
-        (false, true) => Kind::CachedWrite,
-        (false, false) => Kind::CachedRead,
-    }
-}
-
-/// A contender and the base that it is held against.
-pub(super) struct Pair<'a> {
-    pub(super) plan: &'a Comparison,
-    pub(super) base: &'a str,
-    pub(super) contender: &'a str,
-    pub(super) is_io_bound: bool,
-}
-
-impl Pair<'_> {
-    fn cells(&self, tests: &[Observed<'_>]) -> Vec<Cell> {
-        tests.iter().map(|test| self.cell(test)).collect()
+    fn pair<'s>(&'s self, judged: &'s Judged) -> Pair<'s> {
+        let Verdicts { plan, base, is_io_bound, .. } = self;
+        Pair { plan, base, contender: &judged.contender, is_io_bound: *is_io_bound }
     }
 
-    fn cell(&self, test: &Observed<'_>) -> Cell {
-        let kind = kind(self.is_io_bound, test);
-        let mut cell = Cell::new(test.name, kind, self.sample(test, Quantity::Rate));
-        if let Some(margin) = self.plan.margin {
-            cell.margin = margin;
-        }
-        let cpu = Cost { name: "cpu/o".to_string(), sample: self.sample(test, Quantity::Cpu) };
-        if self.has_values(&cpu.sample) {
-            cell.costs.push(cpu);
-        }
-        if test.counted().next().is_none() {
-            cell.refused = test.refusals().last().map(str::to_string);
-        }
-        cell
-    }
-
-    fn has_values(&self, sample: &Sample) -> bool {
-        match sample {
-            Sample::Slices(restarts) => !restarts.is_empty(),
-            Sample::Runs(rounds) => !rounds.is_empty(),
+    fn gate(&self) -> Gate {
+        let labels = || self.judged.iter().flat_map(|one| &one.verdicts).map(|one| &one.label);
+        let fails = |label: &Label| {
+            matches!(label, Label::Regression { .. } | Label::EfficiencyRegression { .. })
+        };
+        let is_open =
+            |label: &Label| matches!(label, Label::Inconclusive { .. } | Label::Invalid { .. });
+        if labels().any(fails) {
+            Gate::Regression
+        } else if self.tests.is_empty() || labels().any(is_open) {
+            Gate::Undecided
+        } else {
+            Gate::Passed
         }
     }
-
-    /// A quantity of the contender and the twin against the base, by round.
-    fn sample(&self, test: &Observed<'_>, quantity: Quantity) -> Sample {
-        match self.plan.method {
-            Method::Slices => {
-                let restarts = test.counted().filter_map(|pass| {
-                    let (base, both) = (vec![self.base], vec![self.base, TWIN]);
-                    let twin = observed::log_ratio(pass, TWIN, &base, quantity);
-                    let against = if twin.is_some() { &both } else { &base };
-                    let contender = observed::log_ratio(pass, self.contender, against, quantity)?;
-                    Some(LogRatios { contender, twin })
-                });
-                Sample::Slices(restarts.collect())
-            }
-            Method::Runs => {
-                let rounds = test.counted().filter_map(|pass| {
-                    let log = |name| Some(observed::level(pass, name, quantity)?.ln());
-                    let (base, contender) = (log(self.base)?, log(self.contender)?);
-                    Some(LogValues { base, twin: log(TWIN), contender })
-                });
-                Sample::Runs(rounds.collect())
-            }
-        }
-    }
-}
-
-/// Where a comparison stands before its end.
-#[derive(Clone, Debug, Default)]
-pub struct Interim {
-    /// The tests that need no more rounds: the interval of every contender is narrow enough. What
-    /// the estimates are does not matter: stopping on them would find what is not there.
-    pub settled: Vec<String>,
-    /// The estimate of every test with its interval, a line each.
-    pub standing: Vec<String>,
-}
-
-/// Judges the passes so far.
-pub fn interim(plan: &rqps_plan::Plan, passes: &[PassRecord]) -> Interim {
-    let Workload::Comparison(comparison) = &plan.workload else { return Interim::default() };
-    let names: Vec<String> = plan.contenders.iter().map(|one| one.name()).collect();
-    let Some((base, others)) = names.split_first() else { return Interim::default() };
-    let tests = observed::tests(passes);
-    let is_io_bound = plan.cache == Some(Cache::IoBound);
-    let mut interim = Interim::default();
-    let rule = StopRule {
-        least_rounds: comparison.fewest_rounds,
-        most_rounds: comparison.rounds,
-        half_width: comparison.precision,
-        budget: None,
-    };
-    let mut narrow = vec![true; tests.len()];
-    for contender in others {
-        let pair = Pair { plan: comparison, base, contender, is_io_bound };
-        let report = verdict::judge(&pair.cells(&tests), &Options::default());
-        for (index, verdict) in report.verdicts.iter().enumerate() {
-            let width = verdict.plain.interval.half_width();
-            let rounds = tests[index].counted().count() as u32;
-            let progress = Progress { rounds, half_width: width, elapsed: 0.0, next_round: 0.0 };
-            narrow[index] &= rule.decide(&progress) == Some(Stop::Precise);
-            let name = tests[index].name;
-            let estimate = match width.is_finite() {
-                true => format!("{} ± {:.2} %", text::percent(verdict.plain.value), 100.0 * width),
-                false => "too few rounds".to_string(),
-            };
-            let settled = if narrow[index] { ", settled" } else { "" };
-            interim.standing.push(format!("{contender} {name}: {estimate}{settled}"));
-        }
-    }
-    let settled = tests.iter().zip(narrow).filter(|(_, narrow)| *narrow);
-    interim.settled = settled.map(|(test, _)| test.name.to_string()).collect();
-    interim
 }

@@ -1,6 +1,9 @@
 //! What was observed of one test in all rounds, as the estimators take it.
 
-use rqps_stats::slices::{self, Slice};
+use rqps_observe::foreign_cpu;
+use rqps_plan::Comparison;
+use rqps_stats::slices::{self, Restart, Slice};
+use rqps_stats::verdict::Stage;
 use rqps_store::{PassRecord, SliceRecord};
 
 use crate::model::GROUPS;
@@ -51,6 +54,20 @@ impl<'a> Observed<'a> {
         self.passes.iter().copied().filter(|pass| pass.invalid.is_none())
     }
 
+    /// Those of a stage. Fresh rounds are numbered on after the plan's.
+    pub(crate) fn of_stage(
+        &self,
+        stage: Stage,
+        plan: &Comparison,
+    ) -> impl Iterator<Item = &'a PassRecord> + '_ {
+        let most = plan.rounds;
+        self.counted().filter(move |pass| match stage {
+            Stage::Single => true,
+            Stage::Screen => pass.round <= most,
+            Stage::Fresh => pass.round > most,
+        })
+    }
+
     /// Why passes do not count.
     pub(crate) fn refusals(&self) -> impl Iterator<Item = &'a str> + '_ {
         self.passes.iter().filter_map(|pass| pass.invalid.as_deref())
@@ -62,18 +79,30 @@ impl<'a> Observed<'a> {
     }
 }
 
-/// The log of a contender's level over the base's in a pass: the median over the cycles.
-pub(crate) fn log_ratio(
+/// A contender's level against the base's in a pass: the median over the cycles of the log ratios.
+pub(crate) fn restart(
     pass: &PassRecord,
     contender: &str,
     base: &[&str],
     quantity: Quantity,
-) -> Option<f64> {
+) -> Option<Restart> {
     let names = names(pass);
     let index = |name: &str| names.iter().position(|known| *known == name);
     let base: Option<Vec<usize>> = base.iter().map(|name| index(name)).collect();
     let restart = slices::restart(&parts(pass, &names, quantity), index(contender)?, &base?)?;
-    restart.log_ratio.is_finite().then_some(restart.log_ratio)
+    restart.log_ratio.is_finite().then_some(restart)
+}
+
+/// What other programs used of the CPUs while a pass was measured, in percent; of whole runs, while
+/// the one was measured beside which it was most.
+pub(crate) fn foreign_percent(pass: &PassRecord, cpus: u32) -> Option<f64> {
+    let share = |contender: &String, seconds: f64| {
+        let foreign = foreign_cpu(pass.cost.get(contender)?)?;
+        Some(100.0 * foreign as f64 / (seconds * 1e6 * f64::from(cpus)))
+    };
+    let of_run = |slice: &SliceRecord| share(&slice.contender, slice.nanos as f64 / 1e9);
+    let of_runs = || pass.slices.iter().filter_map(of_run).reduce(f64::max);
+    share(&String::new(), pass.seconds).or_else(of_runs)
 }
 
 /// The level of a contender in a pass, over all its slices.
@@ -149,14 +178,30 @@ mod tests {
     }
 
     #[test]
+    fn what_others_used_is_a_share_of_all_cpus() {
+        use rqps_observe::{Metric, Reading};
+        let reading = |busy: u64| {
+            Reading::from_iter([(Metric::HostCpuBusy, busy), (Metric::ServerCpuUser, 5_000)])
+        };
+        let mut pass = PassRecord { seconds: 0.1, ..pass() };
+        assert_eq!(foreign_percent(&pass, 2), None);
+        // A run took 10 ms: of its 20 ms of CPU 3 were not the server's.
+        pass.cost.insert("base".to_string(), reading(6_000));
+        pass.cost.insert("new".to_string(), reading(8_000));
+        assert_eq!(foreign_percent(&pass, 2), Some(15.0));
+        pass.cost.insert(String::new(), reading(25_000));
+        assert_eq!(foreign_percent(&pass, 2), Some(10.0));
+    }
+
+    #[test]
     fn ratios_are_within_cycles_and_levels_over_all_of_them() {
         let pass = pass();
-        let ratio = log_ratio(&pass, "new", &["base"], Quantity::Rate).unwrap();
-        assert!((ratio.exp() - 0.5).abs() < 1e-9);
-        let cpu = log_ratio(&pass, "new", &["base"], Quantity::Cpu).unwrap();
-        assert!((cpu.exp() - 2.0).abs() < 1e-9);
+        let rate = restart(&pass, "new", &["base"], Quantity::Rate).unwrap();
+        assert!((rate.log_ratio.exp() - 0.5).abs() < 1e-9);
+        let cpu = restart(&pass, "new", &["base"], Quantity::Cpu).unwrap();
+        assert!((cpu.log_ratio.exp() - 2.0).abs() < 1e-9);
         assert_eq!(level(&pass, "base", Quantity::Rate), Some(100_000.0));
         assert_eq!(level(&pass, "new", Quantity::Cpu), Some(10.0));
-        assert_eq!(log_ratio(&pass, "absent", &["base"], Quantity::Rate), None);
+        assert_eq!(restart(&pass, "absent", &["base"], Quantity::Rate), None);
     }
 }

@@ -7,6 +7,10 @@ use rqps_stats::verdict::Verdict;
 
 use super::{Judged, Verdicts};
 use crate::Colour;
+use crate::text::{bullets, wrapped};
+
+/// Refusals that are shown.
+const REFUSALS: usize = 10;
 
 /// `-2.3 %` of a ratio.
 pub(crate) fn percent(log: f64) -> String {
@@ -28,6 +32,15 @@ pub(crate) fn text(verdicts: &Verdicts<'_>, colour: Colour) -> String {
         parts.push(table(verdicts, judged, colour));
         parts.push(findings(judged));
     }
+    let remarks = verdicts.remarks().into_iter();
+    parts.push(bullets("How sure that is", &remarks.collect::<Vec<_>>()));
+    let mut refusals = verdicts.refusals();
+    if !refusals.is_empty() {
+        let more = refusals.len().saturating_sub(REFUSALS);
+        refusals.truncate(REFUSALS);
+        refusals.extend((more > 0).then(|| format!("… and {more} more, in result.json")));
+        parts.push(bullets("Measured, but refused by a guard", &refusals));
+    }
     parts.push(legend(verdicts));
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
@@ -46,6 +59,17 @@ fn table(verdicts: &Verdicts<'_>, judged: &Judged, colour: Colour) -> String {
     header.extend(headings.map(|name| right(name.to_string())));
     header.push(Cell::new("verdict"));
     drawn.set_header(header);
+    if let Some(suite) = &judged.suite {
+        let interval = suite.shift.interval.exp();
+        drawn.add_row([
+            Cell::new("suite shift"),
+            right(format!("{:.3}", suite.shift.ratio())),
+            right(format!("{:.3} – {:.3}", interval.low, interval.high)),
+            Cell::new(""),
+            right(suite.rounds.to_string()),
+            Cell::new(format!("what all tests have in common: {}", percent(suite.shift.value))),
+        ]);
+    }
     let mut group = "";
     for (test, verdict) in verdicts.tests.iter().zip(&judged.verdicts) {
         if test.group != group {
@@ -117,10 +141,11 @@ fn legend(verdicts: &Verdicts<'_>) -> String {
         false => "",
     };
     let loads = verdicts.plan.loads;
-    format!(
+    let legend = format!(
         "rQPS is statements per second as a share of the base's. {twin}A round is a restart of all \
          servers; intervals are over rounds and adjusted for the number of tests. Data come from \
-         {loads} independent load{} of each contender.\n",
+         {loads} independent load{} of each contender. docs/verdicts.md says how a verdict is reached.",
         if loads == 1 { "" } else { "s" }
-    )
+    );
+    wrapped([[legend.as_str()]].into_iter())
 }

@@ -15,8 +15,6 @@ use rqps_store::Run;
 use crate::comparison::Verdicts;
 use crate::model::{Model, Prose, Suite};
 
-pub(crate) use verdicts::{class, counts};
-
 pub(crate) const STYLE: &str = include_str!("../../assets/report.css");
 const SCRIPT: &str = include_str!("../../assets/report.js");
 const CHART_STYLE: &str = include_str!("../../assets/vendor/uplot/uPlot.min.css");

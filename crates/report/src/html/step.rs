@@ -46,6 +46,21 @@ pub(super) fn chart(step: &StepModel) -> Markup {
             figure.chart data-step=(step.name) {
                 noscript { "The charts are drawn by the script in this page." }
             }
+            (levels(step))
+        }
+    }
+}
+
+/// Who did not run at one level, or stalled.
+fn levels(step: &StepModel) -> Markup {
+    let found = step.done().filter_map(|(_, measured)| {
+        let remarks = model::steadiness(measured)?.remarks().join("; ");
+        (!remarks.is_empty()).then_some((measured.record.contender.as_str(), remarks))
+    });
+    let found: Vec<(&str, String)> = found.collect();
+    html! {
+        @if !found.is_empty() {
+            ul.levels { @for (contender, remarks) in &found { li { b { (contender) } ": " (remarks) } } }
         }
     }
 }

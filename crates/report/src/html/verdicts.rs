@@ -1,16 +1,18 @@
 //! The verdicts of a comparison: what was found, then each test with its interval drawn.
 
 use maud::{Markup, html};
+use rqps_stats::Estimate;
 use rqps_stats::cause::{Evidence, budget, budget_text};
 use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
 
-use crate::comparison::{Judged, Verdicts, percent};
+use crate::comparison::{Judged, Verdicts, class, counts, percent, with_interval, word};
 
 const NOTE: &str = "rQPS is statements per second as a share of the base's. The line is its 95 % \
      interval over rounds, adjusted for the number of tests; the dots are rounds, each a restart of all \
      servers. The band is the margin below which a change does not matter in practice. cpu/o is the \
-     server's CPU time per statement (of a DBMS inside the client: of both).";
+     server's CPU time per statement (of a DBMS inside the client: of both). The suite shift is what all \
+     tests have in common, to suite what is left of a test without it.";
 
 /// Pixels of the drawn intervals.
 const WIDTH: f64 = 300.0;
@@ -25,6 +27,14 @@ pub(super) fn section(verdicts: &Verdicts<'_>) -> Markup {
             h2 { "Verdicts" }
             @for judged in &verdicts.judged { (contender(verdicts, judged)) }
             p.note { (NOTE) }
+            ul.remarks { @for remark in verdicts.remarks() { li { (remark) } } }
+            @let refusals = verdicts.refusals();
+            @if !refusals.is_empty() {
+                details {
+                    summary { (refusals.len()) " measurements that a guard refused" }
+                    ul { @for refusal in &refusals { li { (refusal) } } }
+                }
+            }
         }
     }
 }
@@ -38,7 +48,7 @@ fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
         }
         p.strip {
             @for (label, count) in counts(&judged.verdicts) {
-                span class={ "chip " (class(label)) } { (count) " " (word(label)) }
+                span class={ "chip " (class(label)) } { (count) " " (word(label, count)) }
             }
         }
         @if !judged.findings.is_empty() {
@@ -65,16 +75,29 @@ fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
                         th scope="col" { "95 % interval" }
                         th scope="col" { (axis(extent)) }
                         th scope="col" { abbr title="server CPU per statement" { "cpu/o" } }
+                        @if judged.suite.is_some() {
+                            th scope="col" { abbr title="rQPS relative to the suite shift" { "to suite" } }
+                        }
                         th scope="col" { "rounds" }
                         th.words scope="col" { "verdict" }
                     }
                 }
                 tbody {
+                    @if let Some(suite) = &judged.suite {
+                        tr.suite {
+                            th scope="row" { "suite shift" }
+                            (measured(&suite.shift))
+                            td { (plot(&suite.shift, &[], 0.0, extent)) }
+                            td {} td {} td { (suite.rounds) }
+                            td.words { "what all tests have in common" }
+                        }
+                    }
                     @for (index, test) in verdicts.tests.iter().enumerate() {
                         @if index == 0 || verdicts.tests[index - 1].group != test.group {
-                            tr.group { th scope="rowgroup" colspan="7" { (test.group) } }
+                            @let columns = 7 + usize::from(judged.suite.is_some());
+                            tr.group { th scope="rowgroup" colspan=(columns) { (test.group) } }
                         }
-                        (row(test.name, &judged.verdicts[index], verdicts.margin(test), extent))
+                        (row(judged, index, verdicts.margin(test), extent))
                     }
                 }
             }
@@ -88,42 +111,67 @@ fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
     }
 }
 
-fn row(name: &str, verdict: &Verdict, margin: f64, extent: f64) -> Markup {
-    let interval = verdict.estimate.interval.exp();
-    let has_value = verdict.contributions.len() > 1;
+fn row(judged: &Judged, index: usize, margin: f64, extent: f64) -> Markup {
+    let verdict = &judged.verdicts[index];
     let cpu = verdict.costs.iter().find(|(name, _)| name == "cpu/o");
     html! {
         tr {
-            th scope="row" { (name) }
-            @if has_value {
-                td { (format!("{:.3}", verdict.ratio())) }
-                td { (format!("{:.3} – {:.3}", interval.low, interval.high)) }
-                td { (plot(verdict, margin, extent)) }
+            th scope="row" { (verdict.test) }
+            @if verdict.contributions.len() > 1 {
+                (measured(&verdict.estimate))
+                td { (plot(&verdict.estimate, &verdict.contributions, margin, extent)) }
             } @else {
                 td { "-" } td { "-" } td {}
             }
             td { (cpu.map_or("-".to_string(), |(_, cost)| percent(cost.value))) }
+            @if let Some(suite) = &judged.suite {
+                @match &suite.relative[index] {
+                    Some(relative) => td {
+                        abbr title=(with_interval(relative)) { (format!("{:.3}", relative.ratio())) }
+                    }
+                    None => td { "-" }
+                }
+            }
             td { (verdict.contributions.len()) }
-            td.words { span class={ "chip " (class(&verdict.label)) } { (verdict.label) } }
+            td.words { (told(&verdict.label)) }
         }
     }
 }
 
+/// The label, with its numbers beside it.
+fn told(label: &Label) -> Markup {
+    let text = label.to_string();
+    let (word, numbers) = text.split_once(" (").map_or((text.as_str(), ""), |parts| parts);
+    html! {
+        span class={ "chip " (class(label)) } { (word) }
+        @if !numbers.is_empty() { " " span.dim { (numbers.trim_end_matches(')')) } }
+    }
+}
+
+/// A ratio and its interval.
+fn measured(estimate: &Estimate) -> Markup {
+    let interval = estimate.interval.exp();
+    html! {
+        td { (format!("{:.3}", estimate.ratio())) }
+        td { (format!("{:.3} – {:.3}", interval.low, interval.high)) }
+    }
+}
+
 /// An interval with its rounds, on the scale of all tests.
-fn plot(verdict: &Verdict, margin: f64, extent: f64) -> Markup {
+fn plot(estimate: &Estimate, rounds: &[f64], margin: f64, extent: f64) -> Markup {
     let x = |log: f64| (WIDTH / 2.0) * (1.0 + log.clamp(-extent, extent) / extent);
     let at = |value: f64| format!("{value:.1}");
-    let (low, high) = (verdict.estimate.interval.low, verdict.estimate.interval.high);
-    let label = format!("{:.3}", verdict.ratio());
+    let (low, high) = (estimate.interval.low, estimate.interval.high);
+    let label = format!("{:.3}", estimate.ratio());
     html! {
         svg.forest width=(WIDTH) height=(HEIGHT) role="img" aria-label=(label) {
             rect.margin x=(at(x(-margin))) y="0" width=(at(x(margin) - x(-margin))) height=(HEIGHT) {}
             line.zero x1=(at(x(0.0))) x2=(at(x(0.0))) y1="0" y2=(HEIGHT) {}
-            @for log in &verdict.contributions {
+            @for log in rounds {
                 circle.round cx=(at(x(*log))) cy=(at(HEIGHT / 2.0)) r="2" {}
             }
             line.interval x1=(at(x(low))) x2=(at(x(high))) y1=(at(HEIGHT / 2.0)) y2=(at(HEIGHT / 2.0)) {}
-            rect.estimate x=(at(x(verdict.estimate.value) - 3.0)) y=(at(HEIGHT / 2.0 - 3.0))
+            rect.estimate x=(at(x(estimate.value) - 3.0)) y=(at(HEIGHT / 2.0 - 3.0))
                 width="6" height="6" {}
         }
     }
@@ -154,51 +202,4 @@ fn time(evidence: &Evidence) -> String {
         _ => "; some of these parts may be none",
     };
     format!("{}{all}", budget_text(evidence))
-}
-
-/// How many tests have each label, in the order in which they are worth looking at.
-pub(crate) fn counts(verdicts: &[Verdict]) -> Vec<(&Label, usize)> {
-    let mut counts: Vec<(&Label, usize)> = Vec::new();
-    for verdict in verdicts {
-        match counts.iter_mut().find(|(label, _)| word(label) == word(&verdict.label)) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((&verdict.label, 1)),
-        }
-    }
-    counts.sort_by_key(|(label, _)| WORDS.iter().position(|(_, word)| *word == self::word(label)));
-    counts
-}
-
-/// Class in the style sheet and word, the worst first.
-const WORDS: [(&str, &str); 8] = [
-    ("slower", "regression"),
-    ("slower", "small regression"),
-    ("slower", "efficiency regression"),
-    ("faster", "improvement"),
-    ("faster", "small improvement"),
-    ("same", "no change"),
-    ("unknown", "inconclusive"),
-    ("unknown", "invalid"),
-];
-
-fn word(label: &Label) -> &'static str {
-    WORDS[place(label)].1
-}
-
-/// The label in the style sheet.
-pub(crate) fn class(label: &Label) -> &'static str {
-    WORDS[place(label)].0
-}
-
-fn place(label: &Label) -> usize {
-    match label {
-        Label::Regression { .. } => 0,
-        Label::SmallRegression { .. } => 1,
-        Label::EfficiencyRegression { .. } => 2,
-        Label::Improvement { .. } => 3,
-        Label::SmallImprovement { .. } => 4,
-        Label::NoChange { .. } => 5,
-        Label::Inconclusive { .. } => 6,
-        Label::Invalid { .. } => 7,
-    }
 }

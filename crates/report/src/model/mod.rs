@@ -15,6 +15,7 @@ mod prose;
 mod scaleup;
 mod seconds;
 mod sizes;
+mod steadiness;
 mod summary;
 mod table;
 
@@ -39,6 +40,7 @@ pub(crate) use prose::Prose;
 pub(crate) use scaleup::{Growth, SCALEUP_NOTE};
 pub(crate) use seconds::seconds;
 pub(crate) use sizes::{Size, sizes};
+pub(crate) use steadiness::{Steadiness, steadiness};
 pub(crate) use summary::{
     ABSOLUTE_NOTE, LAG_NOTE, RELATIVE_NOTE, SLA_NOTE, absolute, lag, relative, shares, sla,
 };

@@ -185,7 +185,10 @@ fn comparison_facts(comparison: &Comparison) -> Vec<(&'static str, String)> {
         Method::Runs => "whole runs in random order".to_string(),
     };
     facts.push(("method", method));
-    facts.push(("rounds", format!("at most {}, a restart each", comparison.rounds)));
+    let fresh = comparison.confirm.map_or(String::new(), |rounds| {
+        format!("; then {rounds} fresh ones for what looks different")
+    });
+    facts.push(("rounds", format!("at most {}, a restart each{fresh}", comparison.rounds)));
     facts.push(("loads", format!("{} of each contender", comparison.loads)));
     facts
 }

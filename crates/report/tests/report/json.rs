@@ -1,6 +1,6 @@
 use jsonschema::Validator;
-use rqps_report::{SCHEMA, result_json};
-use rqps_store::{Run, Status};
+use rqps_report::{SCHEMA, html, result_json};
+use rqps_store::{Operation, Run, Status};
 use serde_json::Value;
 
 use crate::sample::{self, run};
@@ -79,4 +79,51 @@ fn what_the_dbms_counted_is_told_by_its_names_without_zeros() {
     assert_eq!(seconds.len(), 12);
     let none = &result["steps"][0]["results"][1]["engine"];
     assert_eq!(none["counters"], serde_json::json!({}));
+}
+
+#[test]
+fn levels_and_stalls_of_a_step_are_told() {
+    let mut run = run(&["sqlite", "postgres@17.6"], 60);
+    let queries = |run: &mut Run, contender: &str, change: fn(usize, &mut u64)| {
+        let step = sample::step(run, contender, "qr100");
+        for worker in step.workers.iter_mut().filter(|one| one.operation == Operation::Query) {
+            for (second, done) in worker.seconds.iter_mut().enumerate() {
+                change(second, &mut done.operations);
+            }
+        }
+    };
+    queries(&mut run, "sqlite", |second, done| {
+        if second % 10 == 9 {
+            *done = 0;
+        }
+    });
+    queries(&mut run, "postgres@17.6", |second, done| {
+        if second >= 30 {
+            *done /= 2;
+        }
+    });
+    let result = parsed(&run);
+    let of = |step: &str, contender: usize| {
+        let steps = result["steps"].as_array().unwrap();
+        let step = steps.iter().find(|found| found["name"] == step).unwrap();
+        step["results"][contender]["steadiness"].clone()
+    };
+    let stalled = of("qr100", 0);
+    assert_eq!(stalled["longest_stall_seconds"], 1, "{stalled}");
+    assert_eq!(stalled["stall_period_seconds"], 10, "{stalled}");
+    let slower = of("qr100", 1);
+    assert_eq!(slower["class"], "slow_down", "{slower}");
+    let change = slower["changes"][0].as_u64().unwrap();
+    assert!(change.abs_diff(30) <= 5, "{slower}");
+    let untouched = of("qp100", 0);
+    assert_eq!(
+        (&untouched["class"], &untouched["remarks"]),
+        (&"flat".into(), &Value::Array(vec![]))
+    );
+    assert_eq!(of("l.i1", 0)["class"], Value::Null, "its work is fixed, not its time");
+    let page = html(&run);
+    assert!(page.contains("slow-down: it ends slower than it was before"));
+    assert!(page.contains("the longest 1 s, every 10 s"));
+    let short = parsed(&crate::sample::run(&["sqlite"], 12));
+    assert_eq!(short["steps"][4]["results"][0]["steadiness"], Value::Null);
 }

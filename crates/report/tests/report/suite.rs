@@ -129,8 +129,7 @@ pub(crate) fn run(contenders: &[&str], clients: &[u32]) -> Run {
 /// a guard refused each time.
 pub(crate) fn comparison() -> Run {
     let mut run = run(&["sqlite", "slow=sqlite?cache_size=1"], &[1]);
-    let Workload::Microbenchmark(benchmark) = run.plan.workload else { unreachable!() };
-    let plan = Comparison::new(Compared::Microbenchmark(benchmark));
+    let plan = comparison_plan(&run);
     run.plan.workload = Workload::Comparison(Comparison { method: Method::Runs, ..plan });
     run.steps.clear();
     let slice = |round: u32, contender: &str, millis: u64| SliceRecord {
@@ -155,6 +154,12 @@ pub(crate) fn comparison() -> Run {
     });
     run.passes = rounds.collect();
     run
+}
+
+/// A comparison of what the run has.
+pub(crate) fn comparison_plan(run: &Run) -> Comparison {
+    let Workload::Microbenchmark(benchmark) = &run.plan.workload else { unreachable!() };
+    Comparison::new(Compared::Microbenchmark(benchmark.clone()))
 }
 
 /// The debt of writes is paid after each of them.

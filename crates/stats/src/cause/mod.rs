@@ -8,7 +8,7 @@
 mod budget;
 mod claims;
 mod evidence;
-mod fit;
+mod line;
 mod next;
 mod rule;
 mod rules;
@@ -20,7 +20,7 @@ pub use budget::{Bar, budget, budget_text};
 pub use evidence::{
     Change, Class, Cost, Dips, Environment, Estimate, Evidence, Growth, Part, Plans, Verdict,
 };
-pub use fit::{Line, Scaling, fit_line, fit_scaling};
+pub use line::{Line, fit_line};
 pub use rule::{Cause, Check, Confidence, Finding};
 pub use rules::explain;
 pub use suite::{MOST_FINDINGS, explain_suite};

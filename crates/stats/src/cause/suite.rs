@@ -4,12 +4,14 @@
 use std::collections::BTreeMap;
 
 use super::evidence::{Class, Estimate, Evidence, Part, Verdict};
-use super::fit::{Line, fit_line, fit_scaling};
+use super::line::{Line, fit_line};
 use super::next;
 use super::rule::{Cause, Check, Confidence, Finding};
 use super::rules::explain;
 use super::view::View;
 use super::words::{change, micros, micros_interval};
+use crate::estimate::Interval;
+use crate::scalability::{Point, scalability};
 
 /// More findings than this nobody reads.
 pub const MOST_FINDINGS: usize = 7;
@@ -241,12 +243,14 @@ fn of_family(family: &str, tests: &[&Evidence]) -> Option<Finding> {
 /// More clients bring nothing within what was measured.
 fn scale_up_limit(test: &Evidence) -> Option<Finding> {
     let view = View::of(test)?;
-    let scaling = fit_scaling(&test.scaling)?;
+    let points: Vec<Vec<Point>> =
+        test.scaling.iter().map(|&(clients, rate)| vec![Point { clients, rate }]).collect();
+    let scaling = scalability(&points, 0.05)?;
     let most = test.scaling.iter().map(|(clients, _)| *clients).fold(0.0, f64::max);
-    let knee = scaling.knee().filter(|knee| *knee <= most)?;
-    let sure = scaling.coherency.is_above(0.0);
+    let knee = scaling.law.knee().filter(|knee| *knee <= most)?;
+    let sure = scaling.coherency.low > 0.0;
     let confidence = if sure { Confidence::Strong } else { Confidence::Hint };
-    let range = |one: &Estimate| format!("{:.4} ({:.4} to {:.4})", one.value, one.low, one.high);
+    let range = |value: f64, of: Interval| format!("{value:.4} ({:.4} to {:.4})", of.low, of.high);
     Some(Finding {
         cause: Cause::ScaleUpLimit,
         confidence,
@@ -259,8 +263,8 @@ fn scale_up_limit(test: &Evidence) -> Option<Finding> {
              ({confidence}).",
             test.test,
             test.contender,
-            range(&scaling.contention),
-            range(&scaling.coherency)
+            range(scaling.law.contention, scaling.contention),
+            range(scaling.law.coherency, scaling.coherency)
         ),
         contradicted_by: vec![Check { what: "coherency is not above 0", looked_at: sure }],
         next: next::off_cpu(test),

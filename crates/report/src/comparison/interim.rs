@@ -1,0 +1,79 @@
+//! Where a comparison stands before its end.
+
+use rqps_plan::{Cache, Workload};
+use rqps_stats::stop::{Progress, Stop, StopRule};
+use rqps_stats::verdict::{Stage, Verdict};
+use rqps_store::PassRecord;
+
+use super::observed;
+use super::pair::Pair;
+use super::text::percent;
+
+#[derive(Clone, Debug, Default)]
+pub struct Interim {
+    /// The tests that need no more rounds: the interval of every contender is narrow enough. What
+    /// the estimates are does not matter: stopping on them would find what is not there.
+    pub settled: Vec<String>,
+    /// The tests that need no fresh rounds: those that the screen did not flag, and those whose interval
+    /// from fresh rounds is narrow enough.
+    pub confirmed: Vec<String>,
+    /// The estimate of every test with its interval, a line each.
+    pub standing: Vec<String>,
+}
+
+/// Judges the passes so far.
+pub fn interim(plan: &rqps_plan::Plan, passes: &[PassRecord]) -> Interim {
+    let Workload::Comparison(comparison) = &plan.workload else { return Interim::default() };
+    let names: Vec<String> = plan.contenders.iter().map(|one| one.name()).collect();
+    let Some((base, others)) = names.split_first() else { return Interim::default() };
+    let tests = observed::tests(passes);
+    let is_io_bound = plan.cache == Some(Cache::IoBound);
+    let mut interim = Interim::default();
+    let rule = |least_rounds: u32, most_rounds: u32| StopRule {
+        least_rounds: least_rounds.min(most_rounds),
+        most_rounds,
+        half_width: comparison.precision,
+        budget: None,
+    };
+    let first = rule(comparison.fewest_rounds, comparison.rounds);
+    let fresh = rule(comparison.fewest_rounds, comparison.confirm.unwrap_or(0));
+    let is_narrow = |rule: &StopRule, verdict: &Verdict| {
+        let progress = Progress {
+            rounds: verdict.contributions.len() as u32,
+            half_width: verdict.plain.interval.half_width(),
+            elapsed: 0.0,
+            next_round: 0.0,
+        };
+        rule.decide(&progress) == Some(Stop::Precise)
+    };
+    let mut narrow = vec![true; tests.len()];
+    let mut confirmed = vec![true; tests.len()];
+    for contender in others {
+        let pair = Pair { plan: comparison, base, contender, is_io_bound };
+        let (screen, flagged) = pair.screen(&tests);
+        let report = pair.judge(&tests);
+        for (index, verdict) in report.verdicts.iter().enumerate() {
+            narrow[index] &= is_narrow(&first, &screen.verdicts[index]);
+            let is_fresh = verdict.stage == Stage::Fresh;
+            confirmed[index] &= !flagged.contains(&index) || is_fresh && is_narrow(&fresh, verdict);
+            let width = verdict.plain.interval.half_width();
+            let estimate = match width.is_finite() {
+                true => format!("{} ± {:.2} %", percent(verdict.plain.value), 100.0 * width),
+                false => "too few rounds".to_string(),
+            };
+            let state = match (is_fresh, narrow[index]) {
+                (true, _) => ", fresh rounds",
+                (false, true) => ", settled",
+                (false, false) => "",
+            };
+            let name = tests[index].name;
+            interim.standing.push(format!("{contender} {name}: {estimate}{state}"));
+        }
+    }
+    let named = |which: Vec<bool>| -> Vec<String> {
+        let chosen = tests.iter().zip(which).filter(|(_, is_chosen)| *is_chosen);
+        chosen.map(|(test, _)| test.name.to_string()).collect()
+    };
+    (interim.settled, interim.confirmed) = (named(narrow), named(confirmed));
+    interim
+}

@@ -1,0 +1,74 @@
+//! The verdicts as JUnit XML, for the test views of CI systems.
+
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use rqps_stats::label::Label;
+use rqps_stats::verdict::Verdict;
+use rqps_store::Run;
+
+use super::{Judged, Verdicts, label};
+
+/// A suite for each contender, a case for each test. A regression of the rate or of its cost by the
+/// margin or more is a failure; what is invalid is an error; what is inconclusive is skipped; all
+/// else has passed. None if the run is no comparison.
+pub fn junit(run: &Run) -> Option<String> {
+    let verdicts = Verdicts::new(run)?;
+    let mut report = Report::new(format!("rqps compare {}", verdicts.base));
+    for judged in &verdicts.judged {
+        let name = format!("{} relative to {}", judged.contender, verdicts.base);
+        let mut suite = TestSuite::new(name);
+        suite.add_test_cases(judged.verdicts.iter().map(|verdict| case(verdict, judged)));
+        report.add_test_suite(suite);
+    }
+    Some(report.to_string().expect("memory takes all bytes"))
+}
+
+fn case(verdict: &Verdict, judged: &Judged) -> TestCase {
+    let failed = |kind| {
+        let mut status = TestCaseStatus::non_success(kind);
+        status.set_type(label(&verdict.label)).set_message(told(verdict));
+        status
+    };
+    let status = match &verdict.label {
+        Label::Regression { .. } | Label::EfficiencyRegression { .. } => {
+            let mut status = failed(NonSuccessKind::Failure);
+            let mut findings = judged.findings.iter();
+            let of_test = findings.find(|finding| finding.tests.contains(&verdict.test));
+            if let Some(finding) = of_test {
+                status.set_description(finding.statement.clone());
+            }
+            status
+        }
+        Label::Invalid { .. } => failed(NonSuccessKind::Error),
+        Label::Inconclusive { .. } => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_type(label(&verdict.label)).set_message(told(verdict));
+            status
+        }
+        Label::SmallRegression { .. }
+        | Label::Improvement { .. }
+        | Label::SmallImprovement { .. }
+        | Label::NoChange { .. } => TestCaseStatus::success(),
+    };
+    let has_passed = matches!(status, TestCaseStatus::Success { .. });
+    let mut case = TestCase::new(verdict.test.clone(), status);
+    case.set_classname(judged.contender.clone());
+    if has_passed {
+        case.set_system_out(told(verdict));
+    }
+    case
+}
+
+/// `rQPS 0.974 (0.969 – 0.979): regression`
+fn told(verdict: &Verdict) -> String {
+    let interval = verdict.estimate.interval.exp();
+    match verdict.contributions.len() {
+        0 | 1 => verdict.label.to_string(),
+        _ => format!(
+            "rQPS {:.3} ({:.3} – {:.3}): {}",
+            verdict.ratio(),
+            interval.low,
+            interval.high,
+            verdict.label
+        ),
+    }
+}

@@ -1,0 +1,77 @@
+//! Labels by their names, and how many tests have each.
+
+use rqps_stats::label::Label;
+use rqps_stats::verdict::Verdict;
+
+/// How a label is named.
+struct Name {
+    /// For programs.
+    key: &'static str,
+    /// In the style sheet.
+    class: &'static str,
+    word: &'static str,
+    /// Of more than one test.
+    words: &'static str,
+}
+
+const fn name(
+    key: &'static str,
+    class: &'static str,
+    word: &'static str,
+    words: &'static str,
+) -> Name {
+    Name { key, class, word, words }
+}
+
+/// In the order in which they are worth looking at.
+const NAMES: [Name; 8] = [
+    name("regression", "slower", "regression", "regressions"),
+    name("small_regression", "slower", "small regression", "small regressions"),
+    name("efficiency_regression", "slower", "efficiency regression", "efficiency regressions"),
+    name("improvement", "faster", "improvement", "improvements"),
+    name("small_improvement", "faster", "small improvement", "small improvements"),
+    name("no_change", "same", "no change", "no change"),
+    name("inconclusive", "unknown", "inconclusive", "inconclusive"),
+    name("invalid", "unknown", "invalid", "invalid"),
+];
+
+/// Its place in the order in which labels are worth looking at.
+fn place(label: &Label) -> usize {
+    match label {
+        Label::Regression { .. } => 0,
+        Label::SmallRegression { .. } => 1,
+        Label::EfficiencyRegression { .. } => 2,
+        Label::Improvement { .. } => 3,
+        Label::SmallImprovement { .. } => 4,
+        Label::NoChange { .. } => 5,
+        Label::Inconclusive { .. } => 6,
+        Label::Invalid { .. } => 7,
+    }
+}
+
+/// The label as programs know it.
+pub(crate) fn label(label: &Label) -> &'static str {
+    NAMES[place(label)].key
+}
+
+/// The label in the style sheet.
+pub(crate) fn class(label: &Label) -> &'static str {
+    NAMES[place(label)].class
+}
+
+/// The label for so many tests.
+pub(crate) fn word(label: &Label, tests: usize) -> &'static str {
+    let name = &NAMES[place(label)];
+    if tests == 1 { name.word } else { name.words }
+}
+
+/// How many tests have each label, in the order in which they are worth looking at.
+pub(crate) fn counts<'a>(
+    verdicts: impl IntoIterator<Item = &'a Verdict>,
+) -> Vec<(&'a Label, usize)> {
+    let mut counts: [Option<(&Label, usize)>; NAMES.len()] = Default::default();
+    for verdict in verdicts {
+        counts[place(&verdict.label)].get_or_insert((&verdict.label, 0)).1 += 1;
+    }
+    counts.into_iter().flatten().collect()
+}

@@ -1,0 +1,193 @@
+//! A contender and the base that it is held against: from their passes to what is judged.
+
+use std::collections::BTreeMap;
+
+use rqps_plan::{Comparison, Method};
+use rqps_stats::Estimate;
+use rqps_stats::label::{Kind, Label};
+use rqps_stats::noise::Noise;
+use rqps_stats::slices::Restart;
+use rqps_stats::suite_shift::{SuiteShift, suite_shift};
+use rqps_stats::verdict::{
+    Cell, Cost, LogRatios, LogValues, Options, Report, Sample, Stage, Verdict, flagged, judge,
+};
+use rqps_store::PassRecord;
+
+use super::TWIN;
+use super::observed::{self, Observed, Quantity};
+
+/// Fewer fresh rounds than this leave the question open.
+const LEAST_FRESH: usize = 3;
+/// Intervals are of 95 %.
+const ALPHA: f64 = 0.05;
+/// Fewer rounds than this say nothing of what all tests have in common.
+const LEAST_OF_SUITE: usize = 3;
+
+pub(super) struct Pair<'a> {
+    pub(super) plan: &'a Comparison,
+    pub(super) base: &'a str,
+    pub(super) contender: &'a str,
+    pub(super) is_io_bound: bool,
+}
+
+/// What all tests have in common, and each test without it.
+pub(crate) struct Suite {
+    pub(crate) shift: Estimate,
+    pub(crate) rounds: usize,
+    /// By test; none where a test is not part of it, or decided by other rounds.
+    pub(crate) relative: Vec<Option<Estimate>>,
+}
+
+impl Pair<'_> {
+    /// By what the plan wants: all rounds, or a screen and the fresh rounds of what it flagged.
+    pub(super) fn judge(&self, tests: &[Observed<'_>]) -> Report {
+        judge(&self.cells(tests), &self.options())
+    }
+
+    /// By the rounds of the first stage alone, with those that are to be measured again.
+    pub(super) fn screen(&self, tests: &[Observed<'_>]) -> (Report, Vec<usize>) {
+        let cells = self.of_stage(tests, self.first_stage());
+        let flagged = match self.plan.confirm {
+            Some(_) => flagged(&cells, &self.options()),
+            None => Vec::new(),
+        };
+        (judge(&cells, &self.options()), flagged)
+    }
+
+    fn options(&self) -> Options {
+        let fresh_rounds = self.plan.confirm.unwrap_or(Options::default().fresh_rounds);
+        Options { fresh_rounds, ..Options::default() }
+    }
+
+    fn first_stage(&self) -> Stage {
+        if self.plan.confirm.is_some() { Stage::Screen } else { Stage::Single }
+    }
+
+    fn cells(&self, tests: &[Observed<'_>]) -> Vec<Cell> {
+        let mut cells = self.of_stage(tests, self.first_stage());
+        if self.plan.confirm.is_some() {
+            for index in flagged(&cells, &self.options()) {
+                let fresh = self.cell(&tests[index], Stage::Fresh);
+                if fresh.rate.rounds() >= LEAST_FRESH {
+                    cells[index] = fresh;
+                }
+            }
+        }
+        cells
+    }
+
+    fn of_stage(&self, tests: &[Observed<'_>], stage: Stage) -> Vec<Cell> {
+        tests.iter().map(|test| self.cell(test, stage)).collect()
+    }
+
+    fn cell(&self, test: &Observed<'_>, stage: Stage) -> Cell {
+        let kind = kind(self.is_io_bound, test);
+        let passes: Vec<&PassRecord> = test.of_stage(stage, self.plan).collect();
+        let mut cell = Cell::new(test.name, kind, self.sample(&passes, Quantity::Rate));
+        cell.stage = stage;
+        if let Some(margin) = self.plan.margin {
+            cell.margin = margin;
+        }
+        let sample = self.sample(&passes, Quantity::Cpu);
+        if sample.rounds() > 0 {
+            cell.costs.push(Cost { name: "cpu/o".to_string(), sample });
+        }
+        if passes.is_empty() {
+            cell.refused = test.refusals().last().map(str::to_string);
+        }
+        cell
+    }
+
+    /// A quantity of the contender and the twin against the base, by round.
+    fn sample(&self, passes: &[&PassRecord], quantity: Quantity) -> Sample {
+        let passes = passes.iter();
+        match self.plan.method {
+            Method::Slices => {
+                Sample::Slices(passes.filter_map(|pass| self.slices(pass, quantity)).collect())
+            }
+            Method::Runs => {
+                Sample::Runs(passes.filter_map(|pass| self.runs(pass, quantity)).collect())
+            }
+        }
+    }
+
+    fn slices(&self, pass: &PassRecord, quantity: Quantity) -> Option<LogRatios> {
+        let twin = observed::restart(pass, TWIN, &[self.base], quantity);
+        let contender = self.restart(pass, quantity)?;
+        Some(LogRatios { contender: contender.log_ratio, twin: twin.map(|twin| twin.log_ratio) })
+    }
+
+    /// Of the contender against base and twin, or against the base alone where there is no twin.
+    fn restart(&self, pass: &PassRecord, quantity: Quantity) -> Option<Restart> {
+        let against = |base: &[&str]| observed::restart(pass, self.contender, base, quantity);
+        against(&[self.base, TWIN]).or_else(|| against(&[self.base]))
+    }
+
+    fn runs(&self, pass: &PassRecord, quantity: Quantity) -> Option<LogValues> {
+        let log = |name| Some(observed::level(pass, name, quantity)?.ln());
+        let (base, contender) = (log(self.base)?, log(self.contender)?);
+        Some(LogValues { base, twin: log(TWIN), contender })
+    }
+
+    /// The log ratio of a round.
+    pub(super) fn ratio(&self, pass: &PassRecord) -> Option<f64> {
+        match self.plan.method {
+            Method::Slices => Some(self.slices(pass, Quantity::Rate)?.contender),
+            Method::Runs => Some(self.runs(pass, Quantity::Rate)?.ratio()),
+        }
+    }
+
+    /// Where the noise of a test comes from; whole runs do not tell.
+    pub(super) fn noise(&self, test: &Observed<'_>, verdict: &Verdict) -> Option<Noise> {
+        if self.plan.method != Method::Slices {
+            return None;
+        }
+        let restart = |pass: &PassRecord| {
+            let found = self.restart(pass, Quantity::Rate)?;
+            Some((found.log_ratio, found.error))
+        };
+        let passes = test.of_stage(verdict.stage, self.plan);
+        Noise::of(&passes.filter_map(restart).collect::<Vec<_>>())
+    }
+
+    /// From the rounds of the first stage that all tests have, those left out that are invalid.
+    pub(super) fn suite(
+        &self,
+        tests: &[Observed<'_>],
+        verdicts: &[Verdict],
+        seed: u64,
+    ) -> Option<Suite> {
+        let stage = self.first_stage();
+        let ratios = |test: &Observed<'_>| -> BTreeMap<u32, f64> {
+            let passes = test.of_stage(stage, self.plan);
+            passes.filter_map(|pass| Some((pass.round, self.ratio(pass)?))).collect()
+        };
+        let is_valid = |index: &usize| !matches!(verdicts[*index].label, Label::Invalid { .. });
+        let valid: Vec<usize> = (0..tests.len()).filter(is_valid).collect();
+        let all: Vec<BTreeMap<u32, f64>> =
+            valid.iter().map(|index| ratios(&tests[*index])).collect();
+        let is_common = |round: &&u32| all.iter().all(|test| test.contains_key(*round));
+        let common: Vec<u32> = all.first()?.keys().filter(is_common).copied().collect();
+        if common.len() < LEAST_OF_SUITE {
+            return None;
+        }
+        let of_common =
+            |test: &BTreeMap<u32, f64>| common.iter().map(|round| test[round]).collect();
+        let rounds: Vec<Vec<f64>> = all.iter().map(of_common).collect();
+        let SuiteShift { shift, relative: of_valid } = suite_shift(&rounds, ALPHA, seed)?;
+        let mut relative = vec![None; tests.len()];
+        for (index, own) in valid.into_iter().zip(of_valid) {
+            // Other rounds than those of the shift have another weather.
+            relative[index] = Some(own).filter(|_| verdicts[index].stage == stage);
+        }
+        Some(Suite { shift, rounds: common.len(), relative })
+    }
+}
+
+pub(super) fn kind(is_io_bound: bool, test: &Observed<'_>) -> Kind {
+    match (is_io_bound, test.writes()) {
+        (true, _) => Kind::IoBound,
+        (false, true) => Kind::CachedWrite,
+        (false, false) => Kind::CachedRead,
+    }
+}

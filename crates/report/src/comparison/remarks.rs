@@ -1,0 +1,161 @@
+//! What is said of a comparison as a whole: a strip of what was found, how it was decided, and what
+//! speaks for and against believing it.
+
+use rqps_plan::Method;
+use rqps_stats::Estimate;
+use rqps_stats::label::{Label, TWIN_HIT_ALPHA};
+use rqps_stats::verdict::{SCREEN_ALPHA, Stage, Verdict};
+
+use super::observed::foreign_percent;
+use super::text::percent;
+use super::{Judged, Verdicts, counts, word};
+
+/// A share of the noise above which more rounds help more than longer ones.
+const MOSTLY: f64 = 0.5;
+
+impl Judged {
+    /// `1 regression, 8 no change (could have seen 0.3 to 0.9 %), 1 inconclusive; suite shift …`
+    pub(crate) fn strip(&self) -> String {
+        let counted = counts(&self.verdicts).into_iter().map(|(label, tests)| {
+            let seen = match label {
+                Label::NoChange { .. } => self.seen(),
+                _ => String::new(),
+            };
+            format!("{tests} {}{seen}", word(label, tests))
+        });
+        let mut strip = counted.collect::<Vec<_>>().join(", ");
+        if let Some(suite) = &self.suite {
+            strip.push_str(&format!("; suite shift {}", with_interval(&suite.shift)));
+        }
+        strip
+    }
+
+    /// What tests without a change could have seen.
+    fn seen(&self) -> String {
+        let seen = self.verdicts.iter().filter_map(|verdict| match verdict.label {
+            Label::NoChange { detectable } => Some(100.0 * detectable.exp_m1()),
+            _ => None,
+        });
+        let seen: Vec<f64> = seen.collect();
+        let least = seen.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = seen.iter().copied().fold(0.0, f64::max);
+        match (format!("{least:.1}"), format!("{most:.1}")) {
+            (least, most) if least == most => format!(" (could have seen {most} %)"),
+            (least, most) => format!(" (could have seen {least} to {most} %)"),
+        }
+    }
+}
+
+/// `-0.40 % (-0.90 % to +0.10 %)`
+pub(crate) fn with_interval(estimate: &Estimate) -> String {
+    let interval = estimate.interval;
+    format!("{} ({} to {})", percent(estimate.value), percent(interval.low), percent(interval.high))
+}
+
+impl Verdicts<'_> {
+    /// What a reader must know of how sure this is, a sentence each.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let mut remarks = vec![self.twins(), self.machine(), self.decided()];
+        remarks.extend(self.judged.iter().filter_map(|judged| self.too_noisy(judged)));
+        remarks
+    }
+
+    /// How often the base differs from itself.
+    fn twins(&self) -> String {
+        let Some(first) = self.judged.first().filter(|_| self.plan.twin) else {
+            return "Without a twin of the base nothing shows how much a build differs from itself."
+                .to_string();
+        };
+        let twins: Vec<&Estimate> =
+            first.verdicts.iter().filter_map(|verdict| verdict.twin.as_ref()).collect();
+        let hits = twins.iter().filter(|twin| twin.p < TWIN_HIT_ALPHA).count();
+        format!("The twin differs from the base in {hits} of {} tests (p < 0.05).", twins.len())
+    }
+
+    /// What was driven how, and what else the machine did.
+    fn machine(&self) -> String {
+        let passes = || self.tests.iter().flat_map(|test| test.counted());
+        let shares = passes().filter_map(|pass| foreign_percent(pass, self.cpus));
+        let foreign = shares.reduce(f64::max).map_or(String::new(), |share| {
+            format!("Other programs used at most {share:.1} % of the CPUs. ")
+        });
+        let how = match self.plan.method {
+            Method::Slices => format!("slices of {} in random order", self.plan.slice),
+            Method::Runs => "whole runs in random order".to_string(),
+        };
+        let rounds: Vec<usize> = self.tests.iter().map(|test| test.counted().count()).collect();
+        let least = rounds.iter().copied().min().unwrap_or(0);
+        let rounds = match rounds.iter().copied().max().unwrap_or(0) {
+            most if most == least => format!("{most} rounds"),
+            most => format!("{least} to {most} rounds"),
+        };
+        let loads = match self.plan.loads {
+            1 => "one load of the data".to_string(),
+            loads => format!("{loads} independent loads of the data"),
+        };
+        format!("{foreign}Method: {how}; {rounds}, a restart each; {loads}; seed {}.", self.seed)
+    }
+
+    /// Which rounds the verdicts come from, and how they are adjusted for their number.
+    fn decided(&self) -> String {
+        let Some(confirm) = self.plan.confirm else {
+            let pairs = match self.judged.iter().any(|judged| judged.is_paired) {
+                true => " Runs are compared within their rounds, which share most of their noise.",
+                false => "",
+            };
+            return format!(
+                "One stage: intervals are adjusted for the number of tests by Benjamini and \
+                 Hochberg's procedure.{pairs}"
+            );
+        };
+        let fresh = |verdict: &&Verdict| verdict.stage == Stage::Fresh;
+        let verdicts = self.judged.iter().flat_map(|judged| &judged.verdicts);
+        let count = verdicts.filter(fresh).count();
+        format!(
+            "Two stages: what a screen flagged (p < {SCREEN_ALPHA}) is decided by at most {confirm} \
+             fresh rounds alone, adjusted by Holm's procedure; here {count} {}.",
+            if count == 1 { "test" } else { "tests" }
+        )
+    }
+
+    /// Where most tests tell nothing, what this machine could have shown.
+    fn too_noisy(&self, judged: &Judged) -> Option<String> {
+        let open: Vec<(usize, &Verdict)> = judged
+            .verdicts
+            .iter()
+            .enumerate()
+            .filter(|(_, one)| matches!(one.label, Label::Inconclusive { .. }))
+            .filter(|(_, one)| one.detectable.is_finite())
+            .collect();
+        if open.is_empty() || open.len() * 2 < judged.verdicts.len() {
+            return None;
+        }
+        let mut seen: Vec<f64> = open.iter().map(|(_, one)| one.detectable.exp_m1()).collect();
+        seen.sort_by(f64::total_cmp);
+        let shares = open.iter().filter_map(|(index, _)| judged.noise[*index]);
+        let shares: Vec<f64> = shares.map(|noise| noise.share_between()).collect();
+        let between = shares.iter().filter(|share| **share > MOSTLY).count();
+        let advice = match shares.len() {
+            0 => "more rounds, a quieter machine",
+            all if between * 2 >= all => "more rounds, a quieter machine",
+            _ => "longer measurements (--secs), more rounds, a quieter machine",
+        };
+        Some(format!(
+            "{}: {} of {} tests tell nothing. Half of them could have shown changes from {:.1} % on. \
+             What helps: {advice}.",
+            judged.contender,
+            open.len(),
+            judged.verdicts.len(),
+            100.0 * seen[seen.len() / 2],
+        ))
+    }
+
+    /// Every pass that a guard refused.
+    pub(crate) fn refusals(&self) -> Vec<String> {
+        let of = |pass: &rqps_store::PassRecord| {
+            let why = pass.invalid.as_ref()?;
+            Some(format!("{}, round {}, attempt {}: {why}", pass.test, pass.round, pass.attempt))
+        };
+        self.tests.iter().flat_map(|test| &test.passes).filter_map(|pass| of(pass)).collect()
+    }
+}

@@ -1,0 +1,99 @@
+//! Whether a step ran at one level, and when it did almost nothing: what its average hides.
+
+use rqps_plan::Counts;
+use rqps_stats::autocorrelation::{FEW_STRETCHES, independent_stretches};
+use rqps_stats::stalls::{Stalls, stalls};
+use rqps_stats::steady::{Class, Steady, steady};
+use rqps_store::Operation;
+
+use super::Measured;
+
+/// Fewer seconds than this tell nothing of a level or of stalls.
+const LEAST_SECONDS: usize = 20;
+/// Resampling is the same each time a report is made.
+const SEED: u64 = 1;
+
+/// Of the whole seconds of a step.
+pub(crate) struct Steadiness {
+    /// None for steps of fixed work, and for fewer than 25 seconds.
+    pub(crate) steady: Option<Steady>,
+    pub(crate) stalls: Stalls,
+    /// How many independent samples the seconds are worth.
+    pub(crate) stretches: f64,
+}
+
+/// None for what has no rate by the second: scans, indexes, and steps of less than twenty seconds.
+pub(crate) fn steadiness(measured: &Measured) -> Option<Steadiness> {
+    let counts = measured.record.counts;
+    let operation = match counts {
+        Counts::RowsInserted => Operation::Insert,
+        Counts::Queries => Operation::Query,
+        Counts::Statements => Operation::Transaction,
+        Counts::RowsIndexed | Counts::RowsScanned => return None,
+    };
+    let done = measured.of(operation).filter(|done| done.operations > 0)?;
+    let seconds = done.seconds.iter().map(|second| second.operations as f64);
+    let idle = std::iter::repeat(0.0);
+    let rates: Vec<f64> = seconds.chain(idle).take(measured.record.seconds as usize).collect();
+    if rates.len() < LEAST_SECONDS {
+        return None;
+    }
+    // A step of fixed work is drawn against other sizes of the tables by a slower DBMS.
+    let is_timed = counts != Counts::RowsInserted;
+    Some(Steadiness {
+        steady: steady(&rates, SEED).filter(|_| is_timed),
+        stalls: stalls(&rates),
+        stretches: independent_stretches(&rates),
+    })
+}
+
+impl Steadiness {
+    /// The class as programs know it.
+    pub(crate) fn class(&self) -> Option<&'static str> {
+        Some(match self.steady.as_ref()?.class {
+            Class::Flat => "flat",
+            Class::WarmUp => "warm_up",
+            Class::SlowDown => "slow_down",
+            Class::MultiLevel => "multi_level",
+        })
+    }
+
+    /// What a reader of the average must know; nothing of a run at one level without stalls.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if let Some(steady) = &self.steady {
+            let trend = 100.0 * steady.trend.change;
+            match steady.class {
+                Class::WarmUp => remarks
+                    .push(format!("warm-up: it ends faster than it began, after {} s", steady.cut)),
+                Class::SlowDown => {
+                    remarks.push("slow-down: it ends slower than it was before".to_string());
+                }
+                Class::MultiLevel => {
+                    let levels = steady.changes.len() + 1;
+                    remarks.push(format!("{levels} levels, both faster and slower than its end"));
+                }
+                Class::Flat if steady.trend.is_flagged() => {
+                    remarks.push(format!("a trend of {trend:+.0} % from start to end"));
+                }
+                Class::Flat => {}
+            }
+            if !steady.is_steady {
+                remarks.push("no steady state".to_string());
+            }
+        }
+        if self.stalls.longest > 0 {
+            let Stalls { share, longest, period } = self.stalls;
+            let period = period.map_or(String::new(), |seconds| format!(", every {seconds} s"));
+            remarks.push(format!(
+                "stalls in {:.1} % of the seconds, the longest {longest} s{period}",
+                100.0 * share
+            ));
+        }
+        // Of a level run it does not matter how much its seconds resemble each other.
+        if !remarks.is_empty() && self.stretches < FEW_STRETCHES {
+            remarks.push(format!("fewer than {FEW_STRETCHES} independent stretches in this run"));
+        }
+        remarks
+    }
+}

@@ -1,0 +1,45 @@
+//! What an operation cost beside the rate that it had.
+
+use super::{Cell, Cost};
+use crate::analysis::{Analysis, analyses};
+
+/// A cost of a cell, and its noise between base and twin.
+pub(super) struct CostAnalysis {
+    pub(super) name: String,
+    pub(super) analysis: Analysis,
+    noise: f64,
+}
+
+/// The costs of each cell, each moderated by the same cost of the other tests of the class.
+pub(super) fn costs(cells: &[Cell], is_paired: bool) -> Vec<Vec<CostAnalysis>> {
+    let keys: Vec<Vec<String>> = cells
+        .iter()
+        .map(|cell| {
+            cell.costs.iter().map(|cost| format!("{}\0{}", cell.class, cost.name)).collect()
+        })
+        .collect();
+    let samples = cells.iter().flat_map(|cell| cell.costs.iter().map(|cost| &cost.sample));
+    let mut all =
+        analyses(keys.iter().flatten().map(String::as_str).zip(samples), is_paired).into_iter();
+    let mut own = |cell: &Cell| {
+        let analysis = |(cost, analysis): (&Cost, Analysis)| {
+            let twin = Analysis::of_twin(&cost.sample, is_paired);
+            let noise = twin.and_then(|twin| twin.primary(0.05)).map_or(0.0, |it| it.value.abs());
+            CostAnalysis { name: cost.name.clone(), analysis, noise }
+        };
+        cell.costs.iter().zip(all.by_ref()).map(analysis).collect()
+    };
+    cells.iter().map(&mut own).collect()
+}
+
+/// The cost that rose most: by the margin or more, beyond doubt, and by more than between twins.
+pub(super) fn risen(costs: &[CostAnalysis], margin: f64, alpha: f64) -> Option<(String, f64)> {
+    costs
+        .iter()
+        .map(|cost| (cost, cost.analysis.primary_or_nothing(alpha)))
+        .filter(|(cost, rise)| {
+            rise.interval.low > 0.0 && rise.value >= margin && rise.value > cost.noise
+        })
+        .max_by(|(_, left), (_, right)| left.value.total_cmp(&right.value))
+        .map(|(cost, rise)| (cost.name.clone(), rise.interval.low))
+}
