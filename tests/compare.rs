@@ -196,30 +196,109 @@ fn a_whole_run_whose_server_stands_still_is_made_again_and_told() {
 }
 
 #[test]
-fn a_server_that_dies_between_slices_is_named_and_the_rest_can_be_done() {
+fn a_server_that_dies_between_slices_is_out_of_the_test_and_the_others_go_on() {
     let rqps = Rqps::alone();
-    let arguments = "postgres@17.6 again=postgres@17.6 --workload micro:point-query --rows 2K \
-                     --secs 2 --rounds 3 --loads 1 --no-guards";
+    let arguments = "postgres@17.6 fit=postgres@17.6 ill=postgres@17.6 --no-twin --rows 2K --secs 2 \
+                     --workload micro:point-query --rounds 3 --loads 1 --no-guards";
     let running = start(&rqps, arguments);
     running.wait_for("round 2 of at most 3");
+    let victim = || {
+        let servers = processes::children(running.pid(), "postgres");
+        let of_third = processes::below(&rqps.data(2).with_file_name("2-round"));
+        servers.into_iter().find(|pid| of_third.contains(pid))
+    };
     await_that("three servers are up", || {
-        processes::children(running.pid(), "postgres").len() == 3
+        processes::children(running.pid(), "postgres").len() == 3 && victim().is_some()
     });
     std::thread::sleep(Duration::from_secs(2));
-    let victim = processes::children(running.pid(), "postgres")[0];
-    processes::kill(victim);
+    processes::kill(victim().unwrap());
     let ended = running.finish().expect_code(3);
-    ended.says(&["error: round 2: ", "point-query", "--resume"]);
+    ended.says(&["error: ill: point-query: ", "the server ended with signal: 9", "round 3"]);
     rqps.assert_no_server_is_left();
-    let rounds =
-        |rqps: &Rqps| test(&comparison(rqps), "point-query")["rounds"].as_array().unwrap().len();
-    assert_eq!(rounds(&rqps), 1, "the round before it is kept");
+    let found = comparison(&rqps);
+    let of = |contender: usize| &found["contenders"][contender]["tests"][0];
+    let rounds = |contender: usize| of(contender)["rounds"].as_array().unwrap().len();
+    assert_eq!((of(1)["label"].as_str(), rounds(0)), (Some("invalid"), 3), "{found}");
+    let why = of(1)["verdict"].as_str().unwrap();
+    assert!(why.contains("ill did not go on") && why.contains("its log ends with"), "{why}");
+    assert_ne!(of(0)["label"], "invalid");
+    let ended = start(&rqps, "--resume").finish().expect_code(3);
+    assert!(!ended.stderr.contains("round "), "there is nothing left to do:\n{}", ended.stderr);
+}
 
-    let ended = start(&rqps, "--resume").finish();
+#[test]
+fn servers_that_do_not_fit_into_the_memory_together_take_turns_with_the_base() {
+    let rqps = Rqps::alone();
+    let memory = std::fs::read_to_string("/proc/meminfo").unwrap();
+    let available = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:")).unwrap();
+    let available: u64 = available.trim().trim_end_matches(" kB").parse().unwrap();
+    // A cache that SQLite would only take when it had as much to read.
+    let large = available * 3 / 10;
+    let pairs = format!(
+        "sqlite one=sqlite?cache_size=-{large} two=sqlite?cache_size=-{large} \
+         three=sqlite?cache_size=-{large} --workload micro:point-query {SMALL}"
+    );
+    let ended = start(&rqps, &pairs).finish();
     assert!(ended.status.code().is_some_and(|code| code < 2), "{}", ended.stderr);
-    assert_eq!(rounds(&rqps), 3);
-    assert!(!ended.stderr.contains("loading"), "the data are still there:\n{}", ended.stderr);
-    rqps.assert_nothing_is_left();
+    let ended = ended.says(&["5 servers need about", "one contender at a time"]);
+    assert!(ended.stdout.contains("the base took turns with one contender"), "{}", ended.stdout);
+    let found = comparison(&rqps);
+    assert_eq!(found["pairs"], true);
+    for contender in found["contenders"].as_array().unwrap() {
+        let test = &contender["tests"][0];
+        assert_eq!(test["rounds"].as_array().unwrap().len(), 3, "{contender}");
+        assert!(test["twin"].is_object(), "the twin is there where it fits");
+    }
+
+    let too_large = available * 9 / 10;
+    rqps.run(&format!("compare sqlite a=sqlite?cache_size=-{too_large}"))
+        .refuses(2, &["the servers of sqlite and a need about", "--method runs"]);
+}
+
+#[test]
+fn a_budget_that_is_too_small_says_what_would_fit() {
+    let rqps = Rqps::alone();
+    let arguments = "sqlite again=sqlite --workload micro:point-query,hot-points --rows 2K --secs 0.2 \
+                     --loads 1 --no-guards --budget 1s";
+    let ended = start(&rqps, arguments).finish();
+    assert!(ended.status.code().is_some_and(|code| code < 2), "{}", ended.stderr);
+    let ended = ended.says(&["ended the comparison after 1 round;", "would take", "test"]);
+    assert!(ended.stdout.contains("The same build and settings under two names"));
+}
+
+#[test]
+fn what_contenders_cost_is_told_apart_although_they_share_a_machine() {
+    let rqps = Rqps::alone();
+    let arguments = format!(
+        "postgres@17.6 more=postgres@17.6?wal_level=logical&synchronous_commit=on \
+         --workload micro:point-query,update-index --clients 2 {SMALL}"
+    );
+    let ended = start(&rqps, &arguments).finish();
+    assert!(ended.status.code().is_some_and(|code| code < 2), "{}", ended.stderr);
+    let results = Connection::open(rqps.out().join("results.sqlite")).unwrap();
+    let count = |sql: &str| results.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+    let of_updates = "from pass_engine join pass on pass.id = pass where test = 'update-index'";
+    assert_eq!(
+        count(&format!("select count(*) {of_updates} and name = 'pg_stat_wal.wal_bytes'")),
+        9,
+        "three rounds of two contenders and the twin"
+    );
+    // Each operation of the window is in the counters of its DBMS: the warm-up, too.
+    let updated = "select sum(value) from pass_engine where name = 'pg_stat_user_tables.n_tup_upd'";
+    let watched = "select sum(watched) from pass_side join pass on pass.id = pass \
+                   where test = 'update-index'";
+    assert_eq!(count(updated), count(watched));
+    assert_eq!(count("select count(distinct plans) from pass_side"), 2, "a plan of each test");
+    let flushes = "select sum(value) from pass_slice_cost where metric = 'device_flushes' \
+                   and contender = 'more'";
+    assert!(count(flushes) >= 0);
+    let found = comparison(&rqps);
+    let update = test(&found, "update-index");
+    assert!(update["idle"].is_array() && update["background"].is_array(), "{update}");
+    let bytes = update["database_bytes"]["base"].as_array().unwrap();
+    assert!(bytes.iter().all(|bytes| bytes.as_u64().unwrap() > 100_000), "{bytes:?}");
+    let share = found["reading"]["share"].as_f64().unwrap();
+    assert!(share > 0.0 && share < 0.2, "readings are a small part of the client's work: {share}");
 }
 
 #[test]

@@ -32,6 +32,8 @@ const DEFAULT: [&str; 10] = [
 
 /// How long a test is measured where nothing else is said.
 const DEFAULT_SECS: Duration = Duration::from_secs(2);
+/// What somebody who names no tests is willing to wait.
+const DEFAULT_BUDGET: Duration = Duration::from_secs(600);
 /// Shorter than this, a median over slices is no better than one of them.
 const SHORTEST_SECS: Duration = Duration::from_millis(200);
 /// A budget is cut into so many rounds.
@@ -76,7 +78,8 @@ pub(crate) struct Arguments {
         default_missing_value = "10"
     )]
     confirm: Option<u32>,
-    /// No round begins that would not end within this time, data loading included.
+    /// No round begins that would not end within this time, data loading included
+    /// [default: 10m for the ten tests, else none].
     #[arg(long, value_name = "TIME")]
     budget: Option<Span>,
     /// A test needs no more rounds when its 95 % interval reaches no further than this to either
@@ -169,7 +172,7 @@ impl Measures for Arguments {
         comparison.fewest_rounds = comparison.fewest_rounds.min(self.rounds);
         comparison.confirm = self.confirm;
         comparison.loads = self.loads.min(self.rounds);
-        comparison.budget = self.budget;
+        comparison.budget = self.budget();
         comparison.precision = self.precision.0;
         comparison.margin = self.margin.map(|margin| margin.0);
         comparison.twin = !self.no_twin;
@@ -188,9 +191,14 @@ impl Measures for Arguments {
 }
 
 impl Arguments {
+    fn budget(&self) -> Option<Span> {
+        let default = self.workload.is_none().then_some(Span(DEFAULT_BUDGET));
+        self.budget.or(default)
+    }
+
     /// The time per test and contender with which eight rounds fit into the budget.
     fn fitting_secs(&self, tests: usize) -> Span {
-        let Some(budget) = self.budget else { return Span(DEFAULT_SECS) };
+        let Some(budget) = self.budget() else { return Span(DEFAULT_SECS) };
         let contestants = self.contenders.all().len() + usize::from(!self.no_twin);
         // Fresh rounds are of few tests, if of any.
         let confirmed = if self.confirm.is_some() { ROUNDS_TO_CONFIRM } else { 0.0 };

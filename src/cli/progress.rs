@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rqps_dbms::source::Progress as Fetch;
-use rqps_lab::Event;
+use rqps_lab::{Enough, Event};
 use rqps_plan::Source;
 
 use super::cancel::Cancel;
@@ -140,12 +140,25 @@ impl Progress {
                 self.line(&format!("round {round}: {seconds:.1} s"));
                 standing.iter().for_each(|line| self.line(&format!("  {line}")));
             }
-            Event::BudgetSpent { rounds, needed } => {
-                let enough = needed.map_or(String::new(), |needed| {
-                    format!("; the fewest rounds of a verdict would take {needed:.0} s")
+            Event::InPairs { servers, fit, needed, available } => self.line(&format!(
+                "{servers} servers need about {needed} MB and {available} MB are available: {fit} of \
+                 them fit, so the base takes turns with one contender at a time"
+            )),
+            Event::BudgetSpent { rounds, enough } => {
+                let plural = if rounds == 1 { "" } else { "s" };
+                let enough = enough.map_or(String::new(), |Enough { seconds, tests }| {
+                    let fit = match tests {
+                        0 => "not even one test fits".to_string(),
+                        1 => "one test fits".to_string(),
+                        tests => format!("{tests} tests fit"),
+                    };
+                    format!(
+                        "; the fewest rounds of a verdict would take {seconds:.0} s, and into this \
+                         budget {fit}"
+                    )
                 });
                 self.line(&format!(
-                    "the budget ended the comparison after {rounds} rounds{enough}"
+                    "the budget ended the comparison after {rounds} round{plural}{enough}"
                 ));
             }
             Event::Failed { contender, error } => {

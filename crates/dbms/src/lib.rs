@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use rqps_plan::{Build, Contender, Dbms as Name};
 use rqps_wire::Target;
 
-pub use config::{NamedConfig, all_configs, configs, memory, resolved, with_cache};
+pub use config::{NamedConfig, all_configs, cache_bytes, configs, memory, resolved, with_cache};
 pub use error::DbmsError;
 pub use home::{Home, HomeError};
 pub use lease::{Lease, reap};

@@ -47,15 +47,15 @@ pub enum LabError {
     Group(#[from] rqps_observe::GroupError),
     #[error(transparent)]
     Lock(#[from] rqps_observe::LockError),
-    /// The connection of a contender in a comparison met an error.
+    /// A contestant met an error while it took turns with the others.
     #[error("{error}")]
-    Driven { slot: usize, error: rqps_wire::Error },
+    Driven { slot: usize, error: Box<LabError> },
     #[error(
-        "{contenders} servers with caches of {needed} MB together do not fit into {most} MB, which is \
-         70 % of this machine's memory: {fit} of them would; compare fewer at a time, or take smaller \
-         tables"
+        "the servers of {base} and {contender} need about {needed} MB together, and {most} MB of this \
+         machine's memory are available for them: give them smaller caches or smaller tables, or have \
+         one server up at a time with --method runs"
     )]
-    Memory { contenders: usize, needed: u64, most: u64, fit: usize },
+    Memory { base: String, contender: String, needed: u64, most: u64 },
     /// A step's error with what the server's log says to it.
     #[error("{step}: {reason}")]
     Step { step: String, reason: String },
@@ -67,6 +67,7 @@ impl LabError {
     /// Whether a connection ended, so that the server's log has the cause.
     pub(crate) fn is_disconnect(&self) -> bool {
         match self {
+            LabError::Driven { error, .. } => error.is_disconnect(),
             LabError::Wire(error)
             | LabError::Dbms(DbmsError::Wire(error))
             | LabError::InsertBenchmark(insert_benchmark::CheckError::Wire(error))

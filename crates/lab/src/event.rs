@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// A contender's server is being started.
     Starting {
@@ -75,6 +75,16 @@ pub enum Event {
         version: String,
         seconds: f64,
     },
+    /// Not all servers of a comparison fit into the memory at once, so the base takes turns with one
+    /// contender at a time.
+    InPairs {
+        servers: usize,
+        /// Of those that were planned to be up at once.
+        fit: usize,
+        /// Megabytes.
+        needed: u64,
+        available: u64,
+    },
     /// All servers of a round are being started.
     RoundBegun {
         round: u32,
@@ -102,13 +112,22 @@ pub enum Event {
     /// The budget ends a comparison before it has all its rounds.
     BudgetSpent {
         rounds: u32,
-        /// Seconds that the fewest rounds would take; none if there are as many.
-        needed: Option<f64>,
+        /// What would have been enough for a verdict; none if there are as many rounds.
+        enough: Option<Enough>,
     },
     Failed {
         contender: String,
         error: String,
     },
+}
+
+/// What a budget would have had to be, or what would have fit into it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Enough {
+    /// Seconds that the fewest rounds of a verdict take, loading included.
+    pub seconds: f64,
+    /// How many of the tests fit into the budget with as many rounds.
+    pub tests: usize,
 }
 
 pub type Watch<'a> = dyn FnMut(Event) + 'a;

@@ -26,7 +26,7 @@ use rqps_store::{PassRecord, RunDirectory};
 
 pub use error::LabError;
 pub use estimate::{Estimate, Time, build_bytes, estimate, log_share, pace};
-pub use event::{Event, Watch};
+pub use event::{Enough, Event, Watch};
 
 /// What the lab needs from the outside.
 pub struct Lab<'a> {
@@ -108,7 +108,7 @@ pub fn prepare(
         })
     };
     if let Workload::Comparison(comparison) = &plan.workload {
-        compare::fit_memory(plan, comparison)?;
+        compare::Parts::new(plan, comparison)?;
     }
     plan.contenders.iter().map(&mut prepare).collect()
 }

@@ -26,7 +26,40 @@ pub struct ThreadCost {
     pub cpu_system: u64,
     pub voluntary_switches: u64,
     pub involuntary_switches: u64,
+    /// Bytes that the thread caused to be read from and written to storage; not in [`Live::cost`].
+    pub read_bytes: u64,
+    pub write_bytes: u64,
 }
+
+impl ThreadCost {
+    /// What was used from `earlier` to this.
+    pub fn since(&self, earlier: &ThreadCost) -> ThreadCost {
+        ThreadCost {
+            cpu_user: self.cpu_user.saturating_sub(earlier.cpu_user),
+            cpu_system: self.cpu_system.saturating_sub(earlier.cpu_system),
+            voluntary_switches: self.voluntary_switches.saturating_sub(earlier.voluntary_switches),
+            involuntary_switches: self
+                .involuntary_switches
+                .saturating_sub(earlier.involuntary_switches),
+            read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
+            write_bytes: self.write_bytes.saturating_sub(earlier.write_bytes),
+        }
+    }
+}
+
+impl std::ops::AddAssign for ThreadCost {
+    fn add_assign(&mut self, other: Self) {
+        self.cpu_user += other.cpu_user;
+        self.cpu_system += other.cpu_system;
+        self.voluntary_switches += other.voluntary_switches;
+        self.involuntary_switches += other.involuntary_switches;
+        self.read_bytes += other.read_bytes;
+        self.write_bytes += other.write_bytes;
+    }
+}
+
+/// The kernel counts a thread's IO in blocks of this size (getrusage(2), task_io_accounting_ops.h).
+const BLOCK: u64 = 512;
 
 impl Live {
     pub fn operations(&self) -> u64 {
@@ -41,6 +74,7 @@ impl Live {
             cpu_system: counters.cpu_system.load(Ordering::Relaxed),
             voluntary_switches: counters.voluntary.load(Ordering::Relaxed),
             involuntary_switches: counters.involuntary.load(Ordering::Relaxed),
+            ..ThreadCost::default()
         }
     }
 
@@ -61,7 +95,7 @@ impl Live {
 }
 
 /// getrusage(RUSAGE_THREAD) of the calling thread.
-fn thread_cost() -> ThreadCost {
+pub(crate) fn thread_cost() -> ThreadCost {
     // SAFETY: rusage is plain numbers, for which all zeroes is a value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: a valid selector and a live rusage.
@@ -72,5 +106,7 @@ fn thread_cost() -> ThreadCost {
         cpu_system: micros(usage.ru_stime),
         voluntary_switches: usage.ru_nvcsw as u64,
         involuntary_switches: usage.ru_nivcsw as u64,
+        read_bytes: usage.ru_inblock as u64 * BLOCK,
+        write_bytes: usage.ru_oublock as u64 * BLOCK,
     }
 }

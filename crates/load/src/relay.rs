@@ -13,6 +13,7 @@ use crate::clock::{now, thread_cpu};
 use crate::crew::Failure;
 use crate::effect::Statements;
 use crate::halt::Halt;
+use crate::live::{ThreadCost, thread_cost};
 use crate::worker::Work;
 
 /// How often the user's wish to stop is asked for.
@@ -21,7 +22,8 @@ const LOOK: Duration = Duration::from_millis(50);
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Counters of a contender's server, in whatever units their reader has.
-pub type Counters = [u64; 3];
+pub type Counters = [u64; COUNTERS];
+const COUNTERS: usize = 7;
 
 /// Reads the counters of a contender's server at the edges of its slices.
 pub type Meter = Box<dyn FnMut(usize) -> Counters + Send>;
@@ -52,8 +54,12 @@ pub struct Slice {
     pub retries: u64,
     /// Nanoseconds of CPU of the client's thread in the measured part.
     pub client_cpu: u64,
+    /// What else the measured part cost the client's thread.
+    pub client: ThreadCost,
     /// What the server's counters grew by; read by the first client only.
     pub server: Counters,
+    /// Nanoseconds of CPU that reading them took, outside of the measured part.
+    pub reading_cpu: u64,
 }
 
 /// Threads, a client each, that hold a connection to every contender.
@@ -245,14 +251,19 @@ impl Driver {
             self.operate(contender, slicing.head, &mut head)?;
             slice.head_operations = head.operations;
         }
+        let asked = thread_cpu();
         let server = self.meter.as_mut().map(|meter| meter(contender));
+        let client = thread_cost();
         let cpu = thread_cpu();
         self.operate(contender, slicing.slice, &mut slice)?;
-        slice.client_cpu = thread_cpu() - cpu;
+        let ended = thread_cpu();
+        slice.client_cpu = ended - cpu;
+        slice.client = thread_cost().since(&client);
         if let (Some(meter), Some(before)) = (&mut self.meter, server) {
             let after = meter(contender);
             slice.server = std::array::from_fn(|at| after[at].saturating_sub(before[at]));
         }
+        slice.reading_cpu = (cpu - asked) + (thread_cpu() - ended);
         Ok(slice)
     }
 

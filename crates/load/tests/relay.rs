@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rqps_load::{Effect, Failure, Halt, Meter, Relay, Slicing, Work};
+use rqps_load::{Counters, Effect, Failure, Halt, Meter, Relay, Slicing, Work};
 use rqps_wire::{Class, Error, Interrupter};
 
 /// Notes the order in which contenders are driven.
@@ -55,7 +55,11 @@ fn relay(clients: usize, contenders: usize, fails_after: u64) -> (Relay, Log) {
     let log = Log::default();
     let of_client = |_| (0..contenders).map(|at| work(at, &log, fails_after)).collect();
     let reads = AtomicU64::new(0);
-    let meter: Meter = Box::new(move |_| [reads.fetch_add(1, Ordering::Relaxed), 0, 0]);
+    let meter: Meter = Box::new(move |_| {
+        let mut counters = Counters::default();
+        counters[0] = reads.fetch_add(1, Ordering::Relaxed);
+        counters
+    });
     (Relay::start((0..clients).map(of_client).collect(), meter).unwrap(), log)
 }
 
@@ -74,7 +78,9 @@ fn slices_come_in_the_order_asked_for() {
         assert!(slice.operations > 0);
         assert_eq!(slice.rows, 2 * slice.operations);
         assert_eq!(slice.statements.reads, slice.operations);
-        assert_eq!(slice.server, [1, 0, 0], "the meter is read at both edges");
+        assert_eq!(slice.server, [1, 0, 0, 0, 0, 0, 0], "the meter is read at both edges");
+        assert!(slice.client.voluntary_switches >= slice.operations, "each operation sleeps");
+        assert!(slice.reading_cpu > 0, "what the readings cost is known");
     }
     relay.finish();
 }

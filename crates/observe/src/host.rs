@@ -43,7 +43,7 @@ pub(crate) struct Device {
 }
 
 /// /proc/diskstats counts in sectors of this size, whatever the device's own.
-const SECTOR: u64 = 512;
+pub(crate) const SECTOR: u64 = 512;
 
 impl Device {
     /// The device that a file lies on; some filesystems have none.
@@ -52,6 +52,11 @@ impl Device {
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
         let device = Device { major: major as i32, minor: minor as i32 };
         device.stat().map(|_| device)
+    }
+
+    /// The file of its counters: one line, where /proc/diskstats has all devices.
+    pub(crate) fn statistics(self) -> std::io::Result<std::fs::File> {
+        std::fs::File::open(format!("/sys/dev/block/{}:{}/stat", self.major, self.minor))
     }
 
     fn stat(self) -> Option<procfs::DiskStat> {

@@ -26,7 +26,7 @@ pub use guards::{
     Canaries, Clocks, Conduct, FOREIGN_CPU_PERCENT, GuardFailure, foreign_cpu, guards,
 };
 pub use lock::{LockError, SessionLock};
-pub use machine::{cpus, machine_facts};
+pub use machine::{available_memory, cpus, machine_facts};
 pub use metric::{Kind, Metric, Reading};
 pub use observer::{Observer, bytes_below};
 pub use placement::{Placement, allowed_cpus, pin_thread, pin_tree};

@@ -43,6 +43,11 @@ pub fn cpus() -> u32 {
     KernelStats::current().map_or(1, |stat| stat.cpu_time.len().max(1) as u32)
 }
 
+/// Bytes that programs can have without the machine swapping: /proc/meminfo, MemAvailable.
+pub fn available_memory() -> Option<u64> {
+    Meminfo::current().ok()?.mem_available
+}
+
 fn operating_system() -> Option<String> {
     let text = fs::read_to_string("/etc/os-release").ok()?;
     let name = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;

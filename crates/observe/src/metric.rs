@@ -101,6 +101,12 @@ metrics! {
 }
 
 impl Metric {
+    /// Of the machine, whoever used it.
+    pub fn is_of_host(self) -> bool {
+        let begins = |start: &&str| self.name().starts_with(*start);
+        ["host_", "pressure_", "device_"].iter().any(begins)
+    }
+
     pub fn from_name(name: &str) -> Option<Metric> {
         Metric::ALL.iter().copied().find(|metric| metric.name() == name)
     }

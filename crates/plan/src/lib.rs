@@ -4,6 +4,7 @@ mod cache;
 mod comparison;
 mod contender;
 mod counts;
+mod group;
 mod insert_benchmark;
 mod matrix;
 mod microbenchmark;
@@ -17,6 +18,7 @@ pub use cache::{Cache, CacheError, row_bytes};
 pub use comparison::{Compared, Comparison, ComparisonError, Method};
 pub use contender::{Build, Contender, ContenderError, Dbms, Source, check_names, is_path};
 pub use counts::Counts;
+pub use group::Group;
 pub use insert_benchmark::{
     InsertBenchmark, InsertBenchmarkError, Maintenance, Pacing, Profile, Query, Step, StepKind,
     default_pause,

@@ -23,9 +23,7 @@ pub struct Stalls {
 
 /// The stalls of a series of rates per second.
 pub fn stalls(rates: &[f64]) -> Stalls {
-    let usual = running_median(rates, MEDIAN_WINDOW);
-    let is_stalled: Vec<bool> =
-        rates.iter().zip(usual).map(|(rate, usual)| *rate < STALLED_BELOW * usual).collect();
+    let is_stalled = stalled_seconds(rates);
     let count = is_stalled.iter().filter(|is_stalled| **is_stalled).count();
     if count == 0 {
         return Stalls::default();
@@ -40,6 +38,37 @@ pub fn stalls(rates: &[f64]) -> Stalls {
         longest: longest.unwrap_or(0),
         period: period(&is_stalled),
     }
+}
+
+/// Which seconds of a series of rates are stalls.
+fn stalled_seconds(rates: &[f64]) -> Vec<bool> {
+    let usual = running_median(rates, MEDIAN_WINDOW);
+    rates.iter().zip(usual).map(|(rate, usual)| *rate < STALLED_BELOW * usual).collect()
+}
+
+/// By how many seconds stalls follow something that goes on in some of the seconds: where the
+/// cross-correlation is highest, none if it is nowhere beyond chance. Negative: they come before it.
+pub fn lag_of_stalls(rates: &[f64], goes_on: &[bool], most: usize) -> Option<i64> {
+    let count = rates.len().min(goes_on.len());
+    let centred = |series: &[bool]| -> Vec<f64> {
+        let values = series[..count].iter().map(|is| f64::from(u8::from(*is)));
+        let mean = values.clone().sum::<f64>() / count.max(1) as f64;
+        values.map(|value| value - mean).collect()
+    };
+    let (stalls, cause) = (centred(&stalled_seconds(rates)), centred(goes_on));
+    let squares = |values: &[f64]| values.iter().map(|value| value * value).sum::<f64>();
+    let scale = (squares(&stalls) * squares(&cause)).sqrt();
+    let correlation = |lag: i64| {
+        let at = |second: usize| stalls.get(usize::try_from(second as i64 + lag).ok()?).copied();
+        let products = cause.iter().enumerate().filter_map(|(second, one)| Some(one * at(second)?));
+        products.sum::<f64>() / scale
+    };
+    // Three standard errors of a correlation of noise.
+    let least = LEAST_CORRELATION.max(3.0 / (count.max(1) as f64).sqrt());
+    let most = most as i64;
+    let lags = (-most..=most).map(|lag| (lag, correlation(lag)));
+    let best = lags.max_by(|left, right| left.1.total_cmp(&right.1))?;
+    (scale > 0.0 && best.1 >= least).then_some(best.0)
 }
 
 /// The lag of the highest peak of the autocorrelation of stalled seconds, among lags that fit at
@@ -107,5 +136,18 @@ mod tests {
         assert_eq!((stalls(&long).longest, stalls(&long).period), (10, None));
         let once: Vec<f64> = (0..100).map(|second| if second == 50 { 0.0 } else { 10.0 }).collect();
         assert_eq!(stalls(&once), Stalls { share: 0.01, longest: 1, period: None });
+    }
+
+    #[test]
+    fn stalls_that_follow_something_are_told_from_those_that_do_not() {
+        let goes_on: Vec<bool> = (0..200).map(|second| second % 40 == 10).collect();
+        let after = |lag: usize| -> Vec<f64> {
+            (0..200).map(|s| if s % 40 == 10 + lag { 10.0 } else { 1000.0 }).collect()
+        };
+        assert_eq!(lag_of_stalls(&after(3), &goes_on, 10), Some(3));
+        assert_eq!(lag_of_stalls(&after(20), &goes_on, 10), None, "half a period off");
+        assert_eq!(lag_of_stalls(&[1000.0; 200], &goes_on, 10), None, "no stall");
+        assert_eq!(lag_of_stalls(&after(3), &[false; 200], 10), None, "nothing went on");
+        assert_eq!(lag_of_stalls(&[], &[], 10), None);
     }
 }

@@ -15,7 +15,7 @@ mod write;
 pub use directory::{RunDirectory, file_name};
 pub use error::StoreError;
 pub use merge::{Difference, MergeError, Part, merge};
-pub use pass::{PassRecord, SliceRecord};
+pub use pass::{PassRecord, SideRecord, SideSecond, SliceRecord};
 pub use record::{
     ContenderRecord, EngineSample, Manifest, Sample, Second, Status, StepRecord, WorkerRecord,
 };

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use rqps_observe::{Metric, Reading};
+use rqps_observe::{EngineReading, EngineValue, Kind, Metric, Reading};
 use rusqlite::{Connection, Row, Transaction, params};
 
-use crate::RunDirectory;
 use crate::error::StoreError;
+use crate::read::{engine_series, engine_values};
+use crate::{EngineSample, RunDirectory};
 
 /// One test in one round. All its contenders were started for this round.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -16,6 +17,9 @@ pub struct PassRecord {
     pub test: String,
     /// Its place among the tests of the plan.
     pub place: u32,
+    /// Which of the groups of contenders it is of, counted from 1, where not all fit into the memory at
+    /// once; otherwise 1.
+    pub part: u32,
     /// What its statements do, such as `point`, `range` or `update`: tests of a class have much in
     /// common.
     pub class: String,
@@ -36,8 +40,42 @@ pub struct PassRecord {
     pub canary: Vec<u64>,
     /// By contender: what its server cost over the pass, and the host under an empty name.
     pub cost: BTreeMap<String, Reading>,
+    /// By contender: what is known of its part beside its slices.
+    pub sides: BTreeMap<String, SideRecord>,
     /// In the order in which they were driven; of several clients, one after the other.
     pub slices: Vec<SliceRecord>,
+}
+
+/// A contender's part in a pass, beside its slices.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SideRecord {
+    /// Its place among the servers of the round, in the order in which they were started, from 0.
+    pub slot: u32,
+    /// Operations while the DBMS's counters were watched: those of the warm-up and of unmeasured heads
+    /// are among them.
+    pub watched: u64,
+    /// What the DBMS counted itself meanwhile, under its own names. What did not move is left out.
+    pub engine: EngineReading,
+    /// What it cost in the measured parts of its slices alone, where that was read at their edges.
+    pub cost: Reading,
+    /// Bytes of the database's files before; the cost has those after.
+    pub bytes_before: Option<u64>,
+    /// How its statements are carried out: the shape of their plans, where the DBMS tells it.
+    pub plans: Option<String>,
+    /// Why it did not go on: what was met, and how its server ended.
+    pub failed: Option<String>,
+    /// Of a whole run, by second.
+    pub seconds: Vec<SideSecond>,
+    /// Of a whole run: a few counters of the DBMS, about once a second.
+    pub engine_samples: Vec<EngineSample>,
+}
+
+/// A second of a whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SideSecond {
+    pub operations: u64,
+    /// Microseconds of CPU of the server.
+    pub server_cpu: u64,
 }
 
 /// What one client did with one contender in one slice; a whole run is a single slice.
@@ -68,6 +106,8 @@ pub struct SliceRecord {
     pub server_run_queue_wait: u64,
     /// How often a thread of the server was put on a CPU.
     pub server_switches: u64,
+    /// Nanoseconds of CPU of the client that reading the counters took, beside the measured part.
+    pub reading_cpu: u64,
 }
 
 pub(crate) const TABLES: &str = "
@@ -77,6 +117,7 @@ create table pass (
     round integer not null,         -- from 1
     test text not null,
     place integer not null,         -- among the tests of the plan, from 0
+    part integer not null,          -- which group of contenders, from 1, where not all fit at once
     class text not null,            -- what the statements do: point, range, update, …
     grouped text not null,          -- the tests that are shown together with it
     load integer not null,          -- which of the independent loads of the data, from 1
@@ -86,8 +127,56 @@ create table pass (
     seconds real not null,
     cpus text not null,             -- that everything was bound to, as JSON
     canary text not null,           -- nanoseconds of the fixed loop before and after, as JSON
-    unique (round, test, attempt)
+    unique (round, test, part, attempt)
 );
+-- A contender's part in a pass, beside its slices.
+create table pass_side (
+    pass integer not null references pass (id),
+    contender text not null,
+    slot integer not null,          -- in the order in which servers were started, from 0
+    watched integer not null,       -- operations in the window of pass_engine
+    bytes_before integer,           -- of the database's files; pass_cost has those after
+    plans text,                     -- shape of the plans of its statements
+    failed text,                    -- why it did not go on
+    primary key (pass, contender)
+) without rowid;
+-- Cost of the measured parts of a contender's slices, where it was read at their edges.
+create table pass_slice_cost (
+    pass integer not null references pass (id),
+    contender text not null,
+    metric text not null,
+    value integer not null,
+    primary key (pass, contender, metric)
+) without rowid;
+-- What a DBMS counted itself from before the warm-up of a pass to its end, under its own names;
+-- counters that did not move are left out.
+create table pass_engine (
+    pass integer not null references pass (id),
+    contender text not null,
+    name text not null,
+    kind text not null,             -- counter, gauge
+    value integer not null,         -- in the unit of the DBMS
+    primary key (pass, contender, name)
+) without rowid;
+-- A few of them about once a second, of whole runs.
+create table pass_engine_sample (
+    pass integer not null references pass (id),
+    contender text not null,
+    at real not null,               -- seconds from the start to the end of the sample
+    name text not null,
+    kind text not null,
+    value integer not null,
+    primary key (pass, contender, at, name)
+) without rowid;
+-- The seconds of whole runs.
+create table pass_second (
+    pass integer not null references pass (id),
+    contender text not null,
+    second integer not null,        -- from 0
+    operations integer not null,
+    server_cpu integer not null,    -- microseconds
+    primary key (pass, contender, second)
+) without rowid;
 -- Cost of a contender's server over a pass; of the host where the contender is empty.
 create table pass_cost (
     pass integer not null references pass (id),
@@ -115,6 +204,7 @@ create table slice (
     server_cpu integer not null,
     server_run_queue_wait integer not null,
     server_switches integer not null,
+    reading_cpu integer not null,   -- of the client, for reading counters beside the measured part
     primary key (pass, place, client)
 ) without rowid;
 ";
@@ -133,6 +223,9 @@ impl RunDirectory {
             }
         }
         drop(cost);
+        for (contender, side) in &pass.sides {
+            insert_side(&transaction, id, contender, side)?;
+        }
         insert_slices(&transaction, id, &pass.slices)?;
         Ok(transaction.commit()?)
     }
@@ -147,12 +240,14 @@ fn insert_pass(transaction: &Transaction<'_>, pass: &PassRecord) -> Result<i64, 
     let json = |list: &[u64]| serde_json::to_string(list).expect("numbers are JSON");
     let cpus: Vec<u64> = pass.cpus.iter().map(|cpu| u64::from(*cpu)).collect();
     transaction.execute(
-        "insert into pass (round, test, place, class, grouped, load, attempt, invalid, started, \
-         seconds, cpus, canary) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+        "insert into pass (round, test, place, part, class, grouped, load, attempt, invalid, \
+         started, seconds, cpus, canary) \
+         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
         params![
             pass.round,
             pass.test,
             pass.place,
+            pass.part,
             pass.class,
             pass.group,
             pass.load,
@@ -167,6 +262,50 @@ fn insert_pass(transaction: &Transaction<'_>, pass: &PassRecord) -> Result<i64, 
     Ok(transaction.last_insert_rowid())
 }
 
+fn insert_side(
+    transaction: &Transaction<'_>,
+    pass: i64,
+    contender: &str,
+    side: &SideRecord,
+) -> Result<(), StoreError> {
+    transaction.execute(
+        "insert into pass_side (pass, contender, slot, watched, bytes_before, plans, failed) \
+         values (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        params![
+            pass,
+            contender,
+            side.slot,
+            side.watched as i64,
+            side.bytes_before.map(|bytes| bytes as i64),
+            side.plans,
+            side.failed,
+        ],
+    )?;
+    let mut insert = transaction.prepare("insert into pass_slice_cost values (?1, ?2, ?3, ?4)")?;
+    for (metric, value) in side.cost.iter() {
+        insert.execute(params![pass, contender, metric.name(), value as i64])?;
+    }
+    let mut insert = transaction.prepare("insert into pass_engine values (?1, ?2, ?3, ?4, ?5)")?;
+    let moved = |value: &EngineValue| value.kind == Kind::Gauge || value.value > 0;
+    for (name, value) in side.engine.iter().filter(|(_, value)| moved(value)) {
+        let EngineValue { kind, value } = value;
+        insert.execute(params![pass, contender, name, kind.name(), value as i64])?;
+    }
+    let mut insert =
+        transaction.prepare("insert into pass_engine_sample values (?1, ?2, ?3, ?4, ?5, ?6)")?;
+    for EngineSample { at, values } in &side.engine_samples {
+        for (name, EngineValue { kind, value }) in values.iter() {
+            insert.execute(params![pass, contender, at, name, kind.name(), value as i64])?;
+        }
+    }
+    let mut insert = transaction.prepare("insert into pass_second values (?1, ?2, ?3, ?4, ?5)")?;
+    for (number, second) in (0_i64..).zip(&side.seconds) {
+        let (operations, cpu) = (second.operations as i64, second.server_cpu as i64);
+        insert.execute(params![pass, contender, number, operations, cpu])?;
+    }
+    Ok(())
+}
+
 fn insert_slices(
     transaction: &Transaction<'_>,
     pass: i64,
@@ -174,7 +313,7 @@ fn insert_slices(
 ) -> Result<(), StoreError> {
     let mut insert = transaction.prepare(
         "insert into slice values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
-         ?15, ?16, ?17)",
+         ?15, ?16, ?17, ?18)",
     )?;
     for slice in slices {
         insert.execute(params![
@@ -195,6 +334,7 @@ fn insert_slices(
             slice.server_cpu as i64,
             slice.server_run_queue_wait as i64,
             slice.server_switches as i64,
+            slice.reading_cpu as i64,
         ])?;
     }
     Ok(())
@@ -206,7 +346,8 @@ pub(crate) fn passes(connection: &Connection) -> Result<Vec<PassRecord>, rusqlit
     let mut passes = Vec::new();
     for row in rows {
         let (id, mut pass) = row?;
-        pass.cost = costs(connection, id)?;
+        pass.cost = costs(connection, "pass_cost", id)?;
+        pass.sides = sides(connection, id)?;
         pass.slices = slices(connection, id)?;
         passes.push(pass);
     }
@@ -220,6 +361,7 @@ fn pass(row: &Row<'_>) -> Result<PassRecord, rusqlite::Error> {
         round: row.get("round")?,
         test: row.get("test")?,
         place: row.get("place")?,
+        part: row.get("part")?,
         class: row.get("class")?,
         group: row.get("grouped")?,
         load: row.get("load")?,
@@ -230,13 +372,19 @@ fn pass(row: &Row<'_>) -> Result<PassRecord, rusqlite::Error> {
         cpus: serde_json::from_str(&json("cpus")?).map_err(broken)?,
         canary: serde_json::from_str(&json("canary")?).map_err(broken)?,
         cost: BTreeMap::new(),
+        sides: BTreeMap::new(),
         slices: Vec::new(),
     })
 }
 
-fn costs(connection: &Connection, pass: i64) -> Result<BTreeMap<String, Reading>, rusqlite::Error> {
-    let mut select =
-        connection.prepare("select contender, metric, value from pass_cost where pass = ?1")?;
+/// By contender, from one of the tables of costs.
+fn costs(
+    connection: &Connection,
+    table: &str,
+    pass: i64,
+) -> Result<BTreeMap<String, Reading>, rusqlite::Error> {
+    let sql = format!("select contender, metric, value from {table} where pass = ?1");
+    let mut select = connection.prepare(&sql)?;
     let mut rows = select.query([pass])?;
     let mut costs: BTreeMap<String, Reading> = BTreeMap::new();
     while let Some(row) = rows.next()? {
@@ -245,6 +393,49 @@ fn costs(connection: &Connection, pass: i64) -> Result<BTreeMap<String, Reading>
         costs.entry(row.get(0)?).or_default().set(metric, row.get::<_, i64>(2)? as u64);
     }
     Ok(costs)
+}
+
+fn sides(
+    connection: &Connection,
+    pass: i64,
+) -> Result<BTreeMap<String, SideRecord>, rusqlite::Error> {
+    let mut select = connection.prepare("select * from pass_side where pass = ?1")?;
+    let rows = select.query_map([pass], |row| {
+        let side = SideRecord {
+            slot: row.get("slot")?,
+            watched: row.get::<_, i64>("watched")? as u64,
+            bytes_before: row.get::<_, Option<i64>>("bytes_before")?.map(|bytes| bytes as u64),
+            plans: row.get("plans")?,
+            failed: row.get("failed")?,
+            ..SideRecord::default()
+        };
+        Ok((row.get("contender")?, side))
+    })?;
+    let mut sides: BTreeMap<String, SideRecord> = rows.collect::<Result<_, _>>()?;
+    let mut in_slices = costs(connection, "pass_slice_cost", pass)?;
+    for (contender, side) in &mut sides {
+        side.cost = in_slices.remove(contender).unwrap_or_default();
+        let of = params![pass, contender];
+        let mut select = connection.prepare(
+            "select name, kind, value from pass_engine where pass = ?1 and contender = ?2",
+        )?;
+        side.engine = engine_values(&mut select.query(of)?)?;
+        let mut select = connection.prepare(
+            "select at, name, kind, value from pass_engine_sample \
+             where pass = ?1 and contender = ?2 order by at",
+        )?;
+        side.engine_samples = engine_series(&mut select.query(of)?)?;
+        let mut select = connection.prepare(
+            "select operations, server_cpu from pass_second \
+             where pass = ?1 and contender = ?2 order by second",
+        )?;
+        let seconds = select.query_map(of, |row| {
+            let count = |index| row.get::<_, i64>(index).map(|count| count as u64);
+            Ok(SideSecond { operations: count(0)?, server_cpu: count(1)? })
+        })?;
+        side.seconds = seconds.collect::<Result<_, _>>()?;
+    }
+    Ok(sides)
 }
 
 fn slices(connection: &Connection, pass: i64) -> Result<Vec<SliceRecord>, rusqlite::Error> {
@@ -269,6 +460,7 @@ fn slices(connection: &Connection, pass: i64) -> Result<Vec<SliceRecord>, rusqli
             server_cpu: count(14)?,
             server_run_queue_wait: count(15)?,
             server_switches: count(16)?,
+            reading_cpu: count(17)?,
         })
     })?;
     rows.collect()

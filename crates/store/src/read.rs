@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use rqps_observe::{EngineReading, Kind, Metric, Reading};
 use rqps_plan::{Counts, Operation};
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, Row, Rows};
 
 use crate::directory::{RESULTS, open_results, read_plan_and_manifest};
 use crate::error::StoreError;
@@ -202,12 +202,7 @@ fn samples(connection: &Connection, step: i64) -> Result<Vec<Sample>, rusqlite::
 fn engine(connection: &Connection, step: i64) -> Result<EngineReading, rusqlite::Error> {
     let mut select =
         connection.prepare("select name, kind, value from engine_counter where step = ?1")?;
-    let mut rows = select.query([step])?;
-    let mut reading = EngineReading::default();
-    while let Some(row) = rows.next()? {
-        set_engine(&mut reading, row, 0)?;
-    }
-    Ok(reading)
+    engine_values(&mut select.query([step])?)
 }
 
 fn engine_samples(
@@ -216,7 +211,20 @@ fn engine_samples(
 ) -> Result<Vec<EngineSample>, rusqlite::Error> {
     let mut select = connection
         .prepare("select at, name, kind, value from engine_sample where step = ?1 order by at")?;
-    let mut rows = select.query([step])?;
+    engine_series(&mut select.query([step])?)
+}
+
+/// Rows of name, kind and value.
+pub(crate) fn engine_values(rows: &mut Rows<'_>) -> Result<EngineReading, rusqlite::Error> {
+    let mut reading = EngineReading::default();
+    while let Some(row) = rows.next()? {
+        set_engine(&mut reading, row, 0)?;
+    }
+    Ok(reading)
+}
+
+/// Rows of time, name, kind and value, in the order of time.
+pub(crate) fn engine_series(rows: &mut Rows<'_>) -> Result<Vec<EngineSample>, rusqlite::Error> {
     let mut samples: Vec<EngineSample> = Vec::new();
     while let Some(row) = rows.next()? {
         let at: f64 = row.get(0)?;

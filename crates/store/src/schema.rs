@@ -1,7 +1,7 @@
 //! The tables of `results.sqlite`.
 
 /// Raised with every change that an older rqps could not read.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 /// Measured values only; whatever can be derived is derived. Times are in nanoseconds unless a
 /// column says seconds, metrics in the units of rqps's list of metrics.

@@ -8,3 +8,4 @@ mod random;
 mod script;
 
 pub use dialect::Dialect;
+pub use random::{Random, stream};

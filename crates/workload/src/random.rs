@@ -3,10 +3,11 @@
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-pub(crate) type Random = Xoshiro256PlusPlus;
+/// The generator of all random draws.
+pub type Random = Xoshiro256PlusPlus;
 
 /// An independent stream for a use that is named by numbers, such as step, client and role.
-pub(crate) fn stream(seed: u64, use_of: &[u64]) -> Random {
+pub fn stream(seed: u64, use_of: &[u64]) -> Random {
     Random::seed_from_u64(derive(seed, use_of))
 }
 

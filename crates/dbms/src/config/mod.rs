@@ -15,7 +15,7 @@ use crate::mysql::ROCKSDB;
 use file::{Line, Setting, parse};
 use named::named;
 
-pub use cache::with_cache;
+pub use cache::{cache_bytes, with_cache};
 pub use machine::memory;
 pub use named::{NamedConfig, all_configs, configs};
 

@@ -15,6 +15,13 @@ pub(crate) struct Contestant {
     pub(crate) is_twin: bool,
 }
 
+impl Contestant {
+    /// What the others are held against.
+    pub(crate) fn is_base(&self) -> bool {
+        self.index == 0 && !self.is_twin
+    }
+}
+
 /// In the order of the plan, the twin last.
 pub(crate) fn contestants(plan: &Plan, comparison: &Comparison) -> Vec<Contestant> {
     let of = |index: usize, contender: &Contender, is_twin: bool| Contestant {

@@ -3,29 +3,34 @@
 //! A round starts all servers anew, each on a copy of its loaded data, and one set of clients drives
 //! them in turn. The restart is what counts as one observation: see the shared SLICES.md.
 
+mod canaries;
 mod contestant;
 mod loads;
 mod order;
+mod parts;
+mod pass;
 mod round;
 mod runs;
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
-use rand::SeedableRng;
 use rand::seq::SliceRandom;
-use rand_xoshiro::Xoshiro256PlusPlus;
 use rqps_dbms::Dbms;
 use rqps_observe::SessionLock;
-use rqps_plan::{Build, Compared, Comparison, Method, Plan};
-use rqps_store::RunDirectory;
-use rqps_workload::microbenchmark::{Sequence, select};
+use rqps_plan::{Build, Compared, Comparison, Method, Microbenchmark, Plan};
+use rqps_store::{PassRecord, RunDirectory};
+use rqps_workload::microbenchmark::{Sequence, Test, select};
 
 use crate::contender::folder;
+use crate::event::Enough;
 use crate::{Event, Lab, LabError, Outcome};
-use contestant::contestants;
+use canaries::Canaries;
+use contestant::{Contestant, contestants};
 use loads::{Folders, load};
-pub(crate) use round::WARM_UP;
-use round::{Canaries, Round, Setting};
+pub(crate) use parts::Parts;
+pub(crate) use pass::WARM_UP;
+use round::{Draw, Round, Scene, Setting};
 
 /// What is wrong with a comparison before anything is started.
 pub(crate) fn validate(plan: &Plan, comparison: &Comparison) -> Result<(), LabError> {
@@ -37,32 +42,6 @@ pub(crate) fn validate(plan: &Plan, comparison: &Comparison) -> Result<(), LabEr
         Compared::InsertBenchmark(_) => Ok(()),
     }
 }
-
-/// Whether all servers can be up at once, where the plan says what each caches.
-pub(crate) fn fit_memory(plan: &Plan, comparison: &Comparison) -> Result<(), LabError> {
-    let Some(cache) = plan.cache.filter(|_| comparison.method == Method::Slices) else {
-        return Ok(());
-    };
-    let (rows, memory) = (plan.workload.most_rows(), rqps_dbms::memory());
-    let of = |one: &contestant::Contestant| cache.bytes(&plan.contenders[one.index], rows, memory);
-    let needs = contestants(plan, comparison).iter().map(of).collect::<Result<Vec<u64>, _>>()?;
-    let most = memory / 100 * MOST_MEMORY;
-    let needed: u64 = needs.iter().sum();
-    if needed <= most {
-        return Ok(());
-    }
-    let mut sum = 0;
-    let fits = |need: &&u64| {
-        sum += **need;
-        sum <= most
-    };
-    let fit = needs.iter().take_while(fits).count();
-    let contenders = needs.len();
-    Err(LabError::Memory { contenders, needed: needed >> 20, most: most >> 20, fit })
-}
-
-/// What the caches of all servers may take of the memory, in percent.
-const MOST_MEMORY: u64 = 70;
 
 pub(crate) fn run(
     lab: &mut Lab<'_>,
@@ -76,14 +55,9 @@ pub(crate) fn run(
     let _alone = SessionLock::take(&SessionLock::host_path(), &command)?;
     let contestants = contestants(plan, comparison);
     let folders = Folders::new(folder(lab, directory)?);
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(plan.seed);
-    for number in 1..=comparison.loads {
-        let mut order: Vec<usize> = (0..contestants.len()).collect();
-        order.shuffle(&mut random);
-        for place in order {
-            let (one, to) = (&contestants[place], folders.loaded(place, number));
-            load(lab, directory, plan, &comparison.of, &*ready[one.index], one, &to)?;
-        }
+    let parts = Parts::new(plan, comparison)?;
+    if let Some(reason) = &parts.reason {
+        (lab.watch)(reason.clone());
     }
     let setting = Setting {
         comparison,
@@ -92,7 +66,15 @@ pub(crate) fn run(
         folders: &folders,
         seed: plan.seed,
     };
-    let outcome = rounds(lab, directory, plan, &setting, began)?;
+    for number in 1..=comparison.loads {
+        let mut order: Vec<usize> = (0..contestants.len()).collect();
+        order.shuffle(&mut setting.random(Draw::Loads, &[number.into()]));
+        for place in order {
+            let (one, to) = (&contestants[place], folders.loaded(place, number));
+            load(lab, directory, plan, &comparison.of, &*ready[one.index], one, &to)?;
+        }
+    }
+    let outcome = rounds(lab, directory, plan, &setting, &parts, began)?;
     if outcome == Outcome::Complete && !lab.keep_data {
         folders.remove_all();
     }
@@ -106,6 +88,7 @@ fn rounds(
     directory: &mut RunDirectory,
     plan: &Plan,
     setting: &Setting<'_>,
+    parts: &Parts,
     began: Instant,
 ) -> Result<Outcome, LabError> {
     let comparison = setting.comparison;
@@ -116,18 +99,20 @@ fn rounds(
         }
     };
     let mut canaries = Canaries::new();
+    let loading = began.elapsed().as_secs_f64();
     let mut longest = 0.0_f64;
     let last = comparison.rounds + comparison.confirm.unwrap_or(0);
     let mut numbers = 1..=last;
     while let Some(number) = numbers.next() {
         let is_fresh = number > comparison.rounds;
         let passes = directory.passes()?;
-        let is_done =
-            |test: &&String| passes.iter().any(|pass| pass.round == number && pass.test == **test);
+        let journal = Journal { passes: &passes, setting, round: number };
         let interim = (lab.judge)(plan, &passes);
         let settled = if is_fresh { interim.confirmed } else { interim.settled };
-        let left = tests.iter().filter(|test| !is_done(test) && !settled.contains(test));
-        let mut left: Vec<String> = left.cloned().collect();
+        let is_left = |test: &&String| {
+            !settled.contains(test) && parts.each().any(|part| journal.is_left(test, part))
+        };
+        let mut left: Vec<String> = tests.iter().filter(is_left).cloned().collect();
         if left.is_empty() {
             continue;
         }
@@ -138,24 +123,28 @@ fn rounds(
         let elapsed = began.elapsed().as_secs_f64();
         // Of a budget the fresh rounds have their share, so that there is time for them.
         let share = if is_fresh { 1.0 } else { f64::from(comparison.rounds) / f64::from(last) };
-        let over = |budget: rqps_plan::Span| elapsed + longest > budget.0.as_secs_f64() * share;
-        if number > 1 && comparison.budget.is_some_and(over) {
+        let budget = comparison.budget.map(|budget| budget.0.as_secs_f64() * share);
+        if let Some(budget) = budget.filter(|budget| number > 1 && elapsed + longest > *budget) {
             let missing = comparison.fewest_rounds.saturating_sub(number - 1);
-            let needed = (missing > 0).then(|| elapsed + longest * f64::from(missing));
-            (lab.watch)(Event::BudgetSpent { rounds: number - 1, needed });
+            let fewest = longest * f64::from(comparison.fewest_rounds);
+            let part = (budget - loading).max(0.0) / fewest;
+            let enough = Enough {
+                seconds: elapsed + longest * f64::from(missing),
+                tests: (part * tests.len() as f64) as usize,
+            };
+            let enough = (missing > 0).then_some(enough);
+            (lab.watch)(Event::BudgetSpent { rounds: number - 1, enough });
             numbers = if is_fresh { last } else { comparison.rounds } + 1..=last;
             continue;
-        }
-        // Of its own, so that a run that goes on has the order that it would have had.
-        if comparison.method == Method::Slices {
-            left.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(plan.seed ^ u64::from(number)));
         }
         let round_began = Instant::now();
         let (rounds, count) = (if is_fresh { last } else { comparison.rounds }, left.len());
         (lab.watch)(Event::RoundBegun { round: number, rounds, tests: count });
-        let made = match comparison.method {
-            Method::Slices => slices(lab, directory, setting, number, &left, &mut canaries),
-            Method::Runs => runs::make(lab, directory, plan, setting, number, &left, &mut canaries),
+        let made = match (&comparison.of, comparison.method) {
+            (Compared::Microbenchmark(of), Method::Slices) => {
+                slices(lab, directory, &journal, of, parts, &left, &mut canaries)
+            }
+            _ => runs::make(lab, directory, &journal, &left, &mut canaries),
         };
         match made {
             Ok(()) => {}
@@ -172,22 +161,91 @@ fn rounds(
         let standing = (lab.judge)(plan, &directory.passes()?).standing;
         (lab.watch)(Event::RoundDone { round: number, seconds, standing });
     }
-    Ok(Outcome::Complete)
+    let failed = directory.passes()?.iter().any(|pass| failures(pass).next().is_some());
+    Ok(if failed { Outcome::Failed } else { Outcome::Complete })
 }
 
-/// A round in which all servers are up.
+/// Who could not go on in a pass.
+fn failures(pass: &PassRecord) -> impl Iterator<Item = &str> {
+    let failed = pass.sides.iter().filter(|(_, side)| side.failed.is_some());
+    failed.map(|(name, _)| name.as_str())
+}
+
+/// What is there already when a round begins.
+pub(crate) struct Journal<'a> {
+    passes: &'a [PassRecord],
+    pub(crate) setting: &'a Setting<'a>,
+    pub(crate) round: u32,
+}
+
+impl Journal<'_> {
+    /// Whether a contestant has failed in a test: then it does not take part in that any more.
+    pub(crate) fn has_failed(&self, test: &str, contestant: &Contestant) -> bool {
+        let mut passes = self.passes.iter().filter(|pass| pass.test == test);
+        passes.any(|pass| failures(pass).any(|name| name == contestant.name))
+    }
+
+    /// Whether the round has this test yet to do with these contestants, and somebody is there to be
+    /// compared with the base.
+    fn is_left(&self, test: &str, (part, members): (u32, &[usize])) -> bool {
+        let able = members.iter().map(|place| &self.setting.contestants[*place]);
+        let able: Vec<_> = able.filter(|one| !self.has_failed(test, one)).collect();
+        let is_made = self.attempts(test, part).any(|pass| !pass.slices.is_empty());
+        able.len() > 1 && able.iter().any(|one| one.is_base()) && !is_made
+    }
+
+    /// What was made of a test in this round by the same contestants.
+    fn attempts(&self, test: &str, part: u32) -> impl Iterator<Item = &PassRecord> {
+        let is_of = move |pass: &&PassRecord| {
+            (pass.round, pass.part, pass.test.as_str()) == (self.round, part, test)
+        };
+        self.passes.iter().filter(is_of)
+    }
+}
+
+/// A round in which servers are up together: all of them, or one group after the other.
 fn slices(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
-    setting: &Setting<'_>,
-    number: u32,
+    journal: &Journal<'_>,
+    of: &Microbenchmark,
+    parts: &Parts,
     tests: &[String],
     canaries: &mut Canaries,
 ) -> Result<(), LabError> {
-    let mut round = Round::start(lab, directory, setting, number)?;
-    let share = 1.0 / tests.len() as f64;
-    for (index, test) in select(tests, Sequence::Given)?.into_iter().enumerate() {
-        round.pass(lab, directory, test, canaries, (index as f64 * share, share))?;
+    let (setting, number) = (journal.setting, journal.round);
+    let groups = parts.groups.len() as f64;
+    for (index, (part, members)) in parts.each().enumerate() {
+        let is_left = |test: &&String| journal.is_left(test, (part, members));
+        let left: Vec<String> = tests.iter().filter(is_left).cloned().collect();
+        if left.is_empty() {
+            continue;
+        }
+        let mut left = select(&left, Sequence::Given)?;
+        left.shuffle(&mut setting.random(Draw::Tests, &[number.into(), part.into()]));
+        // Whoever is faster writes more: reads come first, while all tables are as they were loaded.
+        left.sort_by_key(|test| test.writes());
+        let scene = Scene { setting, plan: of, number, part, members };
+        let mut round = Round::start(lab, directory, &scene)?;
+        let share = 1.0 / (left.len() as f64 * groups);
+        for (at, test) in left.into_iter().enumerate() {
+            if round.is_over() {
+                break;
+            }
+            let benched = benched(journal, test, members);
+            let from = index as f64 / groups + at as f64 * share;
+            let attempt = journal.attempts(test.short_name(), part).map(|pass| pass.attempt).max();
+            let whose = (attempt.unwrap_or(0), &benched);
+            round.pass(lab, directory, test, whose, canaries, (from, share))?;
+        }
+        round.stop()?;
     }
-    round.stop()
+    Ok(())
+}
+
+/// Who does not take part in a test any more.
+fn benched(journal: &Journal<'_>, test: &Test, members: &[usize]) -> BTreeSet<String> {
+    let members = members.iter().map(|place| &journal.setting.contestants[*place]);
+    let failed = members.filter(|one| journal.has_failed(test.short_name(), one));
+    failed.map(|one| one.name.clone()).collect()
 }

@@ -4,19 +4,20 @@
 
 use std::time::Duration;
 
-use rand::SeedableRng;
 use rand::seq::SliceRandom;
-use rand_xoshiro::Xoshiro256PlusPlus;
 use rqps_dbms::{Place, Server};
 use rqps_observe::{Clocks, Conduct, Metric, Reading, guards};
-use rqps_plan::{Compared, Counts, Microbenchmark, Operation, Plan};
-use rqps_store::{PassRecord, RunDirectory, SliceRecord, StepRecord};
+use rqps_plan::{Compared, Counts, Microbenchmark, Operation};
+use rqps_store::{PassRecord, RunDirectory, SideRecord, SideSecond, SliceRecord, StepRecord};
 use rqps_workload::microbenchmark::{Sequence, select};
 use rqps_workload::{insert_benchmark, microbenchmark};
 
+use super::Journal;
+use super::canaries::Canaries;
 use super::contestant::Contestant;
 use super::loads::restore;
-use super::round::{Canaries, REPEATS, Setting};
+use super::pass::REPEATS;
+use super::round::{Draw, Setting, place as place_of};
 use crate::attempt::{Stage, Steps, record};
 use crate::insert_benchmark::InsertBenchmarkSteps;
 use crate::microbenchmark::MicrobenchmarkSteps;
@@ -28,55 +29,84 @@ const GROUP: &str = "Insert Benchmark";
 /// The share of a promised write rate that must be reached (INSERT-BENCHMARK.md §5).
 const REQUIRED_SHARE: f64 = 0.95;
 
-/// Runs every contestant once, in random order, and keeps a pass for every test.
+/// Runs every contestant once, in random order, and keeps a pass for every test. Who cannot do its work
+/// is left out from then on.
 pub(super) fn make(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
-    plan: &Plan,
-    setting: &Setting<'_>,
-    number: u32,
+    journal: &Journal<'_>,
     tests: &[String],
     canaries: &mut Canaries,
 ) -> Result<(), LabError> {
-    let comparison = setting.comparison;
-    let load = comparison.load_of(number);
-    let mut order: Vec<usize> = (0..setting.contestants.len()).collect();
-    order.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(plan.seed ^ (u64::from(number) << 32)));
+    let (setting, number) = (journal.setting, journal.round);
+    let (comparison, load) = (setting.comparison, setting.comparison.load_of(number));
+    let has_failed = |place: &usize| {
+        tests.iter().any(|test| journal.has_failed(test, &setting.contestants[*place]))
+    };
+    let mut order: Vec<usize> =
+        (0..setting.contestants.len()).filter(|place| !has_failed(place)).collect();
+    order.shuffle(&mut setting.random(Draw::Runs, &[number.into()]));
     let mut passes: Vec<PassRecord> = Vec::new();
     let mut refused: Vec<PassRecord> = Vec::new();
+    let mut failed: Vec<(String, LabError)> = Vec::new();
     for (turn, place) in (0..).zip(order) {
         let contestant = &setting.contestants[place];
         let whose = Turn { setting, round: number, load, place, number: turn, tests };
         let mut attempt = 1;
         let run = loop {
-            let run = whose.run(lab, directory, canaries)?;
-            let why = run.refusal().filter(|_| comparison.guards);
-            match why {
+            let run = match whose.run(lab, directory, canaries) {
+                Ok(run) => run,
+                Err(error) => break Err(error),
+            };
+            match run.refusal().filter(|_| comparison.guards) {
                 Some(why) if attempt <= REPEATS => {
                     let test = contestant.name.clone();
                     (lab.watch)(Event::Refused { test, why, attempt });
                     attempt += 1;
                     run.refuse(&whose, &mut refused);
                 }
-                _ => break run,
+                _ => break Ok(run),
             }
         };
-        for (index, record) in (0..).zip(&run.records) {
+        let run = match run {
+            Ok(run) => run,
+            Err(error @ (LabError::Interrupted | LabError::Store(_))) => return Err(error),
+            Err(error) => {
+                let contender = contestant.name.clone();
+                (lab.watch)(Event::Failed {
+                    contender: contender.clone(),
+                    error: error.to_string(),
+                });
+                failed.push((contender, error));
+                continue;
+            }
+        };
+        for (index, record) in (0..).zip(run.records) {
             let at = passes.iter().position(|pass| pass.test == record.step);
             let at = at.unwrap_or_else(|| {
-                passes.push(pass(setting, number, load, index, record));
+                passes.push(pass(setting, number, load, index, &record));
                 passes.len() - 1
             });
             let pass = &mut passes[at];
             pass.attempt = attempts(&refused, &pass.test) + 1;
             pass.seconds += record.seconds;
             pass.canary.extend(run.canary);
-            pass.slices.push(slice(record, turn, &contestant.name));
-            pass.cost.insert(contestant.name.clone(), record.cost.clone());
             let refusal = run.refusals.get(index as usize).cloned().flatten();
             if let Some(why) = refusal.filter(|_| comparison.guards) {
                 pass.invalid = Some(format!("{}: {why}", contestant.name));
             }
+            pass.slices.push(slice(&record, turn, &contestant.name));
+            pass.sides.insert(contestant.name.clone(), side(&record, turn));
+            pass.cost.insert(contestant.name.clone(), record.cost);
+        }
+    }
+    if passes.is_empty() {
+        // Nobody could do anything.
+        return failed.into_iter().next().map_or(Ok(()), |(_, error)| Err(error));
+    }
+    for pass in &mut passes {
+        for (name, why) in &failed {
+            pass.sides.entry(name.clone()).or_default().failed = Some(why.to_string());
         }
     }
     refused.iter().chain(&passes).try_for_each(|pass| Ok(directory.save_pass(pass)?))
@@ -258,27 +288,56 @@ fn pass(
     record: &StepRecord,
 ) -> PassRecord {
     let named = std::slice::from_ref(&record.step);
+    let found = |plan| Some((plan, *select(named, Sequence::Given).ok()?.first()?));
     let test = match &setting.comparison.of {
-        Compared::Microbenchmark(_) => select(named, Sequence::Given).ok().map(|found| found[0]),
+        Compared::Microbenchmark(plan) => found(plan),
         Compared::InsertBenchmark(_) => None,
     };
     let (class, group) = match (test, record.counts) {
-        (Some(test), _) => (test.class(), test.group.title()),
+        (Some((_, test)), _) => (test.class(), test.group.title()),
         (None, Counts::RowsIndexed) => ("load", GROUP),
-        (None, Counts::RowsInserted) => ("insert", GROUP),
+        // The later ones also delete the oldest rows, as the steps with queries do.
+        (None, Counts::RowsInserted) if record.step == "l.i0" => ("insert", GROUP),
+        (None, Counts::RowsInserted) => ("queue", GROUP),
         (None, _) if record.step.starts_with("qp") => ("point", GROUP),
         (None, _) => ("range", GROUP),
     };
     PassRecord {
         round: number,
         test: record.step.clone(),
-        place: test.map_or(index, |test| setting.place(test)),
+        place: test.map_or(index, |(plan, test)| place_of(plan, test)),
         class: class.to_string(),
         group: group.to_string(),
+        part: 1,
         load,
         attempt: 1,
         started: record.started.clone(),
         ..PassRecord::default()
+    }
+}
+
+/// What else is known of a whole run.
+fn side(record: &StepRecord, turn: u32) -> SideRecord {
+    let mut seconds: Vec<SideSecond> = Vec::new();
+    for worker in &record.workers {
+        for (number, second) in worker.seconds.iter().enumerate() {
+            if seconds.len() <= number {
+                seconds.resize(number + 1, SideSecond::default());
+            }
+            seconds[number].operations += second.operations;
+        }
+    }
+    let cpu = [Metric::ServerCpuUser, Metric::ServerCpuSystem];
+    for (second, sample) in seconds.iter_mut().zip(&record.samples) {
+        second.server_cpu = sample.cost.sum(&cpu).unwrap_or(0);
+    }
+    SideRecord {
+        slot: turn,
+        watched: record.workers.iter().map(|worker| worker.operations).sum(),
+        engine: record.engine.clone(),
+        engine_samples: record.engine_samples.clone(),
+        seconds,
+        ..SideRecord::default()
     }
 }
 

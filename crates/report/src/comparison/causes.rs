@@ -1,33 +1,25 @@
 //! What is known of a test when its cause is asked for.
 
-use std::collections::BTreeMap;
-
-use rqps_observe::Metric;
 use rqps_plan::Method;
-use rqps_stats::cause::{
-    Change, Class, Cost, Environment, Estimate, Evidence, Part, Verdict as Decided,
-};
+use rqps_stats::cause::{Class, Environment, Evidence, Plans, Verdict as Decided};
 use rqps_stats::label::Label;
-use rqps_stats::paired::t_interval;
 use rqps_stats::verdict::Verdict;
 use rqps_store::{PassRecord, Run};
 
-use super::TWIN;
-use super::observed::{Observed, Quantity, foreign_percent, level};
+use super::costs::{estimate, time};
+use super::course;
+use super::observed::{Observed, foreign_percent};
 use super::pair::Pair;
 
-/// Fewer bytes per statement than this are what a server writes by itself, whatever it is asked: by
-/// the second and not by the statement.
-const LEAST_BYTES: f64 = 64.0;
-
 /// Classes by the name that a test has for its own.
-const CLASSES: [(&str, Class); 10] = [
+const CLASSES: [(&str, Class); 11] = [
     ("point", Class::Point),
     ("hot point", Class::HotPoint),
     ("range", Class::Range),
     ("scan", Class::Scan),
     ("load", Class::Load),
     ("insert", Class::Insert),
+    ("queue", Class::DeleteOldest),
     ("update", Class::Update),
     ("hot update", Class::HotUpdate),
     ("delete", Class::Delete),
@@ -42,11 +34,19 @@ impl Pair<'_> {
         verdicts: &[Verdict],
     ) -> Vec<Evidence> {
         let of = |(test, verdict)| self.evidence_of(run, test, verdict);
-        tests.iter().zip(verdicts).map(of).collect()
+        let mut evidence: Vec<Evidence> = tests.iter().zip(verdicts).map(of).collect();
+        let reads = evidence.iter().zip(tests).filter(|(_, test)| !test.writes());
+        let verdicts: Vec<Decided> = reads.map(|(one, _)| one.verdict).collect();
+        let changed = [Decided::Regression, Decided::Improvement, Decided::EfficiencyRegression];
+        let unaffected = !verdicts.iter().any(|verdict| changed.contains(verdict));
+        for one in evidence.iter_mut().filter(|_| !verdicts.is_empty()) {
+            one.reads_unaffected = Some(unaffected);
+        }
+        evidence
     }
 
     fn evidence_of(&self, run: &Run, test: &Observed<'_>, verdict: &Verdict) -> Evidence {
-        let passes: Vec<&PassRecord> = test.of_stage(verdict.stage, self.plan).collect();
+        let passes = self.passes(test, verdict.stage);
         let class = CLASSES.iter().find(|(name, _)| *name == test.class);
         let clients = passes.iter().flat_map(|pass| &pass.slices).map(|slice| slice.client).max();
         let (family, rows) = match test.name.split_once("_range=") {
@@ -63,7 +63,7 @@ impl Pair<'_> {
             clients: clients.unwrap_or(1),
             time: self.cost(&passes, time),
             parts: self.parts(&passes),
-            metrics: self.metrics(&passes),
+            metrics: self.metrics(run, &passes),
             // What the machine does in a cycle it does to everybody. Of whole runs, guards have refused
             // those in which its speed changed.
             environment: Environment {
@@ -77,78 +77,34 @@ impl Pair<'_> {
                     (Method::Runs, false) => canary_moved(&passes),
                 },
                 twin_moved: verdict.twin.map(|twin| twin.is_significant()),
+                is_shared: self.plan.method == Method::Slices,
             },
             family,
             rows,
             settings: self.settings(run),
+            plans: self.plans(run, &passes),
+            sync: self.sync(&passes),
+            dips: course::dips(self, &passes),
+            growth_within: course::growth_within(self, &passes),
             ..Evidence::default()
         }
     }
 
-    /// Microseconds per statement of base and contender, and how far they are apart by round.
-    fn cost(&self, passes: &[&PassRecord], of: impl Fn(&PassRecord, &str) -> Option<f64>) -> Cost {
-        let rounds: Vec<(f64, f64)> = passes
-            .iter()
-            .filter_map(|pass| {
-                let base = of(pass, self.base)?;
-                let base = of(pass, TWIN).map_or(base, |twin| (base + twin) / 2.0);
-                Some((base, of(pass, self.contender)?))
-            })
-            .collect();
-        let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len().max(1) as f64;
-        let changes: Vec<f64> = rounds.iter().map(|(base, other)| other - base).collect();
-        Cost {
-            base: mean(rounds.iter().map(|round| round.0).collect()),
-            contender: mean(rounds.iter().map(|round| round.1).collect()),
-            change: interval(&changes),
+    /// How the statements are carried out, where that differs in shape from one to the other. Releases
+    /// of different DBMSs have different words for the same.
+    fn plans(&self, run: &Run, passes: &[&PassRecord]) -> Option<Plans> {
+        let dbms =
+            |name: &str| run.contenders.iter().find(|one| one.name == name).map(|one| &one.dbms);
+        let last = passes.last().filter(|_| dbms(self.base) == dbms(self.contender))?;
+        let of = |name: &str| last.sides.get(name)?.plans.as_deref();
+        let (base, contender) = (of(self.base)?, of(self.contender)?);
+        if base == contender {
+            return Some(Plans { base: base.to_string(), contender: contender.to_string() });
         }
-    }
-
-    fn parts(&self, passes: &[&PassRecord]) -> BTreeMap<Part, Cost> {
-        let measured: [(Part, Reader); 4] = [
-            (Part::ServerUser, |pass, name| per_statement(pass, name, Metric::ServerCpuUser)),
-            (Part::ServerSystem, |pass, name| per_statement(pass, name, Metric::ServerCpuSystem)),
-            (Part::Client, |pass, name| level(pass, name, Quantity::Client)),
-            (Part::RunQueue, |pass, name| level(pass, name, Quantity::RunQueue)),
-        ];
-        let has = |reader: &Reader| {
-            passes.iter().any(|pass| reader(pass, self.base).is_some_and(|value| value > 0.0))
-        };
-        let mut parts: BTreeMap<Part, Cost> = measured
-            .iter()
-            .filter(|(_, reader)| has(reader))
-            .map(|(part, reader)| (*part, self.cost(passes, reader)))
-            .collect();
-        let rest = |pass: &PassRecord, name: &str| {
-            let known = measured.iter().filter(|(_, reader)| has(reader));
-            let known: f64 = known.filter_map(|(_, reader)| reader(pass, name)).sum();
-            Some(time(pass, name)? - known)
-        };
-        parts.insert(Part::Rest, self.cost(passes, rest));
-        parts
-    }
-
-    /// The change of every metric per statement.
-    fn metrics(&self, passes: &[&PassRecord]) -> BTreeMap<String, Change> {
-        let mut changes = BTreeMap::new();
-        for metric in Metric::ALL {
-            let least = if metric.unit() == "bytes" { LEAST_BYTES } else { 0.0 };
-            let of = |pass: &PassRecord, name: &str| {
-                per_statement(pass, name, *metric).filter(|value| *value > least)
-            };
-            let ratios = |from: &str, to: &str| -> Vec<f64> {
-                let ratio = |pass: &&PassRecord| Some((of(pass, to)? / of(pass, from)?).ln());
-                passes.iter().filter_map(ratio).collect()
-            };
-            let log = ratios(self.base, self.contender);
-            if log.len() < 3 {
-                continue;
-            }
-            let twin = interval(&ratios(self.base, TWIN));
-            let noise = twin.value.abs();
-            changes.insert(metric.name().to_string(), Change { log: interval(&log), noise });
-        }
-        changes
+        // Of several statements those whose plans differ.
+        let pairs = base.lines().zip(contender.lines()).filter(|(one, other)| one != other);
+        let (base, contender): (Vec<&str>, Vec<&str>) = pairs.unzip();
+        Some(Plans { base: base.join("; "), contender: contender.join("; ") })
     }
 
     /// Names of settings that base and contender have with different values.
@@ -160,35 +116,6 @@ impl Pair<'_> {
         let differs = |name: &&String| base.settings.get(*name) != contender.settings.get(*name);
         base.settings.keys().filter(differs).cloned().collect()
     }
-}
-
-type Reader = fn(&PassRecord, &str) -> Option<f64>;
-
-/// Microseconds of a connection's time per statement.
-fn time(pass: &PassRecord, contender: &str) -> Option<f64> {
-    let own = pass.slices.iter().filter(|slice| slice.contender == contender);
-    let (nanos, statements) = own.fold((0, 0), |(nanos, statements), slice| {
-        (nanos + slice.nanos, statements + slice.reads + slice.writes + slice.others)
-    });
-    (statements > 0).then(|| nanos as f64 / 1e3 / statements as f64)
-}
-
-/// A counter of a contender's server over the pass, per statement: those of unmeasured heads are
-/// estimated from how many statements an operation has.
-fn per_statement(pass: &PassRecord, contender: &str, metric: Metric) -> Option<f64> {
-    let value = pass.cost.get(contender)?.get(metric)? as f64;
-    let own = pass.slices.iter().filter(|slice| slice.contender == contender);
-    let (mut statements, mut operations, mut heads) = (0, 0, 0);
-    for slice in own {
-        statements += slice.reads + slice.writes + slice.others;
-        operations += slice.operations;
-        heads += slice.head_operations;
-    }
-    if operations == 0 {
-        return None;
-    }
-    let each = statements as f64 / operations as f64;
-    Some(value / (each * (operations + heads) as f64))
 }
 
 fn foreign(passes: &[&PassRecord], cpus: u32) -> Option<f64> {
@@ -213,17 +140,5 @@ fn decided(label: &Label) -> Decided {
         Label::NoChange { .. } => Decided::NoChange,
         Label::Inconclusive { .. } => Decided::Inconclusive,
         Label::Invalid { .. } => Decided::Invalid,
-    }
-}
-
-fn estimate(of: &rqps_stats::Estimate) -> Estimate {
-    Estimate::new(of.value, of.interval.low, of.interval.high)
-}
-
-/// The mean of the rounds with its 95 % interval.
-fn interval(rounds: &[f64]) -> Estimate {
-    match t_interval(rounds, None, 0.05) {
-        Some(of) => estimate(&of),
-        None => Estimate::new(0.0, f64::NEG_INFINITY, f64::INFINITY),
     }
 }

@@ -53,6 +53,10 @@ pub fn interim(plan: &rqps_plan::Plan, passes: &[PassRecord]) -> Interim {
         let (screen, flagged) = pair.screen(&tests);
         let report = pair.judge(&tests);
         for (index, verdict) in report.verdicts.iter().enumerate() {
+            if tests[index].failure(contender).is_some() {
+                // It has no more rounds.
+                continue;
+            }
             narrow[index] &= is_narrow(&first, &screen.verdicts[index]);
             let is_fresh = verdict.stage == Stage::Fresh;
             confirmed[index] &= !flagged.contains(&index) || is_fresh && is_narrow(&fresh, verdict);

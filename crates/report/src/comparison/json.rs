@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use rqps_observe::Metric;
 use rqps_stats::Estimate;
 use rqps_stats::cause::{budget, budget_text};
 use rqps_stats::noise::Noise;
 use rqps_stats::verdict::Stage;
+use rqps_store::PassRecord;
 use serde::Serialize;
 
-use super::observed::{Observed, Quantity, level};
+use super::observed::{Observed, Quantity, background, idle, level};
 use super::{Judged, TWIN, Verdicts, label};
 
 #[derive(Serialize)]
@@ -17,6 +19,11 @@ pub(crate) struct Comparison {
     /// How verdicts are adjusted for the number of tests.
     correction: &'static str,
     base: String,
+    /// Rounds in which not all servers were up at once, so that the base took turns with one contender
+    /// at a time.
+    pairs: bool,
+    /// What reading counters at the edges of slices cost the client; null for whole runs.
+    reading: Option<Reading>,
     contenders: Vec<Contender>,
     remarks: Vec<String>,
     /// Passes that a guard refused.
@@ -38,9 +45,20 @@ struct SuiteShift {
     rounds: usize,
 }
 
+/// What it costs to know the costs.
+#[derive(Serialize)]
+struct Reading {
+    /// Microseconds of CPU of the client for both edges of a slice.
+    us_per_slice: f64,
+    /// Of the time of a slice, beside which it is.
+    share: f64,
+}
+
 #[derive(Serialize)]
 struct Contender {
     name: String,
+    /// It is the base once more, under another name: whatever is found is false.
+    is_base: bool,
     /// Why nothing of it can be believed.
     invalid: Option<String>,
     /// What was found, in a line.
@@ -78,6 +96,12 @@ struct Test {
     /// The base's second part against its first.
     twin: Option<Ratio>,
     costs: BTreeMap<String, Ratio>,
+    /// Of the clients' time in slices, what they waited for the slowest of them, base and contender.
+    idle: Option<[f64; 2]>,
+    /// CPU that the servers used while others were driven, as a share of one CPU, base and contender.
+    background: Option<[f64; 2]>,
+    /// Bytes of the database's files before the test and after it, in the last round.
+    database_bytes: Option<DatabaseBytes>,
     /// Where the time of a statement went, in microseconds.
     time_budget: TimeBudget,
     rounds: Vec<Round>,
@@ -137,6 +161,12 @@ struct Part {
 }
 
 #[derive(Serialize)]
+struct DatabaseBytes {
+    base: [u64; 2],
+    contender: [u64; 2],
+}
+
+#[derive(Serialize)]
 struct Finding {
     rule: &'static str,
     cause: &'static str,
@@ -160,6 +190,10 @@ impl Comparison {
             remarks: verdicts.remarks(),
             refused: refused(verdicts),
             base: verdicts.base.clone(),
+            pairs: verdicts.is_in_pairs(),
+            reading: verdicts
+                .reading()
+                .map(|(us_per_slice, share)| Reading { us_per_slice, share }),
             contenders: verdicts.judged.iter().map(|one| contender(verdicts, one)).collect(),
         }
     }
@@ -178,6 +212,7 @@ fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Contender {
     let tests = verdicts.tests.iter().enumerate();
     Contender {
         name: judged.contender.clone(),
+        is_base: judged.is_base,
         invalid: judged.invalid.clone(),
         summary: judged.strip(),
         suite_shift: judged
@@ -208,13 +243,17 @@ fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Contender {
 
 fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Observed<'_>) -> Test {
     let (verdict, evidence) = (&judged.verdicts[index], &judged.evidence[index]);
+    let passes = || observed.counted_with(&judged.contender);
     let mean = |name: &str| {
         let rates: Vec<f64> =
-            observed.counted().filter_map(|pass| level(pass, name, Quantity::Rate)).collect();
+            passes().filter_map(|pass| level(pass, name, Quantity::Rate)).collect();
         (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
     };
     let pair = verdicts.pair(judged);
     let relative = judged.suite.as_ref().and_then(|suite| suite.relative[index].as_ref());
+    let both = |of: &dyn Fn(&str) -> Option<f64>| {
+        Some([of(&verdicts.base)?, of(&judged.contender)?]).filter(|_| verdicts.is_sliced())
+    };
     let names = [verdicts.base.as_str(), TWIN, judged.contender.as_str()];
     Test {
         name: observed.name.to_string(),
@@ -241,6 +280,12 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
             .iter()
             .filter_map(|(name, cost)| Some((name.clone(), ratio(cost)?)))
             .collect(),
+        idle: both(&|name| mean_of(passes(), |pass| idle(pass, name))),
+        background: both(&|name| mean_of(passes(), |pass| background(pass, name))),
+        database_bytes: passes().last().and_then(|pass| {
+            let of = |name: &str| database_bytes(pass, name);
+            Some(DatabaseBytes { base: of(&verdicts.base)?, contender: of(&judged.contender)? })
+        }),
         time_budget: TimeBudget {
             base: evidence.time.base,
             contender: evidence.time.contender,
@@ -254,8 +299,7 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
                 })
                 .collect(),
         },
-        rounds: observed
-            .counted()
+        rounds: passes()
             .map(|pass| Round {
                 round: pass.round,
                 load: pass.load,
@@ -283,6 +327,19 @@ fn stage(stage: Stage) -> &'static str {
         Stage::Screen => "screen",
         Stage::Fresh => "fresh",
     }
+}
+
+fn mean_of<'a>(
+    passes: impl Iterator<Item = &'a PassRecord>,
+    of: impl Fn(&PassRecord) -> Option<f64>,
+) -> Option<f64> {
+    let values: Vec<f64> = passes.filter_map(of).collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+fn database_bytes(pass: &PassRecord, name: &str) -> Option<[u64; 2]> {
+    let before = pass.sides.get(name)?.bytes_before?;
+    Some([before, pass.cost.get(name)?.get(Metric::DatabaseBytes)?])
 }
 
 /// None without a value, as there is with too few rounds.

@@ -1,6 +1,8 @@
 //! From the passes of a comparison to verdicts, and what explains them.
 
 mod causes;
+mod costs;
+mod course;
 mod interim;
 mod json;
 mod junit;
@@ -11,7 +13,7 @@ mod pair;
 mod remarks;
 mod text;
 
-use rqps_plan::{Cache, Comparison, Workload};
+use rqps_plan::{Cache, Comparison, Method, Workload};
 use rqps_stats::cause::{Evidence, Finding, explain_suite};
 use rqps_stats::label::Label;
 use rqps_stats::noise::Noise;
@@ -43,11 +45,14 @@ pub(crate) struct Verdicts<'a> {
     seed: u64,
     /// Of the host.
     cpus: u32,
+    reading: Option<(f64, f64)>,
 }
 
 /// One contender against the base.
 pub(crate) struct Judged {
     pub(crate) contender: String,
+    /// It is the base once more, so that whatever is found is false.
+    pub(crate) is_base: bool,
     /// Why nothing of it can be believed.
     pub(crate) invalid: Option<String>,
     /// Rounds of runs share so much noise that they are compared within rounds.
@@ -84,13 +89,14 @@ impl<'a> Verdicts<'a> {
         let tests = observed::tests(&run.passes);
         let is_io_bound = run.plan.cache == Some(Cache::IoBound);
         let seed = run.plan.seed;
-        let judged = others.iter().map(|contender| {
+        let judged = others.iter().zip(&run.plan.contenders[1..]).map(|(contender, of)| {
             let pair = Pair { plan, base, contender, is_io_bound };
             let report = pair.judge(&tests);
             let evidence = pair.evidence(run, &tests, &report.verdicts);
             let with_tests = tests.iter().zip(&report.verdicts);
             Judged {
                 contender: contender.clone(),
+                is_base: of.spec() == run.plan.contenders[0].spec(),
                 invalid: report.invalid,
                 is_paired: report.is_paired,
                 noise: with_tests.map(|(test, verdict)| pair.noise(test, verdict)).collect(),
@@ -101,7 +107,23 @@ impl<'a> Verdicts<'a> {
             }
         });
         let (judged, cpus) = (judged.collect(), run.manifest.cpus);
-        Some(Verdicts { plan, base: base.clone(), tests, judged, is_io_bound, seed, cpus })
+        let (base, reading) = (base.clone(), observed::reading(&run.passes));
+        Some(Verdicts { plan, base, tests, judged, is_io_bound, seed, cpus, reading })
+    }
+
+    pub(crate) fn is_sliced(&self) -> bool {
+        self.plan.method == Method::Slices
+    }
+
+    /// Microseconds of CPU of the client that reading counters took for a slice, and their share of its
+    /// time; none of whole runs.
+    pub(crate) fn reading(&self) -> Option<(f64, f64)> {
+        self.reading.filter(|_| self.is_sliced())
+    }
+
+    /// Whether there are rounds in which not all servers were up at once.
+    pub(crate) fn is_in_pairs(&self) -> bool {
+        self.tests.iter().flat_map(|test| &test.passes).any(|pass| pass.part > 1)
     }
 
     /// The change that does not matter in practice, as a log.

@@ -1,12 +1,10 @@
 //! What was observed of one test in all rounds, as the estimators take it.
 
-use rqps_observe::foreign_cpu;
-use rqps_plan::Comparison;
+use rqps_observe::{Metric, foreign_cpu};
+use rqps_plan::{Comparison, Group};
 use rqps_stats::slices::{self, Restart, Slice};
 use rqps_stats::verdict::Stage;
 use rqps_store::{PassRecord, SliceRecord};
-
-use crate::model::GROUPS;
 
 /// All passes of one test.
 pub(crate) struct Observed<'a> {
@@ -43,8 +41,8 @@ pub(crate) fn tests(passes: &[PassRecord]) -> Vec<Observed<'_>> {
             }),
         }
     }
-    let group = |test: &Observed<'_>| GROUPS.iter().position(|group| *group == test.group);
-    tests.sort_by_key(|test| (group(test), test.passes.first().map(|pass| pass.place)));
+    tests
+        .sort_by_key(|test| (Group::place(test.group), test.passes.first().map(|pass| pass.place)));
     tests
 }
 
@@ -68,14 +66,29 @@ impl<'a> Observed<'a> {
         })
     }
 
+    /// Those in which a contender took part: not everybody is up in every pass.
+    pub(crate) fn counted_with(&self, contender: &str) -> impl Iterator<Item = &'a PassRecord> {
+        self.counted().filter(move |pass| {
+            let mut slices = pass.slices.iter();
+            slices.any(|slice| slice.contender == contender)
+        })
+    }
+
     /// Why passes do not count.
     pub(crate) fn refusals(&self) -> impl Iterator<Item = &'a str> + '_ {
         self.passes.iter().filter_map(|pass| pass.invalid.as_deref())
     }
 
+    /// Why a contender did not go on in this test, if it did not.
+    pub(crate) fn failure(&self, contender: &str) -> Option<&'a str> {
+        let mut sides = self.passes.iter().filter_map(|pass| pass.sides.get(contender));
+        sides.find_map(|side| side.failed.as_deref())
+    }
+
     /// Changes the tables.
     pub(crate) fn writes(&self) -> bool {
-        ["insert", "update", "hot update", "delete", "read-write", "load"].contains(&self.class)
+        ["insert", "queue", "update", "hot update", "delete", "read-write", "load"]
+            .contains(&self.class)
     }
 }
 
@@ -117,6 +130,46 @@ pub(crate) fn level(pass: &PassRecord, contender: &str, quantity: Quantity) -> O
         _ => 1,
     };
     (amount > 0.0 && per > 0.0).then(|| amount / per * f64::from(clients))
+}
+
+/// Of the clients' time in a contender's slices, the share that they waited for the slowest of them: a
+/// slice of a client ends with its first operation after the time is up, and the next one begins for
+/// all. None for one client.
+pub(crate) fn idle(pass: &PassRecord, contender: &str) -> Option<f64> {
+    let own = || pass.slices.iter().filter(|slice| slice.contender == contender);
+    let clients = own().map(|slice| slice.client).max().filter(|clients| *clients > 1)?;
+    let mut slowest = std::collections::BTreeMap::<u32, u64>::new();
+    for slice in own() {
+        let longest = slowest.entry(slice.place).or_default();
+        *longest = slice.nanos.max(*longest);
+    }
+    let all = slowest.values().sum::<u64>() as f64 * f64::from(clients);
+    (all > 0.0).then(|| 1.0 - own().map(|slice| slice.nanos).sum::<u64>() as f64 / all)
+}
+
+/// The CPU that a contender's server used while it was not driven, as a share of one CPU over the pass:
+/// what it does in the background, in slices of the others. What it used in unmeasured heads is estimated
+/// from their operations.
+pub(crate) fn background(pass: &PassRecord, contender: &str) -> Option<f64> {
+    let cpu = [Metric::ServerCpuUser, Metric::ServerCpuSystem];
+    let whole = pass.cost.get(contender)?.sum(&cpu)? as f64;
+    let (mut own, mut operations, mut heads) = (0, 0, 0);
+    for slice in pass.slices.iter().filter(|slice| slice.contender == contender) {
+        own += slice.server_cpu;
+        operations += slice.operations;
+        heads += slice.head_operations;
+    }
+    let driven = own as f64 / 1e3 * (operations + heads) as f64 / operations.max(1) as f64;
+    Some((whole - driven).max(0.0) / (pass.seconds * 1e6))
+}
+
+/// What reading the counters at the edges of a slice cost the client: microseconds of CPU, and its share
+/// of the time of the slices.
+pub(crate) fn reading(passes: &[PassRecord]) -> Option<(f64, f64)> {
+    let slices = || passes.iter().flat_map(|pass| &pass.slices).filter(|slice| slice.client == 1);
+    let (cpu, nanos) =
+        slices().fold((0, 0), |(cpu, nanos), slice| (cpu + slice.reading_cpu, nanos + slice.nanos));
+    (cpu > 0).then(|| (cpu as f64 / 1e3 / slices().count() as f64, cpu as f64 / nanos as f64))
 }
 
 /// The names of those who take part, in alphabetical order.
@@ -203,5 +256,30 @@ mod tests {
         assert_eq!(level(&pass, "base", Quantity::Rate), Some(100_000.0));
         assert_eq!(level(&pass, "new", Quantity::Cpu), Some(10.0));
         assert_eq!(restart(&pass, "absent", &["base"], Quantity::Rate), None);
+    }
+
+    #[test]
+    fn clients_that_wait_for_a_slower_one_are_idle() {
+        let mut pass = pass();
+        assert_eq!(idle(&pass, "base"), None, "there is nobody to wait for");
+        let second =
+            |slice: &SliceRecord| SliceRecord { client: 2, nanos: 8_000_000, ..slice.clone() };
+        let seconds: Vec<SliceRecord> = pass.slices.iter().map(second).collect();
+        pass.slices.extend(seconds);
+        assert!((idle(&pass, "base").unwrap() - 0.1).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_a_server_does_in_the_slices_of_others_is_in_the_background() {
+        let mut pass = pass();
+        pass.seconds = 0.06;
+        let mut cost = rqps_observe::Reading::default();
+        // 15 ms in its three slices, and 6 ms more in the 60 ms of the pass.
+        cost.set(Metric::ServerCpuUser, 20_000);
+        cost.set(Metric::ServerCpuSystem, 1_000);
+        pass.slices.iter_mut().for_each(|slice| slice.operations = slice.reads);
+        pass.cost.insert("base".to_string(), cost);
+        assert!((background(&pass, "base").unwrap() - 0.1).abs() < 1e-9);
+        assert_eq!(background(&pass, "new"), None);
     }
 }

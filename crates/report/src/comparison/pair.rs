@@ -80,9 +80,18 @@ impl Pair<'_> {
         tests.iter().map(|test| self.cell(test, stage)).collect()
     }
 
+    /// Those of a stage in which the contender took part: not everybody is up in every pass.
+    pub(super) fn passes<'p>(&self, test: &Observed<'p>, stage: Stage) -> Vec<&'p PassRecord> {
+        let takes_part = |pass: &&PassRecord| {
+            let mut slices = pass.slices.iter();
+            slices.any(|slice| slice.contender == self.contender)
+        };
+        test.of_stage(stage, self.plan).filter(takes_part).collect()
+    }
+
     fn cell(&self, test: &Observed<'_>, stage: Stage) -> Cell {
         let kind = kind(self.is_io_bound, test);
-        let passes: Vec<&PassRecord> = test.of_stage(stage, self.plan).collect();
+        let passes = self.passes(test, stage);
         let mut cell = Cell::new(test.name, kind, self.sample(&passes, Quantity::Rate));
         cell.stage = stage;
         if let Some(margin) = self.plan.margin {
@@ -92,7 +101,9 @@ impl Pair<'_> {
         if sample.rounds() > 0 {
             cell.costs.push(Cost { name: "cpu/o".to_string(), sample });
         }
-        if passes.is_empty() {
+        let failed = |name: &str| Some(format!("{name} did not go on: {}", test.failure(name)?));
+        cell.refused = failed(self.contender).or_else(|| failed(self.base));
+        if cell.refused.is_none() && passes.is_empty() {
             cell.refused = test.refusals().last().map(str::to_string);
         }
         cell

@@ -26,6 +26,11 @@ pub(crate) fn text(verdicts: &Verdicts<'_>, colour: Colour) -> String {
     let mut parts = Vec::new();
     for judged in &verdicts.judged {
         parts.push(format!("{} relative to {}\n", judged.contender, verdicts.base));
+        if judged.is_base {
+            let note =
+                "The same build and settings under two names: whatever is found is chance.\n";
+            parts.push(note.to_string());
+        }
         if let Some(why) = &judged.invalid {
             parts.push(format!("Nothing of this can be believed: {why}\n"));
         }
@@ -141,10 +146,22 @@ fn legend(verdicts: &Verdicts<'_>) -> String {
         false => "",
     };
     let loads = verdicts.plan.loads;
+    let mut more = String::new();
+    if verdicts.is_in_pairs() {
+        more += " Not all servers fitted into the memory: the base took turns with one contender at a \
+                 time, so contenders were not measured at the same time as each other.";
+    }
+    if let Some((micros, share)) = verdicts.reading() {
+        let share = 100.0 * share;
+        more += &format!(
+            " Reading counters at the edges of slices took {micros:.0} us of the client's CPU, {share:.1} % \
+             beside each slice."
+        );
+    }
     let legend = format!(
         "rQPS is statements per second as a share of the base's. {twin}A round is a restart of all \
          servers; intervals are over rounds and adjusted for the number of tests. Data come from \
-         {loads} independent load{} of each contender. docs/verdicts.md says how a verdict is reached.",
+         {loads} independent load{} of each contender.{more} docs/verdicts.md says how a verdict is reached.",
         if loads == 1 { "" } else { "s" }
     );
     wrapped([[legend.as_str()]].into_iter())

@@ -14,14 +14,6 @@ use super::{Cell, Heading, Measured, Model, Row, StepModel, Tone};
 pub(crate) const PUBLISHED_NOTE: &str = "▲ is 1.05 and above, ▼ 0.95 and below, as printed. One run against one run: rqps compare tells \
      differences from noise.";
 
-/// The published groups in their order; others would follow.
-pub(crate) const GROUPS: [&str; 4] = [
-    "Point queries",
-    "Range queries without aggregation",
-    "Range queries with aggregation",
-    "Writes",
-];
-
 /// From here on every statement found a row, as whole percents are printed.
 const ALL_HIT: f64 = 0.995;
 
@@ -68,8 +60,7 @@ impl<'m, 'a> Suite<'m, 'a> {
         for step in &model.steps {
             suite.add(step);
         }
-        let place = |title: &str| GROUPS.iter().position(|known| *known == title);
-        suite.groups.sort_by_key(|group| place(group.title).unwrap_or(GROUPS.len()));
+        suite.groups.sort_by_key(|group| rqps_plan::Group::place(group.title));
         for group in &mut suite.groups {
             group.tests.sort_by(|left, right| published_order(left.name, right.name));
         }

@@ -35,7 +35,7 @@ pub(crate) use measures::{
 };
 pub(crate) use merged::origins;
 pub(crate) use metrics::{METRICS_NOTE, metrics};
-pub(crate) use microbenchmark::{GROUPS, Grouped, PUBLISHED_NOTE, Suite, Test, UNREPORTED, share};
+pub(crate) use microbenchmark::{Grouped, PUBLISHED_NOTE, Suite, Test, UNREPORTED, share};
 pub(crate) use prose::Prose;
 pub(crate) use scaleup::{Growth, SCALEUP_NOTE};
 pub(crate) use seconds::seconds;

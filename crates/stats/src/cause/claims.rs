@@ -25,7 +25,8 @@ pub(super) const COMPRESSION: [&str; 7] =
 
 pub(super) fn environment(view: &View) -> Option<Claim> {
     let Evidence { environment: seen, .. } = view.evidence;
-    let pressed = all(&[view.up(metric::INVOLUNTARY), view.up(metric::RUN_QUEUE)]) == Some(true);
+    let pressed = !seen.is_shared
+        && all(&[view.up(metric::INVOLUNTARY), view.up(metric::RUN_QUEUE)]) == Some(true);
     let reason = if foreign(view) == Some(true) {
         format!("other programs used {:.0} % of the CPUs", seen.foreign_cpu_percent?)
     } else if seen.canary_moved == Some(true) {
@@ -311,20 +312,39 @@ pub(super) fn plan(view: &View) -> Option<Claim> {
     })
 }
 
-/// Waiting that is most of the added time, and syncs that explain it.
+/// Waiting that is most of the added time, and syncs that explain it: by the time that the device took for
+/// them, or where that is short beside the writes that they wait for, by how many there are.
 pub(super) fn commit(view: &View) -> Option<Claim> {
-    view.share(Part::Rest).filter(|part| *part >= HALF)?;
-    let sync = view.evidence.sync?;
-    let part = view.share_of(sync.change.value * view.sign).filter(|part| *part >= HALF)?;
-    view.class().writes().then(|| Claim {
-        share: Some(part),
-        text: format!(
-            "{}: {} of waiting for syncs per operation explain {} of it",
-            view.rate(),
-            micros_interval(&sync.change),
-            share(part)
-        ),
-    })
+    let waiting = view.share(Part::Rest).filter(|part| *part >= HALF)?;
+    let timed = view.evidence.sync.and_then(|sync| {
+        let part = view.share_of(sync.change.value * view.sign).filter(|part| *part >= HALF)?;
+        let time = micros_interval(&sync.change);
+        let text =
+            format!("{time} of waiting for syncs per operation explain {} of it", share(part));
+        Some((part, text))
+    });
+    let counted = || {
+        let flushes = view.change(metric::FLUSHES).filter(|flushes| view.is_up(*flushes))?;
+        let text = format!(
+            "waiting explains {} of it, and flushes of the device per operation change by {}",
+            share(waiting),
+            interval(&flushes)
+        );
+        Some((waiting, text))
+    };
+    let (part, text) = timed.or_else(counted)?;
+    view.class()
+        .writes()
+        .then(|| Claim { share: Some(part), text: format!("{}: {text}", view.rate()) })
+}
+
+/// Neither the time in syncs nor their number has grown.
+pub(super) fn syncs_are_flat(view: &View) -> Option<bool> {
+    let time = view.sync().map(|sync| !sync.is_above(0.0));
+    match (time, view.up(metric::FLUSHES).map(|up| !up)) {
+        (None, None) => None,
+        (time, number) => Some(time.unwrap_or(true) && number.unwrap_or(true)),
+    }
 }
 
 /// What a unit of work may cost.

@@ -59,7 +59,7 @@ pub enum Class {
     /// All clients update the same row.
     HotUpdate,
     Delete,
-    /// Deletes from the end of an index at which the dead entries lie.
+    /// Deletes from the end of an index at which the dead entries lie, with inserts at the other end.
     DeleteOldest,
     ReadWrite,
 }
@@ -147,6 +147,8 @@ pub struct Environment {
     pub foreign_cpu_percent: Option<f64>,
     pub canary_moved: Option<bool>,
     pub twin_moved: Option<bool>,
+    /// Base and contender took turns within milliseconds, so that it was the same for both.
+    pub is_shared: bool,
 }
 
 /// Short losses of rate within a run.

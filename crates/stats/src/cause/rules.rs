@@ -148,9 +148,7 @@ const RULES: [Rule; 11] = [
             },
             |view| view.evidence.reads_unaffected,
         ],
-        contradicted_by: &[("syncs take as long as before", |view| {
-            view.sync().map(|sync| !sync.is_above(0.0))
-        })],
+        contradicted_by: &[("syncs are as many, and take as long, as before", syncs_are_flat)],
         next: next::off_cpu,
     },
 ];

@@ -74,6 +74,7 @@ const QUIET: Environment = Environment {
     foreign_cpu_percent: Some(0.4),
     canary_moved: Some(false),
     twin_moved: Some(false),
+    is_shared: false,
 };
 
 /// Spec R1: -2.9 % with 93 % of it user CPU.
@@ -107,8 +108,12 @@ fn without_a_verdict_there_is_no_cause() {
 fn r0_a_busy_host_is_no_regression() {
     let case = longer_code().with(|evidence| {
         let moved = Some(true);
-        evidence.environment =
-            Environment { foreign_cpu_percent: Some(23.0), canary_moved: moved, twin_moved: moved };
+        evidence.environment = Environment {
+            foreign_cpu_percent: Some(23.0),
+            canary_moved: moved,
+            twin_moved: moved,
+            is_shared: false,
+        };
     });
     let finding = case.only();
     assert_eq!((finding.cause, finding.confidence), (Cause::Environment, Confidence::Strong));
@@ -448,6 +453,37 @@ fn r11_is_contradicted_by_syncs_that_stay() {
         evidence.sync.as_mut().unwrap().change = Estimate::new(100.0, -10.0, 210.0);
     });
     assert_eq!(flat.causes(), [(Cause::Unexplained, Confidence::Hint)]);
+}
+
+/// On a device whose flushes are short beside the writes that they wait for.
+#[test]
+fn r11_more_flushes_are_commit_latency_too() {
+    let more = commits().metric("device_flushes", 40.0).with(|evidence| evidence.sync = None);
+    let finding = more.only();
+    assert_eq!(finding.cause, Cause::Commit);
+    assert!(finding.statement.contains("flushes of the device per operation change by a factor"));
+    let as_many = commits().metric("device_flushes", 1.0).with(|evidence| evidence.sync = None);
+    assert!(!as_many.has(Cause::Commit));
+}
+
+/// What contenders read and wrote while they took turns on a device is told by their processes.
+#[test]
+fn r4_and_r5_take_the_servers_own_io_where_the_device_is_shared() {
+    let reads = Case::slower("point", Class::Point, -50.0).metric("server_read_bytes", 2.0);
+    assert!(reads.has(Cause::Reads));
+    let writes = Case::slower("update", Class::Update, -50.0).metric("server_write_bytes", 2.0);
+    assert!(writes.has(Cause::Writes));
+}
+
+#[test]
+fn r0_pressure_on_the_cpus_is_no_excuse_where_both_had_it() {
+    let pressed = longer_code()
+        .metric("server_involuntary_switches", 3.0)
+        .metric("server_run_queue_wait", 3.0)
+        .with(|evidence| evidence.environment = Environment::default());
+    assert!(pressed.has(Cause::Environment));
+    let shared = pressed.with(|evidence| evidence.environment.is_shared = true);
+    assert!(!shared.has(Cause::Environment));
 }
 
 /// Seed 003: 727k against 729k rows/s, CPU per row from 16 to 18 us.

@@ -17,6 +17,7 @@ mod check;
 mod client;
 mod delete;
 mod dice;
+mod explain;
 mod ledger;
 mod load;
 mod rows;
@@ -226,6 +227,14 @@ impl<'a> Benchmark<'a> {
             connection.run(&continue_after(self.dialect, table, self.rows.count))?;
         }
         Ok(())
+    }
+
+    /// How the DBMS carries out the statements of a test: the shape of their plans, a line each. None if
+    /// it tells none.
+    pub fn plans(&self, test: &Test) -> Result<Option<String>, Error> {
+        let connection = &mut *self.target.connect()?;
+        let middle = (self.rows.count / 2).max(1) as i64;
+        explain::plans(connection, self.dialect, test, &table_name(1), middle)
     }
 
     /// Connects the clients of a test. `place` is the test's place in the run; with the seed, the

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+pub use rqps_plan::Group;
 use rqps_plan::{Microbenchmark, suggestion};
 
 use super::statement::{
@@ -26,15 +27,6 @@ pub struct Test {
     pub event: &'static Event,
     /// Keys of a list, rows of a range; 0 where whole tables are read.
     pub size: usize,
-}
-
-/// The groups of the published tables, in their order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Group {
-    Point,
-    Range,
-    Aggregate,
-    Write,
 }
 
 /// What a test is for.
@@ -188,30 +180,6 @@ static TESTS: &[Test] = &[
     test("delete_range=100", Write, &DELETE_ROWS, 1),
     test("insert_range=100", Write, &INSERT, 1),
 ];
-
-impl Group {
-    pub const ALL: [Group; 4] = [Point, Range, Aggregate, Write];
-
-    /// What it is selected by.
-    pub fn name(self) -> &'static str {
-        match self {
-            Point => "point",
-            Range => "range",
-            Aggregate => "aggregate",
-            Write => "write",
-        }
-    }
-
-    /// As the posts head its table.
-    pub fn title(self) -> &'static str {
-        match self {
-            Point => "Point queries",
-            Range => "Range queries without aggregation",
-            Aggregate => "Range queries with aggregation",
-            Write => "Writes",
-        }
-    }
-}
 
 impl Test {
     /// The name without its range.

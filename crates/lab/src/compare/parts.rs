@@ -1,0 +1,124 @@
+//! Which contestants are up together: all of them, or where the memory is too small for that, the base
+//! with one contender at a time.
+
+use rqps_plan::{Comparison, Method, Plan};
+
+use super::contestant::{Contestant, contestants};
+use crate::{Event, LabError};
+
+/// What the servers may take of the memory that is available, in percent: the rest is for the files that
+/// the operating system caches for them.
+const MOST_MEMORY: u64 = 80;
+/// What a server takes beside its cache, in bytes: code, buffers of connections, its own tables. An idle
+/// MySQL 8.0 takes 380 MB, a Postgres 40 MB.
+const BESIDE: u64 = 200 << 20;
+
+/// Contestants by their places, in groups that fit.
+#[derive(Clone, Debug)]
+pub(crate) struct Parts {
+    pub(crate) groups: Vec<Vec<usize>>,
+    /// Why they are several.
+    pub(crate) reason: Option<Event>,
+}
+
+impl Parts {
+    /// Each group with its number, from 1.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (u32, &[usize])> {
+        (1..).zip(self.groups.iter().map(Vec::as_slice))
+    }
+
+    pub(crate) fn new(plan: &Plan, comparison: &Comparison) -> Result<Parts, LabError> {
+        let all = contestants(plan, comparison);
+        let together = vec![(0..all.len()).collect()];
+        if comparison.method == Method::Runs {
+            return Ok(Parts { groups: together, reason: None });
+        }
+        let (rows, memory) = (plan.workload.most_rows(), rqps_dbms::memory());
+        let need = |one: &Contestant| -> Result<u64, LabError> {
+            let contender = &plan.contenders[one.index];
+            let chosen =
+                plan.cache.map(|cache| cache.bytes(contender, rows, memory)).transpose()?;
+            Ok(rqps_dbms::cache_bytes(contender).or(chosen).unwrap_or(0) + BESIDE)
+        };
+        let needs = all.iter().map(need).collect::<Result<Vec<u64>, _>>()?;
+        let available = rqps_observe::available_memory().unwrap_or(memory) / 100 * MOST_MEMORY;
+        split(&all, &needs, available)
+    }
+}
+
+fn split(all: &[Contestant], needs: &[u64], available: u64) -> Result<Parts, LabError> {
+    let sum = |places: &[usize]| places.iter().map(|place| needs[*place]).sum::<u64>();
+    let everybody: Vec<usize> = (0..all.len()).collect();
+    if sum(&everybody) <= available {
+        return Ok(Parts { groups: vec![everybody], reason: None });
+    }
+    let fit = (1..=all.len()).take_while(|count| sum(&everybody[..*count]) <= available).count();
+    let twin = all.iter().position(|one| one.is_twin);
+    let mut groups = Vec::new();
+    let mut is_twin_seen = false;
+    for place in (1..all.len()).filter(|place| Some(*place) != twin) {
+        let mut group = vec![0, place];
+        let needed = sum(&group);
+        if needed > available {
+            let (base, contender) = (all[0].name.clone(), all[place].name.clone());
+            let (needed, most) = (needed >> 20, available >> 20);
+            return Err(LabError::Memory { base, contender, needed, most });
+        }
+        if let Some(twin) = twin.filter(|twin| needed + needs[*twin] <= available) {
+            group.push(twin);
+            is_twin_seen = true;
+        }
+        groups.push(group);
+    }
+    if let Some(twin) = twin.filter(|twin| !is_twin_seen && sum(&[0, *twin]) <= available) {
+        groups.push(vec![0, twin]);
+    }
+    let (needed, available) = (sum(&everybody) >> 20, available >> 20);
+    let reason = Event::InPairs { servers: all.len(), fit, needed, available };
+    Ok(Parts { groups, reason: Some(reason) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rqps_workload::Dialect;
+
+    /// A base, contenders and the twin.
+    fn all(contenders: usize) -> Vec<Contestant> {
+        let one = |index: usize, is_twin| Contestant {
+            name: format!("{index}"),
+            index,
+            dialect: Dialect::Sqlite,
+            is_twin,
+        };
+        let mut all: Vec<Contestant> = (0..=contenders).map(|index| one(index, false)).collect();
+        all.push(one(0, true));
+        all
+    }
+
+    fn groups(needs: &[u64], available: u64) -> Vec<Vec<usize>> {
+        split(&all(needs.len() - 2), needs, available).unwrap().groups
+    }
+
+    #[test]
+    fn all_are_up_at_once_where_they_fit() {
+        assert_eq!(groups(&[10, 20, 20, 10], 60), [[0, 1, 2, 3]]);
+    }
+
+    #[test]
+    fn otherwise_the_base_is_up_with_one_contender_at_a_time_and_the_twin_where_it_fits() {
+        assert_eq!(groups(&[10, 20, 20, 10], 59), [[0, 1, 3], [0, 2, 3]]);
+        assert_eq!(groups(&[10, 20, 25, 10], 40), [vec![0, 1, 3], vec![0, 2]]);
+        assert_eq!(groups(&[10, 20, 20, 10], 35), [[0, 1], [0, 2], [0, 3]]);
+        let parts = split(&all(2), &[10 << 20, 20 << 20, 20 << 20, 10 << 20], 50 << 20).unwrap();
+        let reason = Event::InPairs { servers: 4, fit: 3, needed: 60, available: 50 };
+        assert_eq!(parts.reason, Some(reason));
+    }
+
+    #[test]
+    fn a_pair_that_does_not_fit_is_refused_with_what_would_do() {
+        let error = split(&all(1), &[10 << 20, 20 << 20, 10 << 20], 25 << 20).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("30 MB together") && text.contains("--method runs"), "{text}");
+    }
+}

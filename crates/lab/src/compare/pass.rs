@@ -1,0 +1,411 @@
+//! A pass: one test in one round, every contestant driven in turn with the others, a slice of some
+//! milliseconds at a time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant, SystemTime};
+
+use rqps_load::{Counters, Failure, Meter, Relay, Slice, Slicing, ThreadCost, Work};
+use rqps_observe::{
+    Conduct, Edge, EdgeReader, EngineReading, Metric, Observer, Reading, guards, pin_thread,
+};
+use rqps_store::{PassRecord, RunDirectory, SideRecord, SliceRecord};
+use rqps_workload::microbenchmark::{Benchmark, Books, Cast, Test};
+
+use super::canaries::Canaries;
+use super::order::order;
+use super::round::{Draw, Round, Running, place};
+use crate::{Event, Lab, LabError};
+
+/// A pass that a guard refuses is made again so often.
+pub(crate) const REPEATS: u32 = 2;
+/// The share of a test's time that is driven before anything counts: the servers are just started.
+pub(crate) const WARM_UP: f64 = 0.2;
+/// How much of the CPUs other programs may use: what they do in a cycle they do to everybody, so that
+/// the interval tells how much it matters, unless hardly anything is left (docs/verdicts.md).
+const MOST_FOREIGN_PERCENT: f64 = 40.0;
+
+impl Round<'_> {
+    /// Measures a test, again if a guard refuses it, and again without a contestant that cannot go
+    /// on. `attempt` is the last one that was made already, from 0. Those on the bench look on. `share` is
+    /// where the test begins in the round, and its part of it.
+    pub(crate) fn pass(
+        &mut self,
+        lab: &mut Lab<'_>,
+        directory: &mut RunDirectory,
+        test: &'static Test,
+        (attempt, bench): (u32, &BTreeSet<String>),
+        canaries: &mut Canaries,
+        share: (f64, f64),
+    ) -> Result<(), LabError> {
+        let is_benched = |one: &Running<'_>| bench.contains(&one.contestant.name);
+        let (looking_on, playing) =
+            std::mem::take(&mut self.running).into_iter().partition(is_benched);
+        self.running = playing;
+        let result = self.attempts(lab, directory, test, attempt, canaries, share);
+        self.running.extend::<Vec<_>>(looking_on);
+        self.running.sort_by_key(|one| one.slot);
+        result
+    }
+
+    fn attempts(
+        &mut self,
+        lab: &mut Lab<'_>,
+        directory: &mut RunDirectory,
+        test: &'static Test,
+        mut attempt: u32,
+        canaries: &mut Canaries,
+        share: (f64, f64),
+    ) -> Result<(), LabError> {
+        let mut failed = self.absent.clone();
+        let mut refused = 0;
+        loop {
+            attempt += 1;
+            let mut pass = self.blank(test, attempt);
+            let died = match self.measure(lab, test, canaries, &mut pass, share) {
+                Ok(()) => None,
+                Err(LabError::Driven { slot, error }) => Some(self.expel(slot, *error)),
+                Err(error) => return Err(error),
+            };
+            if let Some((contender, why)) = &died {
+                let error = format!("{}: {why}", pass.test);
+                (lab.watch)(Event::Failed { contender: contender.clone(), error });
+                pass.slices.clear();
+                pass.invalid = Some(format!("{contender}: {why}"));
+                failed.insert(contender.clone(), why.clone());
+            }
+            for (contender, why) in &failed {
+                pass.sides.entry(contender.clone()).or_default().failed = Some(why.clone());
+            }
+            directory.save_pass(&pass)?;
+            let again = match (died, pass.invalid) {
+                (Some(_), _) => !self.is_over(),
+                (None, Some(why)) => {
+                    (lab.watch)(Event::Refused { test: pass.test, why, attempt });
+                    refused += 1;
+                    refused <= REPEATS
+                }
+                (None, None) => false,
+            };
+            if !again {
+                return Ok(());
+            }
+        }
+    }
+
+    /// A pass of which nothing is measured yet.
+    fn blank(&self, test: &'static Test, attempt: u32) -> PassRecord {
+        let scene = self.scene;
+        let side = |one: &Running<'_>| {
+            let side = SideRecord { slot: one.slot, ..SideRecord::default() };
+            (one.contestant.name.clone(), side)
+        };
+        PassRecord {
+            round: scene.number,
+            test: test.short_name().to_string(),
+            place: place(scene.plan, test),
+            part: scene.part,
+            class: test.class().to_string(),
+            group: test.group.title().to_string(),
+            load: scene.setting.comparison.load_of(scene.number),
+            attempt,
+            started: jiff::Timestamp::now().to_string(),
+            cpus: self.cpus.iter().map(|cpu| *cpu as u32).collect(),
+            sides: self.running.iter().map(side).collect(),
+            ..PassRecord::default()
+        }
+    }
+
+    /// Takes somebody out of the round; answers whom, and why with what the log of its server says.
+    fn expel(&mut self, slot: usize, error: LabError) -> (String, String) {
+        let mut one = self.running.remove(slot);
+        let log = if error.is_disconnect() { one.server.last_words() } else { None };
+        let log = log.map(|log| format!("; {log}")).unwrap_or_default();
+        let name = one.contestant.name.clone();
+        // It is broken already: what cannot be removed of it is found by `rqps dbms prune`.
+        let _ = one.discard();
+        (name, format!("{error}{log}"))
+    }
+
+    fn measure(
+        &mut self,
+        lab: &mut Lab<'_>,
+        test: &'static Test,
+        canaries: &mut Canaries,
+        pass: &mut PassRecord,
+        (from, share): (f64, f64),
+    ) -> Result<(), LabError> {
+        let (setting, plan) = (self.scene.setting, self.scene.plan);
+        let clients = plan.clients.iter().copied().max().unwrap_or(1);
+        let targets: Vec<_> = self.running.iter().map(|one| one.server.target().clone()).collect();
+        let benchmarks: Vec<Benchmark<'_>> = self
+            .running
+            .iter()
+            .zip(&targets)
+            .map(|(one, target)| Benchmark::new(target, one.contestant.dialect, plan, setting.seed))
+            .collect();
+
+        // Threads that the clients start inherit where this one may run.
+        let _placement = match &self.cpus[..] {
+            [] => None,
+            cpus => Some(pin_thread(cpus).map_err(LabError::Placement)?),
+        };
+        let mut work: Vec<Vec<Box<dyn Work>>> = (0..clients).map(|_| Vec::new()).collect();
+        let mut books: Vec<Books> = Vec::new();
+        let place = u64::from(self.scene.number) * 1_000 + u64::from(pass.attempt);
+        for (slot, benchmark) in benchmarks.iter().enumerate() {
+            benchmark.before(test).map_err(of(slot))?;
+            self.side(pass, slot).plans = benchmark.plans(test).map_err(of(slot))?;
+            let Cast { work: clients, books: of_it } =
+                benchmark.cast(test, clients, place).map_err(of(slot))?;
+            work.iter_mut().zip(clients).for_each(|(client, work)| client.push(work));
+            books.push(of_it);
+        }
+        let mut relay = Relay::start(work, self.meter()?)?;
+        let engines = self.count()?;
+
+        let comparison = setting.comparison;
+        let slicing = Slicing { slice: comparison.slice.0, head: comparison.head.0 };
+        let time = test.measured(plan);
+        let cycles = |time: Duration| {
+            (time.as_secs_f64() / comparison.slice.0.as_secs_f64()).ceil().max(2.0) as usize
+        };
+        let which = [pass.round, pass.part, pass.place, pass.attempt].map(u64::from);
+        let mut random = setting.random(Draw::Slices, &which);
+        let contenders = self.running.len();
+        let warm_up = order(contenders, cycles(time.mul_f64(WARM_UP)), &mut random);
+        let measured = order(contenders, cycles(time), &mut random);
+        let all = (warm_up.len() + measured.len()) as f64;
+        let (round, name) = (pass.round, pass.test.clone());
+        let watch = &mut lab.watch;
+        let mut tell = |done: usize| {
+            let done = from + share * done as f64 / all;
+            watch(Event::Measuring { round, test: name.clone(), done });
+        };
+        let result = (|| {
+            let before = relay.run(&warm_up, slicing, &mut tell, lab.cancelled).map_err(driven)?;
+            let before_canary = canaries.run();
+            let mut observers: Vec<Observer> = self.observers()?;
+            let first: Vec<Reading> = observers.iter_mut().map(Observer::read).collect();
+            let (began, wall) = (Instant::now(), SystemTime::now());
+            let mut tell_measured = |done: usize| tell(warm_up.len() + done);
+            let slices = relay.run(&measured, slicing, &mut tell_measured, lab.cancelled);
+            let slices = slices.map_err(driven)?;
+            pass.seconds = began.elapsed().as_secs_f64();
+            let last: Vec<Reading> = observers.iter_mut().map(Observer::read).collect();
+            let after_canary = canaries.run();
+            pass.canary = [before_canary, after_canary].map(|time| time.as_nanos() as u64).to_vec();
+            Ok((before, slices, wall_seconds(wall), first, last))
+        })();
+        relay.finish();
+        let (before, slices, wall_seconds, first, last) = match result {
+            Ok(done) => done,
+            Err(LabError::Driven { slot, error }) => {
+                // The others go on with tables that are whole.
+                let others = benchmarks.iter().zip(&books).enumerate();
+                for (other, (benchmark, books)) in others.filter(|(other, _)| *other != slot) {
+                    benchmark.after(test, books).map_err(of(other))?;
+                }
+                return Err(LabError::Driven { slot, error });
+            }
+            Err(error) => return Err(error),
+        };
+        for (slot, (benchmark, books)) in benchmarks.iter().zip(&books).enumerate() {
+            if let Some(engine) = self.counted(slot, &engines[slot])? {
+                self.side(pass, slot).engine = engine;
+            }
+            benchmark.after(test, books).map_err(of(slot))?;
+        }
+
+        pass.slices = self.records(&slices);
+        for (slot, (first, last)) in first.iter().zip(&last).enumerate() {
+            let side = self.side(pass, slot);
+            side.bytes_before = first.get(Metric::DatabaseBytes);
+            side.cost = self.in_slices(slot, &slices);
+            let driven = before.iter().chain(&slices).flatten();
+            let driven = driven.filter(|slice| slice.contender == slot);
+            side.watched = driven.map(|slice| slice.operations + slice.head_operations).sum();
+            let name = self.running[slot].contestant.name.clone();
+            pass.cost.insert(name, last.since(first));
+        }
+        let client_cpu = pass.slices.iter().map(|slice| slice.client_cpu).sum::<u64>() / 1_000;
+        let host = host(&pass.cost, client_cpu);
+        let conduct = Conduct {
+            window: &host,
+            seconds: pass.seconds,
+            wall_seconds: Some(wall_seconds),
+            planned_seconds: Some(measured.len() as f64 * comparison.slice.0.as_secs_f64()),
+            cpus: rqps_observe::cpus(),
+            most_foreign_percent: MOST_FOREIGN_PERCENT,
+            // How fast the machine is does not matter: it is as fast for everybody in a cycle.
+            canaries: None,
+            errors: 0,
+            missed_rate: None,
+        };
+        if comparison.guards {
+            let failures = guards(&conduct);
+            let words: Vec<String> = failures.iter().map(ToString::to_string).collect();
+            pass.invalid = (!words.is_empty()).then(|| words.join("; "));
+        }
+        pass.cost.insert(String::new(), host);
+        Ok(())
+    }
+
+    fn side<'p>(&self, pass: &'p mut PassRecord, slot: usize) -> &'p mut SideRecord {
+        pass.sides.entry(self.running[slot].contestant.name.clone()).or_default()
+    }
+
+    /// What each DBMS has counted so far.
+    fn count(&mut self) -> Result<Vec<EngineReading>, LabError> {
+        let read = |(slot, one): (usize, &mut Running<'_>)| match &mut one.meter {
+            Some(meter) => meter.read().map_err(of(slot)),
+            None => Ok(EngineReading::default()),
+        };
+        self.running.iter_mut().enumerate().map(read).collect()
+    }
+
+    /// What a DBMS has counted since, when all that its clients did is in it.
+    fn counted(
+        &mut self,
+        slot: usize,
+        before: &EngineReading,
+    ) -> Result<Option<EngineReading>, LabError> {
+        let Some(meter) = &mut self.running[slot].meter else { return Ok(None) };
+        meter.await_counts().map_err(of(slot))?;
+        Ok(Some(meter.read().map_err(of(slot))?.since(before)))
+    }
+
+    /// Reads the counters of the server that is driven.
+    fn meter(&self) -> Result<Meter, LabError> {
+        let reader = |one: &Running<'_>| {
+            EdgeReader::new(one.process(), one.group.as_ref(), one.server.data())
+        };
+        let mut readers: Vec<EdgeReader> =
+            self.running.iter().map(reader).collect::<Result<_, _>>()?;
+        Ok(Box::new(move |slot| counters(readers[slot].read())))
+    }
+
+    fn observers(&self) -> Result<Vec<Observer>, LabError> {
+        let observer = |(slot, one): (usize, &Running<'_>)| -> Result<Observer, LabError> {
+            let server = &one.server;
+            let path = server.database_path().map_err(of(slot))?;
+            let observer = Observer::new(one.process(), server.data(), path);
+            Ok(match &one.group {
+                Some(group) => observer.in_group(group)?,
+                None => observer,
+            })
+        };
+        self.running.iter().enumerate().map(observer).collect()
+    }
+
+    fn records(&self, slices: &[Vec<Slice>]) -> Vec<SliceRecord> {
+        let mut records = Vec::new();
+        for (client, slices) in (1..).zip(slices) {
+            for (place, slice) in (0..).zip(slices) {
+                let server = edge(slice.server);
+                records.push(SliceRecord {
+                    place,
+                    client,
+                    contender: self.running[slice.contender].contestant.name.clone(),
+                    began: slice.began,
+                    nanos: slice.nanos,
+                    operations: slice.operations,
+                    head_operations: slice.head_operations,
+                    rows: slice.rows,
+                    reads: slice.statements.reads,
+                    writes: slice.statements.writes,
+                    others: slice.statements.others,
+                    retries: slice.retries,
+                    client_cpu: slice.client_cpu,
+                    server_cpu: server.cpu,
+                    server_run_queue_wait: server.run_queue_wait,
+                    server_switches: server.switches,
+                    reading_cpu: slice.reading_cpu,
+                });
+            }
+        }
+        records
+    }
+
+    /// What a contestant cost in the measured parts of its slices: the requests of the device and the
+    /// clients' threads, which for a DBMS inside the client are the server.
+    fn in_slices(&self, slot: usize, slices: &[Vec<Slice>]) -> Reading {
+        let mut client = ThreadCost::default();
+        let mut device = Edge::default();
+        for slice in slices.iter().flatten().filter(|slice| slice.contender == slot) {
+            client += slice.client;
+            device += edge(slice.server);
+        }
+        let mut cost: Reading = [
+            (Metric::DeviceReads, device.reads),
+            (Metric::DeviceReadBytes, device.read_bytes),
+            (Metric::DeviceFlushes, device.flushes),
+            (Metric::DeviceFlushTime, device.flush_time),
+        ]
+        .into_iter()
+        .collect();
+        let ThreadCost { cpu_user, cpu_system, voluntary_switches, .. } = client;
+        let threads = match self.running[slot].server.is_embedded() {
+            true => vec![
+                (Metric::ServerCpuUser, cpu_user),
+                (Metric::ServerCpuSystem, cpu_system),
+                (Metric::ServerVoluntarySwitches, voluntary_switches),
+                (Metric::ServerInvoluntarySwitches, client.involuntary_switches),
+                (Metric::ServerReadBytes, client.read_bytes),
+                (Metric::ServerWriteBytes, client.write_bytes),
+            ],
+            false => vec![
+                (Metric::ClientCpuUser, cpu_user),
+                (Metric::ClientCpuSystem, cpu_system),
+                (Metric::ClientVoluntarySwitches, voluntary_switches),
+                (Metric::ClientInvoluntarySwitches, client.involuntary_switches),
+            ],
+        };
+        threads.into_iter().for_each(|(metric, value)| cost.set(metric, value));
+        cost
+    }
+}
+
+/// An edge as the relay carries it.
+fn counters(of: Edge) -> Counters {
+    [of.cpu, of.run_queue_wait, of.switches, of.reads, of.read_bytes, of.flushes, of.flush_time]
+}
+
+fn edge(of: Counters) -> Edge {
+    let [cpu, run_queue_wait, switches, reads, read_bytes, flushes, flush_time] = of;
+    Edge { cpu, run_queue_wait, switches, reads, read_bytes, flushes, flush_time }
+}
+
+/// Says whose error it is, by the place among those who run: its name is found there.
+fn of<E: Into<LabError>>(slot: usize) -> impl FnOnce(E) -> LabError {
+    move |error| match error.into() {
+        LabError::Interrupted => LabError::Interrupted,
+        error => LabError::Driven { slot, error: Box::new(error) },
+    }
+}
+
+/// A connection's error is of the contestant in that slot.
+fn driven(failure: Failure) -> LabError {
+    match failure {
+        Failure::Cancelled => LabError::Interrupted,
+        Failure::Worker { index, error } => of(index)(error),
+    }
+}
+
+/// Seconds by the wall clock since `since`; negative if it was set back.
+fn wall_seconds(since: SystemTime) -> f64 {
+    since
+        .elapsed()
+        .map_or_else(|before| -before.duration().as_secs_f64(), |after| after.as_secs_f64())
+}
+
+/// The host's counters, with the CPU of all servers and clients together as the server's.
+fn host(costs: &BTreeMap<String, Reading>, client_cpu: u64) -> Reading {
+    use rqps_observe::Metric::{ClientCpuUser, ServerCpuSystem, ServerCpuUser};
+    let mut host = costs.values().next().cloned().unwrap_or_default();
+    for metric in [ServerCpuUser, ServerCpuSystem] {
+        let parts: Option<Vec<u64>> = costs.values().map(|cost| cost.get(metric)).collect();
+        host.set(metric, parts.map_or(0, |parts| parts.iter().sum()));
+    }
+    host.set(ClientCpuUser, client_cpu);
+    host
+}

@@ -1,0 +1,217 @@
+//! What a statement cost on either side, and how far apart the two are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rqps_observe::{Kind, Metric};
+use rqps_plan::Method;
+use rqps_stats::cause::{Change, Cost, Estimate, Part};
+use rqps_stats::paired::t_interval;
+use rqps_store::{PassRecord, Run};
+
+use super::TWIN;
+use super::observed::{Quantity, level};
+use super::pair::Pair;
+
+/// Less than this per statement is what a server does by itself, whatever it is asked: by the second
+/// and not by the statement. By the unit.
+const LEAST: [(&str, f64); 2] = [("bytes", 64.0), ("us", 0.05)];
+const LEAST_OF_COUNTS: f64 = 1e-3;
+/// Fewer rounds say nothing of a metric.
+const FEWEST_ROUNDS: usize = 3;
+/// Counters that a rule must know to have stood still, and which DBMSs have them: what did not move is
+/// not stored.
+const STILL: [(&str, [&str; 2]); 1] = [("Innodb_row_lock_waits", ["mysql", "mariadb"])];
+
+type Reader = fn(&PassRecord, &str) -> Option<f64>;
+
+impl Pair<'_> {
+    /// Microseconds per statement of base and contender, and how far they are apart by round.
+    pub(super) fn cost(
+        &self,
+        passes: &[&PassRecord],
+        of: impl Fn(&PassRecord, &str) -> Option<f64>,
+    ) -> Cost {
+        let rounds: Vec<(f64, f64)> = passes
+            .iter()
+            .filter_map(|pass| {
+                let base = of(pass, self.base)?;
+                let base = of(pass, TWIN).map_or(base, |twin| (base + twin) / 2.0);
+                Some((base, of(pass, self.contender)?))
+            })
+            .collect();
+        let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len().max(1) as f64;
+        let changes: Vec<f64> = rounds.iter().map(|(base, other)| other - base).collect();
+        Cost {
+            base: mean(rounds.iter().map(|round| round.0).collect()),
+            contender: mean(rounds.iter().map(|round| round.1).collect()),
+            change: interval(&changes),
+        }
+    }
+
+    pub(super) fn parts(&self, passes: &[&PassRecord]) -> BTreeMap<Part, Cost> {
+        let measured: [(Part, Reader); 5] = [
+            (Part::ServerUser, |pass, name| per_statement(pass, name, Metric::ServerCpuUser)),
+            (Part::ServerSystem, |pass, name| per_statement(pass, name, Metric::ServerCpuSystem)),
+            (Part::Client, client),
+            (Part::RunQueue, |pass, name| level(pass, name, Quantity::RunQueue)),
+            (Part::BlockIo, |pass, name| per_statement(pass, name, Metric::ServerBlockIoWait)),
+        ];
+        let has = |reader: &Reader| self.has(passes, reader);
+        let mut parts: BTreeMap<Part, Cost> = measured
+            .iter()
+            .filter(|(_, reader)| has(reader))
+            .map(|(part, reader)| (*part, self.cost(passes, reader)))
+            .collect();
+        let rest = |pass: &PassRecord, name: &str| {
+            let known = measured.iter().filter(|(_, reader)| has(reader));
+            let known: f64 = known.filter_map(|(_, reader)| reader(pass, name)).sum();
+            Some(time(pass, name)? - known)
+        };
+        parts.insert(Part::Rest, self.cost(passes, rest));
+        parts
+    }
+
+    /// Time in flushes of the device, per statement.
+    pub(super) fn sync(&self, passes: &[&PassRecord]) -> Option<Cost> {
+        let flushes: Reader = |pass, name| per_statement(pass, name, Metric::DeviceFlushTime);
+        self.has(passes, &flushes).then(|| self.cost(passes, flushes))
+    }
+
+    /// Whether there is anything of it on either side.
+    fn has(&self, passes: &[&PassRecord], reader: &Reader) -> bool {
+        let some = |pass: &PassRecord, name| reader(pass, name).is_some_and(|value| value > 0.0);
+        passes.iter().any(|pass| some(pass, self.base) || some(pass, self.contender))
+    }
+
+    /// The change of every metric per statement, and of what the DBMSs count per operation.
+    pub(super) fn metrics(&self, run: &Run, passes: &[&PassRecord]) -> BTreeMap<String, Change> {
+        let mut changes = BTreeMap::new();
+        for metric in Metric::ALL {
+            let least = LEAST.iter().find(|(unit, _)| *unit == metric.unit());
+            let least = least.map_or(LEAST_OF_COUNTS, |(_, least)| *least);
+            let of = |pass: &PassRecord, name: &str| match metric.kind() {
+                Kind::Gauge => Some(pass.cost.get(name)?.get(*metric)? as f64),
+                // Where contenders take turns, the machine's counters are nobody's.
+                Kind::Counter if self.is_shared(pass, *metric) => None,
+                Kind::Counter => per_statement(pass, name, *metric),
+            };
+            if let Some(change) = self.change(passes, &of, least) {
+                changes.insert(metric.name().to_string(), change);
+            }
+        }
+        for name in self.engine_counters(run, passes) {
+            let of = |pass: &PassRecord, contender: &str| {
+                let side = pass.sides.get(contender).filter(|side| side.watched > 0)?;
+                // A counter tells one more or less.
+                let counted = side.engine.get(&name).unwrap_or(0) as f64 + 1.0;
+                Some(counted / side.watched as f64)
+            };
+            if let Some(change) = self.change(passes, &of, 0.0) {
+                changes.insert(name, change);
+            }
+        }
+        changes
+    }
+
+    fn is_shared(&self, pass: &PassRecord, metric: Metric) -> bool {
+        let in_slices = pass.sides.get(self.base).and_then(|side| side.cost.get(metric));
+        self.plan.method == Method::Slices && metric.is_of_host() && in_slices.is_none()
+    }
+
+    /// Names of counters that have moved on either side, or must be known to have not.
+    fn engine_counters(&self, run: &Run, passes: &[&PassRecord]) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        for side in passes.iter().flat_map(|pass| &pass.sides) {
+            if [self.base, self.contender].contains(&side.0.as_str()) {
+                let counters = side.1.engine.iter().filter(|(_, one)| one.kind == Kind::Counter);
+                names.extend(counters.map(|(name, _)| name.to_string()));
+            }
+        }
+        let has_it = |name: &str, dbms: &[&str]| {
+            let of = run.contenders.iter().find(|one| one.name == name);
+            of.is_some_and(|one| dbms.contains(&one.dbms.as_str()))
+        };
+        for (name, dbms) in STILL {
+            if has_it(self.base, &dbms) && has_it(self.contender, &dbms) {
+                names.insert(name.to_string());
+            }
+        }
+        names
+    }
+
+    /// None in too few rounds. Of next to nothing on both sides there is no change; where one of them
+    /// is next to nothing, `least` is added to both, so that a ratio can be had.
+    fn change(
+        &self,
+        passes: &[&PassRecord],
+        of: &dyn Fn(&PassRecord, &str) -> Option<f64>,
+        least: f64,
+    ) -> Option<Change> {
+        let names = [self.base, self.contender, TWIN];
+        let values = passes.iter().flat_map(|pass| names.map(|name| of(pass, name))).flatten();
+        let values: Vec<f64> = values.collect();
+        let is_little = |value: &f64| *value <= least;
+        let all_little = values.iter().all(is_little);
+        let offset = if values.iter().any(is_little) { least } else { 0.0 };
+        let ratios = |from: &str, to: &str| -> Vec<f64> {
+            let ratio = |pass: &&PassRecord| {
+                let (from, to) = (of(pass, from)?, of(pass, to)?);
+                Some(if all_little { 0.0 } else { ((to + offset) / (from + offset)).ln() })
+            };
+            passes.iter().filter_map(ratio).filter(|ratio: &f64| ratio.is_finite()).collect()
+        };
+        let log = ratios(self.base, self.contender);
+        (log.len() >= FEWEST_ROUNDS).then(|| Change {
+            log: interval(&log),
+            noise: interval(&ratios(self.base, TWIN)).value.abs(),
+        })
+    }
+}
+
+/// Microseconds of a connection's time per statement.
+pub(super) fn time(pass: &PassRecord, contender: &str) -> Option<f64> {
+    let own = pass.slices.iter().filter(|slice| slice.contender == contender);
+    let (nanos, statements) = own.fold((0, 0), |(nanos, statements), slice| {
+        (nanos + slice.nanos, statements + slice.reads + slice.writes + slice.others)
+    });
+    (statements > 0).then(|| nanos as f64 / 1e3 / statements as f64)
+}
+
+/// Of the client where it is not the server at the same time.
+fn client(pass: &PassRecord, contender: &str) -> Option<f64> {
+    let is_embedded = pass.sides.get(contender)?.cost.get(Metric::ServerCpuUser).is_some();
+    if is_embedded { None } else { level(pass, contender, Quantity::Client) }
+}
+
+/// A counter of a contender's server per statement: of the measured parts of its slices where it was
+/// read at their edges, or else of the whole pass. The statements of unmeasured heads are estimated from
+/// how many an operation has.
+fn per_statement(pass: &PassRecord, contender: &str, metric: Metric) -> Option<f64> {
+    let (mut statements, mut operations, mut heads) = (0, 0, 0);
+    for slice in pass.slices.iter().filter(|slice| slice.contender == contender) {
+        statements += slice.reads + slice.writes + slice.others;
+        operations += slice.operations;
+        heads += slice.head_operations;
+    }
+    if operations == 0 {
+        return None;
+    }
+    if let Some(value) = pass.sides.get(contender).and_then(|side| side.cost.get(metric)) {
+        return Some(value as f64 / statements as f64);
+    }
+    let value = pass.cost.get(contender)?.get(metric)? as f64;
+    let each = statements as f64 / operations as f64;
+    Some(value / (each * (operations + heads) as f64))
+}
+
+pub(super) fn estimate(of: &rqps_stats::Estimate) -> Estimate {
+    Estimate::new(of.value, of.interval.low, of.interval.high)
+}
+
+/// The mean of the rounds with its 95 % interval.
+pub(super) fn interval(rounds: &[f64]) -> Estimate {
+    match t_interval(rounds, None, 0.05) {
+        Some(of) => estimate(&of),
+        None => Estimate::new(0.0, f64::NEG_INFINITY, f64::INFINITY),
+    }
+}

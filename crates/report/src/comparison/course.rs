@@ -1,0 +1,133 @@
+//! How whole runs went from second to second: dips, and what went on in the background meanwhile.
+
+use rqps_observe::{EngineReading, Kind};
+use rqps_plan::Method;
+use rqps_stats::cause::Dips;
+use rqps_stats::stalls::{lag_of_stalls, stalls};
+use rqps_store::{PassRecord, SideRecord};
+
+use super::Pair;
+use super::costs::interval;
+use super::observed::{Quantity, level};
+
+/// Stalls that come so many seconds after vacuum, purge or compaction, or before, may belong to it.
+const LONGEST_LAG: usize = 10;
+/// A run of fewer seconds has no course.
+const FEWEST_SECONDS: usize = 12;
+
+/// Ends of the names of counters that grow by one with each checkpoint.
+const CHECKPOINTS: [&str; 4] =
+    ["checkpoints_timed", "checkpoints_req", "num_timed", "num_requested"];
+/// Of counters that grow when old row versions are removed: vacuum, and compaction.
+const COLLECTED: [&str; 3] = ["autovacuum_count", "compact_write_bytes", "compact_read_bytes"];
+/// Of gauges that fall then: what is left to be removed.
+const TO_COLLECT: [&str; 3] = ["n_dead_tup", "history_list_length", "trx_rseg_history_len"];
+
+/// The dips of the slower side; none of slices, whose seconds are everybody's.
+pub(super) fn dips(pair: &Pair<'_>, passes: &[&PassRecord]) -> Option<Dips> {
+    let slower = slower(pair, passes)?;
+    let series = |name: &str| -> Vec<Vec<f64>> {
+        let sides = passes.iter().filter_map(|pass| pass.sides.get(name));
+        sides.map(rates).filter(|rates| rates.len() >= FEWEST_SECONDS).collect()
+    };
+    let shares = |name: &str| -> Vec<f64> {
+        // One second more or less.
+        let share = |rates: &Vec<f64>| stalls(rates).share + 1.0 / rates.len() as f64;
+        series(name).iter().map(share).collect()
+    };
+    let (base, contender) = (shares(pair.base), shares(pair.contender));
+    if base.len() < 3 || base.len() != contender.len() {
+        return None;
+    }
+    let changes: Vec<f64> =
+        base.iter().zip(&contender).map(|(one, two)| (two / one).ln()).collect();
+    let sides: Vec<&SideRecord> = passes.iter().filter_map(|pass| pass.sides.get(slower)).collect();
+    let found = series(slower).into_iter().filter_map(|rates| stalls(&rates).period);
+    let periods = found.map(|period| period as f64);
+    let lags = sides.iter().filter_map(|side| {
+        lag_of_stalls(&rates(side), &collecting(side), LONGEST_LAG).map(|lag| lag as f64)
+    });
+    Some(Dips {
+        period: middle(periods.collect()),
+        checkpoint_interval: middle(sides.iter().filter_map(|side| checkpoints(side)).collect()),
+        stalls: Some(interval(&changes)),
+        collector_lag: middle(lags.collect()),
+        collector_watched: sides.iter().any(|side| !side.engine_samples.is_empty()),
+    })
+}
+
+/// CPU per operation in the last quarter of a run over that in the first, of the slower side.
+pub(super) fn growth_within(pair: &Pair<'_>, passes: &[&PassRecord]) -> Option<f64> {
+    let slower = slower(pair, passes)?;
+    let growth = |side: &SideRecord| {
+        let quarter = side.seconds.len() / 4;
+        let cost = |seconds: &[rqps_store::SideSecond]| {
+            let operations: u64 = seconds.iter().map(|second| second.operations).sum();
+            let cpu: u64 = seconds.iter().map(|second| second.server_cpu).sum();
+            (operations > 0 && cpu > 0).then(|| cpu as f64 / operations as f64)
+        };
+        let last = cost(&side.seconds[side.seconds.len() - quarter..])?;
+        Some(last / cost(&side.seconds[..quarter])?)
+    };
+    let sides = passes.iter().filter_map(|pass| pass.sides.get(slower));
+    let long = sides.filter(|side| side.seconds.len() >= FEWEST_SECONDS);
+    middle(long.filter_map(growth).collect())
+}
+
+fn slower<'a>(pair: &Pair<'a>, passes: &[&PassRecord]) -> Option<&'a str> {
+    if pair.plan.method == Method::Slices {
+        return None;
+    }
+    let mean = |name: &str| -> Option<f64> {
+        let rates: Vec<f64> =
+            passes.iter().filter_map(|pass| level(pass, name, Quantity::Rate)).collect();
+        (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
+    };
+    let is_slower = mean(pair.contender)? < mean(pair.base)?;
+    Some(if is_slower { pair.contender } else { pair.base })
+}
+
+fn rates(side: &SideRecord) -> Vec<f64> {
+    side.seconds.iter().map(|second| second.operations as f64).collect()
+}
+
+/// Seconds from checkpoint to checkpoint; none with fewer than two of them.
+fn checkpoints(side: &SideRecord) -> Option<f64> {
+    let has_one = |values: &EngineReading| {
+        values.iter().any(|(name, one)| one.value > 0 && ends(name, &CHECKPOINTS))
+    };
+    let times = side.engine_samples.iter().filter(|sample| has_one(&sample.values));
+    let times: Vec<f64> = times.map(|sample| sample.at).collect();
+    let (first, last) = (times.first()?, times.last()?);
+    (times.len() > 1).then(|| (last - first) / (times.len() - 1) as f64)
+}
+
+/// In which seconds old row versions were removed.
+fn collecting(side: &SideRecord) -> Vec<bool> {
+    let mut seconds = vec![false; side.seconds.len()];
+    let mut left: Option<u64> = None;
+    for sample in &side.engine_samples {
+        let grown = |kind: Kind, names: &[&str]| -> u64 {
+            let known =
+                sample.values.iter().filter(|(name, one)| one.kind == kind && ends(name, names));
+            known.map(|(_, one)| one.value).sum()
+        };
+        let now = grown(Kind::Gauge, &TO_COLLECT);
+        let fell = left.is_some_and(|before| now < before);
+        left = Some(now);
+        if let Some(second) = seconds.get_mut(sample.at as usize) {
+            *second = fell || grown(Kind::Counter, &COLLECTED) > 0;
+        }
+    }
+    seconds
+}
+
+fn ends(name: &str, ends: &[&str]) -> bool {
+    let name = name.to_lowercase();
+    ends.iter().any(|end| name.ends_with(end))
+}
+
+fn middle(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
