@@ -106,7 +106,7 @@ fn commands_that_are_not_run_are_understood() {
 #[test]
 fn every_block_is_run_or_read_or_said_to_be_something_else() {
     for block in pages().iter().flat_map(Page::blocks) {
-        let is_known = [&["sh"][..], &["sh", "parse"], &["toml"], &["text"], &["yaml"]]
+        let is_known = [&["sh"][..], &["sh", "parse"], &["toml"], &["text"], &["sql"], &["yaml"]]
             .iter()
             .any(|info| block.is(info))
             || block.file().is_some();

@@ -2,7 +2,7 @@
 //! programs, and the page of a folder of runs; and what every verb that measures writes.
 
 use std::fs;
-use std::io::IsTerminal;
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -64,7 +64,7 @@ enum Made {
 impl Format {
     /// Whether it has anything of the samples, which are most of a large run.
     fn has_samples(self) -> bool {
-        matches!(self, Format::Json | Format::SecondsCsv | Format::Parquet)
+        matches!(self, Format::Json | Format::SecondsCsv | Format::Html | Format::Parquet)
     }
 
     /// Whether it is made of nothing but steps, which a comparison has none of.
@@ -125,11 +125,17 @@ fn remake(path: &Path) -> anyhow::Result<()> {
 fn print_and_write(arguments: &Arguments) -> anyhow::Result<()> {
     let run = open(arguments, arguments.out.is_some())?;
     if let Some(out) = &arguments.out {
-        let files = files(&run).map(|(name, contents)| File {
-            name: name.to_string(),
-            contents: contents.into_bytes(),
-        });
-        write_files(out, files)?;
+        fs::create_dir_all(out).with_context(|| format!("cannot make '{}'", out.display()))?;
+        for (name, make) in files(&run) {
+            let path = out.join(name);
+            let write = || {
+                let mut file = BufWriter::new(fs::File::create(&path)?);
+                make(&mut file)?;
+                file.flush()
+            };
+            write().with_context(|| format!("cannot write '{}'", path.display()))?;
+            told(&path);
+        }
     }
     output::print(&result(&run, false))
 }
@@ -175,24 +181,31 @@ fn name(path: &Path, all: &[PathBuf]) -> String {
     }
 }
 
-/// The files of a run directory that are made of its data, the large ones when they are asked for.
-fn files(run: &Run) -> impl Iterator<Item = (&'static str, String)> + '_ {
-    type Make = fn(&Run) -> String;
-    const FILES: [(&str, Make); 5] = [
-        ("result.json", rqps_report::result_json),
+/// Writes a file as it is made.
+type Make<'a> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + 'a>;
+
+/// The files of a run directory that are made of its data, each when it is asked for: they can be
+/// large.
+fn files(run: &Run) -> impl Iterator<Item = (&'static str, Make<'_>)> {
+    type Text = fn(&Run) -> String;
+    const TEXTS: [(&str, Text); 3] = [
         ("summary.md", rqps_report::summary_markdown),
         ("metrics.csv", rqps_report::csv),
-        ("seconds.csv", rqps_report::seconds_csv),
         ("report.html", rqps_report::html),
     ];
-    let of_all = FILES.into_iter().map(|(name, make)| (name, make(run)));
-    of_all.chain(rqps_report::suite_files(run))
+    let text = |text: String| -> Make<'_> { Box::new(move |out| out.write_all(text.as_bytes())) };
+    let large: [(&str, Make<'_>); 2] = [
+        ("result.json", Box::new(|out| rqps_report::write_result_json(run, out))),
+        ("seconds.csv", Box::new(|out| rqps_report::write_seconds_csv(run, out))),
+    ];
+    let texts = TEXTS.into_iter().map(move |(name, make)| (name, text(make(run))));
+    let of_suite = rqps_report::suite_files(run).into_iter();
+    large.into_iter().chain(texts).chain(of_suite.map(move |(name, made)| (name, text(made))))
 }
 
 /// Writes all reports of a run into its directory.
 pub(super) fn write(directory: &RunDirectory, run: &Run) -> anyhow::Result<Vec<PathBuf>> {
-    let write = |(name, text): (&str, String)| Ok(directory.write(name, text.as_bytes())?);
-    files(run).map(write).collect()
+    files(run).map(|(name, make)| Ok(directory.write(name, make)?)).collect()
 }
 
 fn write_files(out: &Path, files: impl IntoIterator<Item = File>) -> anyhow::Result<()> {

@@ -6,7 +6,7 @@
 //! - `sh,parse` is what takes hours or another machine: rqps's command line reads it
 //!   (`src/cli/documents.rs`), and nothing is run;
 //! - `toml` or `toml,FILE` is a plan file, which is expanded; under its name the commands find it;
-//! - `text` is what a command printed, `yaml` another program's file.
+//! - `text` is what a command printed, `sql` and `yaml` are for other programs.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -96,9 +96,9 @@ pub(crate) fn record(blank: Blank, contender: &str, order: u32) -> StepRecord {
         index_seconds: None,
         workers: Vec::new(),
         cost: Reading::default(),
-        samples: Vec::new(),
+        samples: Default::default(),
         engine: EngineReading::default(),
-        engine_samples: Vec::new(),
+        engine_samples: Default::default(),
         note: None,
     }
 }

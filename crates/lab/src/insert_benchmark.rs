@@ -74,7 +74,8 @@ impl<'a> InsertBenchmarkSteps<'a> {
         let server = stage.server;
         let phases = || self.phases(stage, step, cast, observer, record);
         let (books, engine) = engine::watch(server, phases)?;
-        (record.engine, record.engine_samples) = (engine.values, engine.samples);
+        record.engine = engine.values;
+        record.engine_samples = engine.samples.into_iter().collect();
         Ok(books)
     }
 

@@ -187,7 +187,8 @@ impl<'a> MicrobenchmarkSteps<'a> {
         let ready = Ready::new(work, warm_up, cancelled)?;
         let measured = || Ok(measure(ready, &mut observer, embedded, &mut tick, cancelled)?);
         let (window, engine) = engine::watch(stage.server, measured)?;
-        (record.engine, record.engine_samples) = (engine.values, engine.samples);
+        record.engine = engine.values;
+        record.engine_samples = engine.samples.into_iter().collect();
         Ok(window)
     }
 }

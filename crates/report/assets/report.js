@@ -1,165 +1,178 @@
-"use strict";
-// Draws the per-second charts from the data in the page, and offers that data for saving.
+// Puts the page together.
 
-/** The text of a script element: base64 of zlib. */
-async function unpacked(id) {
-  const packed = atob(document.getElementById(id).textContent);
-  const bytes = Uint8Array.from(packed, character => character.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Response(stream).text();
-}
-
-/** The same as data, read once. */
-const read = {};
-function parsed(id) {
-  return read[id] ??= unpacked(id).then(JSON.parse);
-}
-
-// After Okabe and Ito, without the colours that vanish on white or on black; a ninth contender starts
-// over with a dashed line.
-const COLOURS = ["#1f86cc", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#8c8c8c", "#a89600"];
-const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
-// More lines than this cannot be told apart; the others are shown by a click in the legend.
-const LINES = 8;
-const GREY = "#888";
-
-const LABELS = { insert: "Inserts", delete: "Deletes", query: "Queries", transaction: "Transactions" };
-const TITLES = {
-  insert: "Rows inserted per second", delete: "Rows deleted per second",
-  query: "Queries per second", transaction: "Transactions per second",
-};
-
-function format(value) {
-  if (value == null) return "-";
-  return value >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(3)));
-}
-
-function plot(parent, data, values, scale, sync) {
-  const xs = data.at.length > 0 ? data.at : [1];
-  const entries = data.lines;
-  const ys = entries.map(entry => xs.map((_, index) => entry[values][index] ?? null));
-  const grid = { stroke: "rgba(128,128,128,.25)", width: 1 };
-  const axis = { stroke: GREY, grid, ticks: grid };
-  const height = 210;
-  const chart = new uPlot({
-    width: parent.clientWidth, height,
-    cursor: { sync: { key: sync }, drag: { x: true, y: false } },
-    scales: {
-      x: { time: false, range: (_, min, max) => min === max ? [min - 1, max + 1] : [min, max] },
-      y: scale,
-    },
-    axes: [{ ...axis, incrs: [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600] }, { ...axis, size: 70, values: (_, ticks) => ticks.map(t => t == null ? "" : format(t)) }],
-    series: [
-      { label: "second" },
-      ...entries.map((entry, index) => ({
-        label: entry.contender + (entry.status === "done" ? "" : " (" + entry.status + ")"),
-        stroke: COLOURS[index % COLOURS.length],
-        dash: DASHES[Math.floor(index / COLOURS.length) % DASHES.length],
-        width: 1.5,
-        points: { size: 4 },
-        show: index < LINES,
-        value: (_, value) => format(value),
-      })),
-    ],
-  }, [xs, ...ys], parent);
-  // Not within the notification, which the new size could bring about again.
-  new ResizeObserver(() => requestAnimationFrame(() => {
-    if (parent.clientWidth > 0) chart.setSize({ width: parent.clientWidth, height });
-  })).observe(parent);
-}
-
-function element(parent, name, text) {
-  const made = document.createElement(name);
-  if (text) made.textContent = text;
-  parent.append(made);
-  return made;
-}
-
-function draw(parent, data) {
-  parent.replaceChildren();
-  const sync = data.step + data.operation;
-  if (data.lines.length > LINES) {
-    const note = `The first ${LINES} of ${data.lines.length} are drawn. A click on a name shows or hides it.`;
-    element(parent, "p", note).className = "note";
-  }
-  if (data.stretch > 1) {
-    const note = `Of every ${data.stretch} seconds the least and the greatest are drawn.`;
-    element(parent, "p", note).className = "note";
-  }
-  element(parent, "h4", TITLES[data.operation]);
-  plot(element(parent, "div"), data, "rates",
-    { range: (_, __, max) => [0, max > 0 ? max * 1.05 : 1] }, sync);
-  element(parent, "h4", "Longest service time in each second, ms (logarithmic)");
-  plot(element(parent, "div"), data, "longest",
-    { distr: 3, range: (_, min, max) => max > 0 ? uPlot.rangeLog(min, max, 10, true) : [0.1, 10] }, sync);
-}
-
-/** Buttons for the operations of a step, where there is more than one. */
-function chart(figure, charts) {
-  const found = charts.filter(data => data.step === figure.dataset.step);
-  if (found.length === 0) {
-    figure.textContent = "No operation ended.";
-    return;
-  }
-  figure.replaceChildren();
-  const choice = element(figure, "div");
-  choice.className = "choice";
-  const body = element(figure, "div");
-  const choose = data => {
-    for (const button of choice.children) {
-      button.setAttribute("aria-pressed", button.textContent === LABELS[data.operation]);
-    }
-    draw(body, data);
-  };
-  if (found.length > 1) {
-    for (const data of found) {
-      const button = element(choice, "button", LABELS[data.operation]);
-      button.type = "button";
-      button.addEventListener("click", () => choose(data));
-    }
-  }
-  choose(found.find(data => data.operation === "query") ?? found[0]);
-}
-
-async function save(button) {
-  const text = await unpacked(button.dataset.source);
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text]));
-  link.download = button.dataset.file;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-}
+const hasData = typeof DecompressionStream !== "undefined";
 
 /** Draws what can be seen. What is folded is drawn when it is unfolded: there is much of it. */
-async function drawAll() {
-  const unfolded = selector => [...document.querySelectorAll(selector + ":not([data-drawn])")]
+async function drawVisible() {
+  const visible = selector => [...document.querySelectorAll(selector + ":not([data-drawn])")]
     .filter(place => !place.closest("details:not([open])"));
-  const figures = unfolded("figure.chart");
-  const tables = unfolded("details[data-engine] > div");
-  const places = [...figures, ...tables];
-  for (const place of places) place.dataset.drawn = "";
-  if (typeof DecompressionStream === "undefined") {
-    for (const place of places) place.textContent = "This needs a browser of 2023 or later.";
-    return;
+  const [figures, rounds, tables] =
+    ["figure.chart", "figure.rounds", "details[data-engine] > div"].map(visible);
+  for (const place of [...figures, ...rounds, ...tables]) {
+    place.dataset.drawn = "";
+    if (!hasData) place.textContent = "This needs a browser of 2023 or later.";
   }
-  for (const figure of figures) chart(figure, await parsed("charts"));
+  if (!hasData) return;
+  for (const figure of figures) await drawChart(figure);
+  const matrix = await parsed("matrix");
+  for (const figure of rounds) drawRounds(figure, matrix);
   // The report wrote these tables, with every name escaped.
   for (const place of tables) place.innerHTML = (await parsed("engine"))[place.parentElement.dataset.engine];
 }
 
+/** Rows, bars and sections of a contender that is hidden. */
+function hideParts() {
+  const hidden = new Set([...state.hide].map(index => contenders[index]));
+  for (const part of document.querySelectorAll("[data-of]")) part.hidden = hidden.has(part.dataset.of);
+  for (const button of document.querySelectorAll("[data-contender]")) {
+    button.setAttribute("aria-pressed", !state.hide.has(Number(button.dataset.contender)));
+  }
+}
+
 /** Unfolds what the address leads to. */
 function reveal() {
-  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  const folded = target?.closest("details:not([open])");
-  if (!folded) return;
-  folded.open = true;
+  const target = document.getElementById(state.place);
+  if (!target) return;
+  for (let folded = target.closest("details"); folded; folded = folded.parentElement.closest("details")) {
+    folded.open = true;
+  }
   target.scrollIntoView();
 }
 
-drawAll();
-for (const folded of document.querySelectorAll("details")) folded.addEventListener("toggle", drawAll);
-addEventListener("hashchange", reveal);
-reveal();
-for (const button of document.querySelectorAll("button[data-source]")) {
-  button.addEventListener("click", () => save(button));
+function unfold() {
+  for (const folded of document.querySelectorAll("details[id]")) {
+    if (state.open.has(folded.id)) folded.open = true;
+  }
 }
+
+/** Takes over what an address says, as far as there is such a thing. */
+function follow(found, matrix) {
+  const limits = { base: matrix?.contenders.length, measure: matrix?.measures.length };
+  for (const [name, limit] of Object.entries(limits)) {
+    if (name in found && !(found[name] >= 0 && found[name] < limit)) delete found[name];
+  }
+  const known = { view: ["relative", "absolute", ...(matrix?.shifts.length ? ["shift"] : [])],
+    sort: ["plan", "change"], x: ["time", "progress"] };
+  for (const [name, values] of Object.entries(known)) {
+    if (name in found && !values.includes(found[name])) delete found[name];
+  }
+  if (found.hide) {
+    found.hide = new Set([...found.hide].filter(index => index >= 0 && index < contenders.length));
+    if (found.hide.size >= contenders.length) delete found.hide;
+  }
+  Object.assign(state, found);
+}
+
+function chooser(matrix) {
+  const form = document.getElementById("choose");
+  if (!form) return;
+  const show = () => {
+    for (const field of form.elements) if (field.name) field.value = state[field.name];
+  };
+  form.addEventListener("input", () => change({
+    base: Number(form.elements.base.value),
+    measure: Number(form.elements.measure.value),
+    view: form.elements.view.value,
+    sort: form.elements.sort.value,
+  }));
+  form.addEventListener("submit", event => event.preventDefault());
+  const button = element(form, "button", "save as CSV");
+  button.type = "button";
+  button.addEventListener("click", () => download(shownCsv(matrix), "text/csv", "relative.csv"));
+  onChange(show);
+  show();
+}
+
+/** A key for what a reader does again and again; fields keep theirs. */
+function keys(matrix) {
+  const next = (values, value) => values[(values.indexOf(value) + 1) % values.length];
+  const jump = by => {
+    const parts = [...document.querySelectorAll("main section[id], details.test[id]")].filter(part => part.offsetParent);
+    const top = parts.findLastIndex(part => part.getBoundingClientRect().top < 80);
+    const target = parts[Math.max(0, Math.min(parts.length - 1, top + by))];
+    target.scrollIntoView();
+    change({ place: target.id });
+  };
+  const actions = {
+    j: () => jump(1),
+    k: () => jump(-1),
+    x: () => change({ x: next(["time", "progress"], state.x) }),
+    e: () => {
+      const all = [...document.querySelectorAll("details")];
+      const isOpen = !all.every(folded => folded.open);
+      for (const folded of all) folded.open = isOpen;
+    },
+  };
+  if (matrix) {
+    const bases = matrix.contenders.map((_, index) => index);
+    actions.b = () => change({ base: next(bases, state.base) });
+    actions.v = () => change({ view: next(["relative", "absolute"], state.view) });
+    actions.m = () => change({ measure: (state.measure + 1) % matrix.measures.length });
+  }
+  addEventListener("keydown", event => {
+    const isField = event.target.closest?.("input, select, textarea");
+    if (!isField && !event.ctrlKey && !event.metaKey && !event.altKey) actions[event.key]?.();
+  });
+}
+
+async function begin() {
+  const matrix = hasData ? await parsed("matrix") : null;
+  const names = document.querySelectorAll("[data-contender]");
+  contenders = matrix?.contenders ?? (hasData ? [...new Set((await parsed("charts")).flatMap(chart => chart.lines.map(line => line.contender)))] : []);
+  first.base = matrix?.base ?? 0;
+  state.base = first.base;
+  names.forEach((button, index) => {
+    button.querySelector(".swatch").style.background = colour(index);
+    button.addEventListener("click", () => {
+      const hide = new Set(state.hide);
+      // The last one stays.
+      if (!hide.delete(index) && hide.size + 1 < contenders.length) hide.add(index);
+      change({ hide });
+    });
+  });
+  for (const bar of document.querySelectorAll(".bars .row")) {
+    bar.style.setProperty("--bar", colour(place(bar.dataset.of)));
+  }
+  follow(readAddress(), matrix);
+  if (matrix) chooser(matrix);
+  if (matrix) drawMatrix(matrix);
+  hideParts();
+  keys(matrix);
+  onChange(names => {
+    if (matrix && !(names.length === 1 && (names[0] === "x" || names[0] === "place" || names[0] === "open"))) drawMatrix(matrix);
+    const again = [];
+    if (names.includes("hide") || names.includes("x")) again.push("figure.chart");
+    if (names.includes("hide") || names.includes("measure")) again.push("figure.rounds");
+    for (const selector of again) {
+      for (const figure of document.querySelectorAll(selector)) delete figure.dataset.drawn;
+    }
+    hideParts();
+    drawVisible();
+  });
+  for (const folded of document.querySelectorAll("details")) {
+    folded.addEventListener("toggle", () => {
+      drawVisible();
+      if (!folded.id) return;
+      folded.open ? state.open.add(folded.id) : state.open.delete(folded.id);
+      writeAddress();
+    });
+  }
+  addEventListener("hashchange", () => {
+    follow(readAddress(), matrix);
+    unfold();
+    change({});
+    reveal();
+  });
+  for (const button of document.querySelectorAll("button[data-source]")) {
+    button.addEventListener("click", async () => download(await unpacked(button.dataset.source), "text/plain", button.dataset.file));
+  }
+  for (const button of document.querySelectorAll("button[data-copy]")) button.addEventListener("click", () => copy(button));
+  for (const figure of document.querySelectorAll("figure[data-save]")) {
+    saver(figure.querySelector("figcaption"), () => saveSvg(figure.querySelector("svg"), figure.dataset.save));
+  }
+  unfold();
+  await drawVisible();
+  reveal();
+}
+
+begin();

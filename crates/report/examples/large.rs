@@ -2,9 +2,9 @@
 //! counters as Postgres has.
 //!
 //! ```sh
-//! cargo build --release -p rqps-report --example large
-//! target/release/examples/large make DIR                          # the run directory, 250 MB
-//! /usr/bin/time -v target/release/examples/large html DIR         # or json, csv, seconds-csv
+//! cargo build --release --workspace --bins --examples
+//! target/release/examples/large DIR                    # makes the run directory
+//! /usr/bin/time -v target/release/rqps report DIR
 //! ```
 
 // The tests need more of it.
@@ -12,12 +12,12 @@
 #[path = "../tests/report/sample.rs"]
 mod sample;
 
+use std::env;
 use std::error::Error;
 use std::path::Path;
-use std::{env, fs};
 
 use rqps_observe::{EngineReading, Kind};
-use rqps_store::{EngineSample, Run, RunDirectory, StepRecord};
+use rqps_store::{EngineSample, RunDirectory, StepRecord};
 
 const CONTENDERS: [&str; 7] = [
     "postgres@12.22",
@@ -35,29 +35,12 @@ const COUNTERS: (u64, u64) = (120, 12);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let [what, directory] = arguments.as_slice() else {
-        return Err("usage: large make|html|json|csv|seconds-csv DIR".into());
-    };
-    let directory = Path::new(directory);
-    if what == "make" {
-        return make(directory);
-    }
-    let run = match what.as_str() {
-        "json" | "seconds-csv" => Run::open(directory)?,
-        _ => Run::open_without_samples(directory)?,
-    };
-    let text = match what.as_str() {
-        "html" => rqps_report::html(&run),
-        "json" => rqps_report::result_json(&run),
-        "csv" => rqps_report::csv(&run),
-        "seconds-csv" => rqps_report::seconds_csv(&run),
-        other => return Err(format!("unknown format {other}").into()),
-    };
-    println!("{what}: {} bytes", text.len());
-    Ok(fs::write(directory.join(format!("large.{what}")), text)?)
+    let [directory] = arguments.as_slice() else { return Err("usage: large DIR".into()) };
+    make(Path::new(directory))
 }
 
-fn make(directory: &Path) -> Result<(), Box<dyn Error>> {
+/// Makes the run directory.
+pub(crate) fn make(directory: &Path) -> Result<(), Box<dyn Error>> {
     let run = sample::run(&CONTENDERS, SECONDS);
     let mut kept = RunDirectory::create(directory, run.plan, run.manifest)?;
     for contender in &run.contenders {

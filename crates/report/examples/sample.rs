@@ -35,11 +35,12 @@ fn main() -> io::Result<()> {
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     let mut vacuumed = suite::run(&three, &[1]);
     suite::vacuum_each_write(&mut vacuumed);
-    let runs: [(&str, Run); 10] = [
+    let runs: [(&str, Run); 11] = [
         ("micro", suite::run(&three, &[1])),
         ("micro-vacuumed", vacuumed),
         ("scaleup", suite::run(&three, &[1, 2, 4, 8, 16])),
         ("comparison", suite::comparison()),
+        ("judged", suite::judged()),
         ("usual", usual),
         ("trouble", trouble),
         ("silent", silent),

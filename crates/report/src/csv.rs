@@ -2,11 +2,14 @@
 
 mod suite;
 
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
 use ::csv::Writer;
 use rqps_observe::Metric;
 use rqps_store::{Operation, Run};
 
-use crate::model::{Measured, Model, StepModel, metrics, seconds};
+use crate::model::{Measured, Model, metrics, seconds};
 
 pub use suite::suite_files;
 
@@ -29,8 +32,15 @@ pub fn csv(run: &Run) -> String {
 /// Every second of every step as it was recorded, unfinished steps included: what all workers of a
 /// kind did, and what it cost. The last second of a step is usually shorter than a second.
 pub fn seconds_csv(run: &Run) -> String {
+    let mut bytes = Vec::new();
+    write_seconds_csv(run, &mut bytes).expect("memory takes all bytes");
+    String::from_utf8(bytes).expect("the cells are text")
+}
+
+/// The same, written as it is made: that of a long run is large.
+pub fn write_seconds_csv(run: &Run, out: &mut dyn Write) -> io::Result<()> {
     let model = Model::new(run);
-    let mut rows = Rows::new();
+    let mut rows = Writer::from_writer(out);
     let work = Operation::ALL.map(|operation| {
         let name = operation.name();
         [format!("{name}_operations"), format!("{name}_rows"), format!("{name}_max_service_ns")]
@@ -38,33 +48,41 @@ pub fn seconds_csv(run: &Run) -> String {
     let work: Vec<String> = work.into_iter().flatten().collect();
     let place = ["contender", "step", "second"];
     let costs = Metric::ALL.iter().map(|metric| metric.name());
-    rows.add(place.into_iter().chain(work.iter().map(String::as_str)).chain(costs));
+    rows.write_record(place.into_iter().chain(work.iter().map(String::as_str)).chain(costs))?;
     for (index, contender) in model.contenders.iter().enumerate() {
         for step in &model.steps {
             if let Some(measured) = &step.measured[index] {
-                add_seconds(&mut rows, contender, step, measured);
+                write_seconds(&mut rows, [contender, step.name], measured)?;
             }
         }
     }
-    rows.finish()
+    rows.flush()
 }
 
-fn add_seconds(rows: &mut Rows, contender: &str, step: &StepModel, measured: &Measured) {
+fn write_seconds(
+    rows: &mut Writer<&mut dyn Write>,
+    place: [&str; 2],
+    measured: &Measured,
+) -> ::csv::Result<()> {
+    let mut digits = String::new();
     for second in seconds(measured) {
-        let mut row = vec![contender.to_string(), step.name.to_string(), second.number.to_string()];
-        for work in second.work {
-            match work {
-                Some(work) => {
-                    let values = [work.operations, work.rows, work.max_service];
-                    row.extend(values.map(|value| value.to_string()));
-                }
-                None => row.extend([const { String::new() }; 3]),
-            }
+        for name in place {
+            rows.write_field(name)?;
         }
-        let costs = Metric::ALL.iter().map(|metric| second.cost.get(*metric));
-        row.extend(costs.map(|value| value.map_or(String::new(), |value| value.to_string())));
-        rows.add(row.iter().map(String::as_str));
+        let work = second.work.iter().flat_map(|work| match work {
+            Some(work) => [work.operations, work.rows, work.max_service].map(Some),
+            None => [None; 3],
+        });
+        for value in [Some(second.number as u64)].into_iter().chain(work).chain(second.cost) {
+            digits.clear();
+            if let Some(value) = value {
+                write!(digits, "{value}").expect("memory takes all bytes");
+            }
+            rows.write_field(&digits)?;
+        }
+        rows.write_record(None::<&[u8]>)?;
     }
+    Ok(())
 }
 
 /// Writing to memory, which cannot fail.

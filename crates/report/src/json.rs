@@ -3,14 +3,15 @@
 
 mod suite;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
 
 use rqps_observe::{Kind, Metric};
 use rqps_plan::{Plan, Workload};
 use rqps_stats::histogram::{NAMES, PERCENTILES};
 use rqps_stats::{COSTS, Column, METRICS, bands};
-use rqps_store::{ContenderRecord, EngineSample, Manifest, Run, Sample, Second, StepRecord};
-use serde::Serialize;
+use rqps_store::{Column as Values, ContenderRecord, Manifest, Run, Second, Series, StepRecord};
+use serde::{Serialize, Serializer};
 
 use crate::comparison::{ComparisonJson, Verdicts};
 use crate::model::{
@@ -28,7 +29,7 @@ struct Result<'a> {
     /// The contender that `relative` is held against; null if it was never started.
     base: Option<&'a str>,
     contenders: &'a [ContenderRecord],
-    steps: Vec<Step<'a>>,
+    steps: Steps<'a>,
     /// Of a comparison.
     comparison: Option<ComparisonJson>,
     /// Of the microbenchmarks, where tests ran with several numbers of clients.
@@ -74,8 +75,8 @@ struct StepResult<'a> {
     test: Option<suite::OfTest>,
     /// As read: counters over the window, gauges at its end.
     totals: BTreeMap<&'static str, u64>,
-    work: BTreeMap<&'static str, Work>,
-    samples: Samples,
+    work: BTreeMap<&'static str, Work<'a>>,
+    samples: Samples<'a>,
     /// Of the whole seconds; null where they tell nothing.
     steadiness: Option<SteadinessJson>,
     engine: Engine<'a>,
@@ -95,8 +96,9 @@ struct Engine<'a> {
 #[derive(Serialize)]
 struct EngineSamples<'a> {
     /// Seconds from the start of the window to the end of the sample.
-    at: Vec<f64>,
-    values: BTreeMap<&'a str, Vec<Option<u64>>>,
+    at: Milliseconds<'a>,
+    /// Only what moved.
+    values: BTreeMap<&'a str, List<'a>>,
 }
 
 #[derive(Serialize)]
@@ -148,7 +150,7 @@ struct Sla {
 
 /// What all workers of one kind did.
 #[derive(Serialize)]
-struct Work {
+struct Work<'a> {
     operations: u64,
     rows: u64,
     reads: u64,
@@ -158,7 +160,7 @@ struct Work {
     max_lag_ns: u64,
     service: Times,
     response: Option<Times>,
-    seconds: Seconds,
+    seconds: Seconds<'a>,
 }
 
 /// A histogram of times in nanoseconds.
@@ -175,28 +177,73 @@ struct Times {
 
 /// One entry per second of the step; the last second is usually shorter.
 #[derive(Serialize)]
-struct Seconds {
-    operations: Vec<u64>,
-    rows: Vec<u64>,
-    max_service_ns: Vec<u64>,
+struct Seconds<'a> {
+    operations: OfSeconds<'a>,
+    rows: OfSeconds<'a>,
+    max_service_ns: OfSeconds<'a>,
 }
 
 /// One entry per sample, about one a second.
 #[derive(Serialize)]
-struct Samples {
+struct Samples<'a> {
     /// Seconds from the start of the window to the end of the sample.
-    at: Vec<f64>,
-    metrics: BTreeMap<&'static str, Vec<Option<u64>>>,
+    at: Milliseconds<'a>,
+    metrics: BTreeMap<&'static str, List<'a>>,
+}
+
+// A long run has millions of single values, so lists are written as they are read and never held.
+
+/// The steps, each made when it is written.
+struct Steps<'a> {
+    model: &'a Model<'a>,
+    raw: Raw,
+}
+
+impl Serialize for Steps<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let steps = self.model.steps.iter();
+        serializer.collect_seq(steps.map(|step| step_json(self.model, step, self.raw)))
+    }
+}
+
+struct List<'a>(&'a Values);
+
+impl Serialize for List<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.values())
+    }
+}
+
+struct OfSeconds<'a>(&'a [Second], fn(&Second) -> u64);
+
+impl Serialize for OfSeconds<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(self.1))
+    }
+}
+
+/// Seconds with three decimals: finer than the sampling is regular.
+struct Milliseconds<'a>(&'a [f64]);
+
+impl Serialize for Milliseconds<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|seconds| (seconds * 1e3).round() / 1e3))
+    }
 }
 
 /// The whole result on one line, ending in a line feed.
 pub fn result_json(run: &Run) -> String {
-    json(run, Raw::Kept)
+    text(run, Raw::Kept)
+}
+
+/// The same, written as it is made: that of a long run is large.
+pub fn write_result_json(run: &Run, out: &mut dyn Write) -> io::Result<()> {
+    write(run, Raw::Kept, out)
 }
 
 /// The same without the single seconds.
 pub(crate) fn summary_json(run: &Run) -> String {
-    json(run, Raw::LeftOut)
+    text(run, Raw::LeftOut)
 }
 
 /// Whether the lists of seconds are filled or empty.
@@ -206,20 +253,26 @@ enum Raw {
     LeftOut,
 }
 
-fn json(run: &Run, raw: Raw) -> String {
-    let model = Model::new(run);
+fn text(run: &Run, raw: Raw) -> String {
+    let mut bytes = Vec::new();
+    write(run, raw, &mut bytes).expect("memory takes all bytes");
+    String::from_utf8(bytes).expect("JSON is UTF-8")
+}
+
+fn write(run: &Run, raw: Raw, mut out: &mut dyn Write) -> io::Result<()> {
+    let model = &Model::new(run);
     let result = Result {
         schema: SCHEMA,
         plan: &run.plan,
         manifest: &run.manifest,
         base: model.base.map(|base| model.contenders[base]),
         contenders: &run.contenders,
-        steps: model.steps.iter().map(|step| step_json(&model, step, raw)).collect(),
+        steps: Steps { model, raw },
         comparison: Verdicts::new(run).as_ref().map(ComparisonJson::new),
-        scaleup: Suite::new(&model).filter(Suite::is_scaleup).map(|suite| suite::scaleup(&suite)),
+        scaleup: Suite::new(model).filter(Suite::is_scaleup).map(|suite| suite::scaleup(&suite)),
     };
-    let json = serde_json::to_string(&result).expect("it holds only numbers, text and lists");
-    json + "\n"
+    serde_json::to_writer(&mut out, &result)?;
+    out.write_all(b"\n")
 }
 
 fn step_json<'a>(model: &Model<'a>, step: &'a StepModel<'a>, raw: Raw) -> Step<'a> {
@@ -283,42 +336,35 @@ fn of<'a>(
             .iter()
             .map(|totals| (totals.operation.name(), work(totals, raw)))
             .collect(),
-        samples: samples(if is_kept { &record.samples } else { &[] }),
+        samples: samples(is_kept.then_some(&record.samples)),
         steadiness: steadiness(measured).map(SteadinessJson::from),
-        engine: engine(record, if is_kept { &record.engine_samples } else { &[] }),
+        engine: engine(record, is_kept.then_some(&record.engine_samples)),
         note: record.note.as_deref(),
     }
 }
 
-fn engine<'a>(record: &'a StepRecord, samples: &'a [EngineSample]) -> Engine<'a> {
+fn engine<'a>(record: &'a StepRecord, samples: Option<&'a Series<String>>) -> Engine<'a> {
     let of = |kind: Kind| {
         let moved = record.engine.iter().filter(|(_, read)| read.kind == kind && read.value > 0);
         moved.map(|(name, read)| (name, read.value)).collect()
     };
-    let names: BTreeSet<&str> =
-        samples.iter().flat_map(|sample| sample.values.iter()).map(|(name, _)| name).collect();
-    let column =
-        |name: &str| samples.iter().map(|sample| sample.values.get(name)).collect::<Vec<_>>();
-    let columns = names.into_iter().map(|name| (name, column(name)));
-    let moved = |values: &[Option<u64>]| values.iter().flatten().any(|value| *value > 0);
+    let columns = samples.into_iter().flat_map(|samples| samples.columns());
+    let moved = |column: &Values| column.values().flatten().any(|value| value > 0);
     Engine {
         counters: of(Kind::Counter),
         gauges: of(Kind::Gauge),
         samples: EngineSamples {
-            at: samples.iter().map(|sample| milliseconds(sample.at)).collect(),
-            values: columns.filter(|(_, values)| moved(values)).collect(),
+            at: Milliseconds(samples.map_or(&[], |samples| samples.at())),
+            values: columns
+                .filter(|(_, column)| moved(column))
+                .map(|(name, column)| (name.as_str(), List(column)))
+                .collect(),
         },
     }
 }
 
-/// Milliseconds are finer than the sampling is regular.
-fn milliseconds(seconds: f64) -> f64 {
-    (seconds * 1e3).round() / 1e3
-}
-
-fn work(totals: &Totals, raw: Raw) -> Work {
+fn work<'a>(totals: &'a Totals, raw: Raw) -> Work<'a> {
     let seconds = if raw == Raw::Kept { totals.seconds.as_slice() } else { &[] };
-    let column = |value: fn(&Second) -> u64| seconds.iter().map(value).collect();
     Work {
         operations: totals.operations,
         rows: totals.rows,
@@ -330,9 +376,9 @@ fn work(totals: &Totals, raw: Raw) -> Work {
         service: times(&totals.service),
         response: totals.response.as_deref().map(times),
         seconds: Seconds {
-            operations: column(|second| second.operations),
-            rows: column(|second| second.rows),
-            max_service_ns: column(|second| second.max_service),
+            operations: OfSeconds(seconds, |second| second.operations),
+            rows: OfSeconds(seconds, |second| second.rows),
+            max_service_ns: OfSeconds(seconds, |second| second.max_service),
         },
     }
 }
@@ -348,12 +394,10 @@ fn times(recorded: &hdrhistogram::Histogram<u64>) -> Times {
     }
 }
 
-fn samples(samples: &[Sample]) -> Samples {
-    let read = |metric: Metric| samples.iter().map(|sample| sample.cost.get(metric)).collect();
-    let metrics = Metric::ALL.iter().map(|metric| (metric.name(), read(*metric)));
-    let metrics = metrics.filter(|(_, values): &(_, Vec<_>)| values.iter().any(Option::is_some));
+fn samples(samples: Option<&Series<Metric>>) -> Samples<'_> {
+    let columns = samples.into_iter().flat_map(|samples| samples.columns());
     Samples {
-        at: samples.iter().map(|sample| milliseconds(sample.at)).collect(),
-        metrics: metrics.collect(),
+        at: Milliseconds(samples.map_or(&[], |samples| samples.at())),
+        metrics: columns.map(|(metric, column)| (metric.name(), List(column))).collect(),
     }
 }

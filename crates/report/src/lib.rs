@@ -13,12 +13,12 @@ mod markdown;
 mod model;
 mod text;
 
-pub use crate::csv::{csv, seconds_csv, suite_files};
+pub use crate::csv::{csv, seconds_csv, suite_files, write_seconds_csv};
 pub use comparison::{Gate, Interim, gate, interim, junit};
 pub use export::{File, hdr, otava, parquet, sysbench};
 pub use html::html;
 pub use index::{Entry, Found, Summary, index_html, index_json};
-pub use json::{SCHEMA, result_json};
+pub use json::{SCHEMA, result_json, write_result_json};
 pub use markdown::summary_markdown;
 pub use text::{Colour, text};
 

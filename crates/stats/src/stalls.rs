@@ -23,7 +23,7 @@ pub struct Stalls {
 
 /// The stalls of a series of rates per second.
 pub fn stalls(rates: &[f64]) -> Stalls {
-    let is_stalled = stalled_seconds(rates);
+    let is_stalled = stalled(rates);
     let count = is_stalled.iter().filter(|is_stalled| **is_stalled).count();
     if count == 0 {
         return Stalls::default();
@@ -41,7 +41,7 @@ pub fn stalls(rates: &[f64]) -> Stalls {
 }
 
 /// Which seconds of a series of rates are stalls.
-fn stalled_seconds(rates: &[f64]) -> Vec<bool> {
+pub fn stalled(rates: &[f64]) -> Vec<bool> {
     let usual = running_median(rates, MEDIAN_WINDOW);
     rates.iter().zip(usual).map(|(rate, usual)| *rate < STALLED_BELOW * usual).collect()
 }
@@ -55,7 +55,7 @@ pub fn lag_of_stalls(rates: &[f64], goes_on: &[bool], most: usize) -> Option<i64
         let mean = values.clone().sum::<f64>() / count.max(1) as f64;
         values.map(|value| value - mean).collect()
     };
-    let (stalls, cause) = (centred(&stalled_seconds(rates)), centred(goes_on));
+    let (stalls, cause) = (centred(&stalled(rates)), centred(goes_on));
     let squares = |values: &[f64]| values.iter().map(|value| value * value).sum::<f64>();
     let scale = (squares(&stalls) * squares(&cause)).sqrt();
     let correlation = |lag: i64| {

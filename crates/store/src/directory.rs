@@ -1,7 +1,7 @@
 //! A run directory on disk, and who may write to it.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use rqps_plan::{Contender, Plan};
@@ -42,7 +42,7 @@ impl RunDirectory {
         let lock = lock(path)?;
         let logs = path.join("logs");
         fs::create_dir_all(&logs).map_err(file("make", &logs))?;
-        write_whole(&path.join(PLAN), plan.to_toml().as_bytes())?;
+        write_whole(&path.join(PLAN), |out| out.write_all(plan.to_toml().as_bytes()))?;
         write_manifest(path, &manifest)?;
 
         // The tables are made under another name, so that a results file always has them.
@@ -87,7 +87,11 @@ impl RunDirectory {
     }
 
     /// Writes a file of the run, whole or not at all.
-    pub fn write(&self, name: &str, contents: &[u8]) -> Result<PathBuf, StoreError> {
+    pub fn write(
+        &self,
+        name: &str,
+        contents: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<PathBuf, StoreError> {
         let path = self.path.join(name);
         write_whole(&path, contents)?;
         Ok(path)
@@ -159,16 +163,19 @@ pub(crate) fn read_plan_and_manifest(path: &Path) -> Result<(Plan, Manifest), St
 
 fn write_manifest(path: &Path, manifest: &Manifest) -> Result<(), StoreError> {
     let text = serde_json::to_vec_pretty(manifest).expect("a manifest is plain data");
-    write_whole(&path.join(MANIFEST), &text)
+    write_whole(&path.join(MANIFEST), |out| out.write_all(&text))
 }
 
 /// Writes beside the file and renames, so that a reader never sees half of it.
-fn write_whole(path: &Path, contents: &[u8]) -> Result<(), StoreError> {
+fn write_whole(
+    path: &Path,
+    contents: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), StoreError> {
     let fresh = path.with_extension("new");
     let write = || {
-        let mut file = File::create(&fresh)?;
-        file.write_all(contents)?;
-        file.sync_all()?;
+        let mut file = BufWriter::new(File::create(&fresh)?);
+        contents(&mut file)?;
+        file.into_inner()?.sync_all()?;
         fs::rename(&fresh, path)
     };
     write().map_err(file("write", path))

@@ -10,16 +10,16 @@ mod pass;
 mod read;
 mod record;
 mod schema;
+mod series;
 mod write;
 
 pub use directory::{RunDirectory, file_name};
 pub use error::StoreError;
 pub use merge::{Difference, MergeError, Part, merge};
 pub use pass::{PassRecord, SideRecord, SideSecond, SliceRecord};
-pub use record::{
-    ContenderRecord, EngineSample, Manifest, Sample, Second, Status, StepRecord, WorkerRecord,
-};
+pub use record::{ContenderRecord, Manifest, Second, Status, StepRecord, WorkerRecord};
 pub use rqps_plan::Operation;
+pub use series::{Column, EngineSample, Sample, Series};
 
 use rqps_plan::Plan;
 

@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row, Transaction, params};
 
 use crate::error::StoreError;
 use crate::read::{engine_series, engine_values};
-use crate::{EngineSample, RunDirectory};
+use crate::{RunDirectory, Series};
 
 /// One test in one round. All its contenders were started for this round.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -67,7 +67,7 @@ pub struct SideRecord {
     /// Of a whole run, by second.
     pub seconds: Vec<SideSecond>,
     /// Of a whole run: a few counters of the DBMS, about once a second.
-    pub engine_samples: Vec<EngineSample>,
+    pub engine_samples: Series<String>,
 }
 
 /// A second of a whole run.
@@ -293,9 +293,12 @@ fn insert_side(
     }
     let mut insert =
         transaction.prepare("insert into pass_engine_sample values (?1, ?2, ?3, ?4, ?5, ?6)")?;
-    for EngineSample { at, values } in &side.engine_samples {
-        for (name, EngineValue { kind, value }) in values.iter() {
-            insert.execute(params![pass, contender, at, name, kind.name(), value as i64])?;
+    for (name, column) in side.engine_samples.columns() {
+        let kind = column.kind.name();
+        for (at, value) in side.engine_samples.at().iter().zip(column.values()) {
+            if let Some(value) = value {
+                insert.execute(params![pass, contender, at, name, kind, value as i64])?;
+            }
         }
     }
     let mut insert = transaction.prepare("insert into pass_second values (?1, ?2, ?3, ?4, ?5)")?;

@@ -7,14 +7,14 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use rqps_observe::{EngineReading, Kind, Metric, Reading};
 use rqps_plan::{Counts, Operation};
-use rusqlite::{Connection, Row, Rows};
+use rusqlite::{Connection, Row, Rows, params};
+use serde::de::DeserializeOwned;
 
 use crate::directory::{RESULTS, open_results, read_plan_and_manifest};
 use crate::error::StoreError;
-use crate::record::{
-    ContenderRecord, EngineSample, Sample, Second, Status, StepRecord, WorkerRecord,
-};
-use crate::{Run, RunDirectory, pass};
+use crate::record::{ContenderRecord, Second, Status, StepRecord, WorkerRecord};
+use crate::series::{EngineSample, Series};
+use crate::{Run, RunDirectory, pass, schema};
 
 impl Run {
     /// Reads a run directory, whether or not its run has ended.
@@ -99,8 +99,8 @@ fn steps(connection: &Connection, with: Samples) -> Result<Vec<StepRecord>, rusq
         step.cost = reading(connection, id)?;
         step.engine = engine(connection, id)?;
         if with == Samples::Read {
-            step.samples = samples(connection, id)?;
-            step.engine_samples = engine_samples(connection, id)?;
+            step.samples = series(connection, id, schema::HOST, |name| Metric::from_name(&name))?;
+            step.engine_samples = series(connection, id, schema::DBMS, Some)?;
         }
         steps.push(step);
     }
@@ -131,16 +131,17 @@ fn step(row: &Row<'_>) -> Result<StepRecord, rusqlite::Error> {
         index_seconds: row.get("index_seconds")?,
         workers: Vec::new(),
         cost: Reading::default(),
-        samples: Vec::new(),
+        samples: Series::default(),
         engine: EngineReading::default(),
-        engine_samples: Vec::new(),
+        engine_samples: Series::default(),
         note: row.get("note")?,
     })
 }
 
 fn workers(connection: &Connection, step: i64) -> Result<Vec<WorkerRecord>, rusqlite::Error> {
-    let mut select = connection.prepare("select * from worker where step = ?1 order by id")?;
-    let mut seconds = connection.prepare(
+    let mut select =
+        connection.prepare_cached("select * from worker where step = ?1 order by id")?;
+    let mut seconds = connection.prepare_cached(
         "select operations, rows, max_service from second where worker = ?1 order by second",
     )?;
     let mut workers = Vec::new();
@@ -176,55 +177,29 @@ fn workers(connection: &Connection, step: i64) -> Result<Vec<WorkerRecord>, rusq
 }
 
 fn reading(connection: &Connection, step: i64) -> Result<Reading, rusqlite::Error> {
-    let mut select = connection.prepare("select metric, value from cost where step = ?1")?;
+    let mut select = connection.prepare_cached("select metric, value from cost where step = ?1")?;
     let rows =
         select.query_map([step], |row| Ok((metric(row, 0)?, row.get::<_, i64>(1)? as u64)))?;
     rows.collect()
 }
 
-fn samples(connection: &Connection, step: i64) -> Result<Vec<Sample>, rusqlite::Error> {
-    let mut select =
-        connection.prepare("select at, metric, value from sample where step = ?1 order by at")?;
-    let mut rows = select.query([step])?;
-    let mut samples: Vec<Sample> = Vec::new();
-    while let Some(row) = rows.next()? {
-        let at: f64 = row.get(0)?;
-        if samples.last().is_none_or(|last| last.at != at) {
-            samples.push(Sample { at, cost: Reading::default() });
-        }
-        if let Some(last) = samples.last_mut() {
-            last.cost.set(metric(row, 1)?, row.get::<_, i64>(2)? as u64);
-        }
-    }
-    Ok(samples)
-}
-
 fn engine(connection: &Connection, step: i64) -> Result<EngineReading, rusqlite::Error> {
-    let mut select =
-        connection.prepare("select name, kind, value from engine_counter where step = ?1")?;
-    engine_values(&mut select.query([step])?)
-}
-
-fn engine_samples(
-    connection: &Connection,
-    step: i64,
-) -> Result<Vec<EngineSample>, rusqlite::Error> {
     let mut select = connection
-        .prepare("select at, name, kind, value from engine_sample where step = ?1 order by at")?;
-    engine_series(&mut select.query([step])?)
+        .prepare_cached("select name, kind, value from engine_counter where step = ?1")?;
+    engine_values(&mut select.query([step])?)
 }
 
 /// Rows of name, kind and value.
 pub(crate) fn engine_values(rows: &mut Rows<'_>) -> Result<EngineReading, rusqlite::Error> {
     let mut reading = EngineReading::default();
     while let Some(row) = rows.next()? {
-        set_engine(&mut reading, row, 0)?;
+        reading.set(row.get::<_, String>(0)?, kind(row, 1)?, row.get::<_, i64>(2)? as u64);
     }
     Ok(reading)
 }
 
 /// Rows of time, name, kind and value, in the order of time.
-pub(crate) fn engine_series(rows: &mut Rows<'_>) -> Result<Vec<EngineSample>, rusqlite::Error> {
+pub(crate) fn engine_series(rows: &mut Rows<'_>) -> Result<Series<String>, rusqlite::Error> {
     let mut samples: Vec<EngineSample> = Vec::new();
     while let Some(row) = rows.next()? {
         let at: f64 = row.get(0)?;
@@ -232,23 +207,43 @@ pub(crate) fn engine_series(rows: &mut Rows<'_>) -> Result<Vec<EngineSample>, ru
             samples.push(EngineSample { at, values: EngineReading::default() });
         }
         if let Some(last) = samples.last_mut() {
-            set_engine(&mut last.values, row, 1)?;
+            last.values.set(row.get::<_, String>(1)?, kind(row, 2)?, row.get::<_, i64>(3)? as u64);
         }
     }
-    Ok(samples)
+    Ok(samples.into_iter().collect())
 }
 
-/// Takes over a row of name, kind and value, from column `first` on.
-fn set_engine(
-    reading: &mut EngineReading,
-    row: &Row<'_>,
-    first: usize,
-) -> Result<(), rusqlite::Error> {
-    let kind: String = row.get(first + 1)?;
-    let kind = Kind::ALL.into_iter().find(|known| known.name() == kind);
-    let kind = kind.ok_or(rusqlite::Error::InvalidQuery)?;
-    reading.set(row.get::<_, String>(first)?, kind, row.get::<_, i64>(first + 2)? as u64);
-    Ok(())
+fn series<N: Ord>(
+    connection: &Connection,
+    step: i64,
+    source: &str,
+    name_of: impl Fn(String) -> Option<N>,
+) -> Result<Series<N>, rusqlite::Error> {
+    let mut select = connection.prepare_cached(
+        "select name, kind, samples from series where step = ?1 and source = ?2 \
+         order by name <> ?3",
+    )?;
+    let mut rows = select.query(params![step, source, schema::AT])?;
+    // The times come first.
+    let mut series = match rows.next()? {
+        Some(row) => Series::new(list(row)?),
+        None => return Ok(Series::default()),
+    };
+    while let Some(row) = rows.next()? {
+        let name = name_of(row.get(0)?).ok_or(rusqlite::Error::InvalidQuery)?;
+        series.insert(name, kind(row, 1)?, list(row)?);
+    }
+    Ok(series)
+}
+
+fn list<T: DeserializeOwned>(row: &Row<'_>) -> Result<Vec<T>, rusqlite::Error> {
+    let text = row.get_ref(2)?.as_str()?;
+    serde_json::from_str(text).map_err(|_| rusqlite::Error::InvalidQuery)
+}
+
+fn kind(row: &Row<'_>, index: usize) -> Result<Kind, rusqlite::Error> {
+    let name = row.get_ref(index)?.as_str()?;
+    Kind::ALL.into_iter().find(|kind| kind.name() == name).ok_or(rusqlite::Error::InvalidQuery)
 }
 
 fn metric(row: &Row<'_>, index: usize) -> Result<Metric, rusqlite::Error> {

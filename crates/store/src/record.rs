@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
-use rqps_observe::{EngineReading, Reading};
+use rqps_observe::{EngineReading, Metric, Reading};
 use rqps_plan::{Counts, Operation};
 use serde::{Deserialize, Serialize};
+
+use crate::series::Series;
 
 /// A contender as it turned out to be when it was started.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -96,11 +98,11 @@ pub struct StepRecord {
     /// Cost over the window.
     pub cost: Reading,
     /// Cost of each second of the window; the last may be shorter.
-    pub samples: Vec<Sample>,
+    pub samples: Series<Metric>,
     /// What the DBMS counted itself over the window.
     pub engine: EngineReading,
     /// A few of them about once a second.
-    pub engine_samples: Vec<EngineSample>,
+    pub engine_samples: Series<String>,
     /// What a reader must know, such as a wait that was given up.
     pub note: Option<String>,
 }
@@ -136,24 +138,6 @@ pub struct Second {
     pub rows: u64,
     /// The longest service time in nanoseconds.
     pub max_service: u64,
-}
-
-/// A second of the window as the operating system saw it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sample {
-    /// Seconds from the start of the window to the end of this sample.
-    pub at: f64,
-    /// Over the time since the sample before it.
-    pub cost: Reading,
-}
-
-/// A second of the window as the DBMS counted it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct EngineSample {
-    /// Seconds from the start of the window to the end of this sample.
-    pub at: f64,
-    /// Over the time since the sample before it.
-    pub values: EngineReading,
 }
 
 /// The machine and the tool, for the manifest.

@@ -3,6 +3,11 @@
 /// Raised with every change that an older rqps could not read.
 pub(crate) const VERSION: u32 = 3;
 
+/// Sources of series, and the name of the times of their samples.
+pub(crate) const HOST: &str = "host";
+pub(crate) const DBMS: &str = "dbms";
+pub(crate) const AT: &str = "at";
+
 /// Measured values only; whatever can be derived is derived. Times are in nanoseconds unless a
 /// column says seconds, metrics in the units of rqps's list of metrics.
 pub(crate) const TABLES: &str = "
@@ -91,21 +96,14 @@ create table engine_counter (
     value integer not null,         -- in the unit of the DBMS
     primary key (step, name)
 ) without rowid;
--- A few of them about once a second, differences and gauges as above.
-create table engine_sample (
+-- What was read about once a second of the window, a row for each name; counters are over the time
+-- since the sample before. `select key, value from series, json_each(samples)` has a row for each.
+create table series (
     step integer not null references step (id),
-    at real not null,               -- seconds from the start of the window to the end of the sample
-    name text not null,
-    kind text not null,
-    value integer not null,
-    primary key (step, at, name)
-) without rowid;
--- Cost of each second of the window.
-create table sample (
-    step integer not null references step (id),
-    at real not null,               -- seconds from the start of the window to the end of the sample
-    metric text not null,
-    value integer not null,
-    primary key (step, at, metric)
-) without rowid;
+    source text not null,           -- host: rqps's metrics; dbms: a few of its own counters
+    name text not null,             -- 'at': seconds from the start of the window to the end of a sample
+    kind text not null,             -- counter, gauge
+    samples text not null,          -- a JSON array with an entry for each sample; null: not read
+    unique (step, source, name)
+);
 ";

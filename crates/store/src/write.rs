@@ -2,12 +2,14 @@
 
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
-use rqps_observe::EngineValue;
+use rqps_observe::{EngineValue, Kind};
 use rusqlite::{Transaction, params};
 
 use crate::directory::RunDirectory;
 use crate::error::StoreError;
-use crate::record::{ContenderRecord, Sample, Status, StepRecord, WorkerRecord};
+use crate::record::{ContenderRecord, Status, StepRecord, WorkerRecord};
+use crate::schema;
+use crate::series::Series;
 
 impl RunDirectory {
     /// Keeps what a contender turned out to be; what was kept before is replaced.
@@ -72,8 +74,9 @@ impl RunDirectory {
             cost.execute(params![step, metric.name(), value as i64])?;
         }
         drop(cost);
-        insert_samples(&transaction, step, &record.samples)?;
         insert_engine(&transaction, step, record)?;
+        insert_series(&transaction, (step, schema::HOST), &record.samples, |metric| metric.name())?;
+        insert_series(&transaction, (step, schema::DBMS), &record.engine_samples, |name| name)?;
         Ok(transaction.commit()?)
     }
 
@@ -158,17 +161,24 @@ fn insert_worker(
     Ok(())
 }
 
-fn insert_samples(
+fn insert_series<N: Ord>(
     transaction: &Transaction<'_>,
-    step: i64,
-    samples: &[Sample],
+    (step, source): (i64, &str),
+    series: &Series<N>,
+    name_of: impl Fn(&N) -> &str,
 ) -> Result<(), StoreError> {
-    let mut insert = transaction
-        .prepare("insert into sample (step, at, metric, value) values (?1, ?2, ?3, ?4)")?;
-    for sample in samples {
-        for (metric, value) in sample.cost.iter() {
-            insert.execute(params![step, sample.at, metric.name(), value as i64])?;
-        }
+    if series.is_empty() {
+        return Ok(());
+    }
+    let mut insert = transaction.prepare(
+        "insert into series (step, source, name, kind, samples) values (?1, ?2, ?3, ?4, ?5)",
+    )?;
+    let at = serde_json::to_string(series.at()).expect("numbers are JSON");
+    insert.execute(params![step, source, schema::AT, Kind::Gauge.name(), at])?;
+    for (name, column) in series.columns() {
+        let values: Vec<Option<u64>> = column.values().collect();
+        let values = serde_json::to_string(&values).expect("numbers are JSON");
+        insert.execute(params![step, source, name_of(name), column.kind.name(), values])?;
     }
     Ok(())
 }
@@ -182,14 +192,6 @@ fn insert_engine(
         .prepare("insert into engine_counter (step, name, kind, value) values (?1, ?2, ?3, ?4)")?;
     for (name, EngineValue { kind, value }) in record.engine.iter() {
         insert.execute(params![step, name, kind.name(), value as i64])?;
-    }
-    let mut insert = transaction.prepare(
-        "insert into engine_sample (step, at, name, kind, value) values (?1, ?2, ?3, ?4, ?5)",
-    )?;
-    for sample in &record.engine_samples {
-        for (name, EngineValue { kind, value }) in sample.values.iter() {
-            insert.execute(params![step, sample.at, name, kind.name(), value as i64])?;
-        }
     }
     Ok(())
 }

@@ -66,9 +66,11 @@ fn step(contender: &str, order: u32) -> StepRecord {
             ],
         }],
         cost: Reading::from_iter([(Metric::HostCpuBusy, 123), (Metric::DatabaseBytes, 1 << 40)]),
-        samples: vec![Sample { at: 1.0, cost: Reading::from_iter([(Metric::DeviceWrites, 3)]) }],
+        samples: [Sample { at: 1.0, cost: Reading::from_iter([(Metric::DeviceWrites, 3)]) }]
+            .into_iter()
+            .collect(),
         engine: engine(40),
-        engine_samples: vec![EngineSample { at: 1.25, values: engine(30) }],
+        engine_samples: [EngineSample { at: 1.25, values: engine(30) }].into_iter().collect(),
         note: Some("a wait was given up".to_string()),
     }
 }
@@ -245,8 +247,8 @@ fn without_samples_the_rest_is_the_same() {
     let (all, few) = (Run::open(directory.path()).unwrap(), {
         Run::open_without_samples(directory.path()).unwrap()
     });
-    assert_eq!((few.steps[0].samples.len(), few.steps[0].engine_samples.len()), (0, 0));
-    assert_eq!((all.steps[0].samples.len(), all.steps[0].engine_samples.len()), (1, 1));
+    assert_eq!((few.steps[0].samples.at().len(), few.steps[0].engine_samples.at().len()), (0, 0));
+    assert_eq!((all.steps[0].samples.at().len(), all.steps[0].engine_samples.at().len()), (1, 1));
     assert_eq!(
         (&all.steps[0].cost, &all.steps[0].engine),
         (&few.steps[0].cost, &few.steps[0].engine)

@@ -328,8 +328,9 @@ fn side(record: &StepRecord, turn: u32) -> SideRecord {
         }
     }
     let cpu = [Metric::ServerCpuUser, Metric::ServerCpuSystem];
-    for (second, sample) in seconds.iter_mut().zip(&record.samples) {
-        second.server_cpu = sample.cost.sum(&cpu).unwrap_or(0);
+    let sampled = 0..record.samples.at().len();
+    for (second, index) in seconds.iter_mut().zip(sampled) {
+        second.server_cpu = record.samples.reading(index).sum(&cpu).unwrap_or(0);
     }
     SideRecord {
         slot: turn,

@@ -186,7 +186,7 @@ fn client(pass: &PassRecord, contender: &str) -> Option<f64> {
 /// A counter of a contender's server per statement: of the measured parts of its slices where it was
 /// read at their edges, or else of the whole pass. The statements of unmeasured heads are estimated from
 /// how many an operation has.
-fn per_statement(pass: &PassRecord, contender: &str, metric: Metric) -> Option<f64> {
+pub(super) fn per_statement(pass: &PassRecord, contender: &str, metric: Metric) -> Option<f64> {
     let (mut statements, mut operations, mut heads) = (0, 0, 0);
     for slice in pass.slices.iter().filter(|slice| slice.contender == contender) {
         statements += slice.reads + slice.writes + slice.others;

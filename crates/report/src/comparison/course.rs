@@ -1,6 +1,6 @@
 //! How whole runs went from second to second: dips, and what went on in the background meanwhile.
 
-use rqps_observe::{EngineReading, Kind};
+use rqps_observe::Kind;
 use rqps_plan::Method;
 use rqps_stats::cause::Dips;
 use rqps_stats::stalls::{lag_of_stalls, stalls};
@@ -93,11 +93,13 @@ fn rates(side: &SideRecord) -> Vec<f64> {
 
 /// Seconds from checkpoint to checkpoint; none with fewer than two of them.
 fn checkpoints(side: &SideRecord) -> Option<f64> {
-    let has_one = |values: &EngineReading| {
-        values.iter().any(|(name, one)| one.value > 0 && ends(name, &CHECKPOINTS))
+    let samples = &side.engine_samples;
+    let has_one = |index: usize| {
+        let mut columns = samples.columns().filter(|(name, _)| ends(name, &CHECKPOINTS));
+        columns.any(|(_, column)| column.get(index).is_some_and(|value| value > 0))
     };
-    let times = side.engine_samples.iter().filter(|sample| has_one(&sample.values));
-    let times: Vec<f64> = times.map(|sample| sample.at).collect();
+    let times = samples.at().iter().enumerate().filter(|(index, _)| has_one(*index));
+    let times: Vec<f64> = times.map(|(_, at)| *at).collect();
     let (first, last) = (times.first()?, times.last()?);
     (times.len() > 1).then(|| (last - first) / (times.len() - 1) as f64)
 }
@@ -106,16 +108,16 @@ fn checkpoints(side: &SideRecord) -> Option<f64> {
 fn collecting(side: &SideRecord) -> Vec<bool> {
     let mut seconds = vec![false; side.seconds.len()];
     let mut left: Option<u64> = None;
-    for sample in &side.engine_samples {
+    for (index, at) in side.engine_samples.at().iter().enumerate() {
         let grown = |kind: Kind, names: &[&str]| -> u64 {
-            let known =
-                sample.values.iter().filter(|(name, one)| one.kind == kind && ends(name, names));
-            known.map(|(_, one)| one.value).sum()
+            let columns = side.engine_samples.columns();
+            let known = columns.filter(|(name, one)| one.kind == kind && ends(name, names));
+            known.filter_map(|(_, column)| column.get(index)).sum()
         };
         let now = grown(Kind::Gauge, &TO_COLLECT);
         let fell = left.is_some_and(|before| now < before);
         left = Some(now);
-        if let Some(second) = seconds.get_mut(sample.at as usize) {
+        if let Some(second) = seconds.get_mut(*at as usize) {
             *second = fell || grown(Kind::Counter, &COLLECTED) > 0;
         }
     }

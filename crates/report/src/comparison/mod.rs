@@ -8,6 +8,7 @@ mod json;
 mod junit;
 mod labels;
 mod markdown;
+mod matrix;
 mod observed;
 mod pair;
 mod remarks;

@@ -129,8 +129,8 @@ fn seconds_table(model: &Model, places: &[Place]) -> Vec<Column> {
             count(&name("max_service_ns"), "ns", work().map(|w| Some(w?.max_service))),
         ]);
     }
-    for metric in Metric::ALL {
-        let values = cells.iter().map(|cell| cell.cost.get(*metric));
+    for (index, metric) in Metric::ALL.iter().enumerate() {
+        let values = cells.iter().map(|cell| cell.cost[index]);
         columns.push(count(metric.name(), metric.unit(), values));
     }
     columns

@@ -9,20 +9,21 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use maud::{Markup, html};
+use serde::Serialize;
 
 use super::table::table;
 use crate::csv::{csv, suite_files};
 use crate::json::summary_json;
-use crate::model::{Model, charts, engine};
+use crate::model::{Matrix, Model, charts, engine, machine, percentiles};
 
 /// Offered for saving: the id of the script element, the name of the file, and what it is.
-const FILES: [(&str, &str, &str); 2] = [
+const FILES: [(&str, &str, &str); 3] = [
+    ("plan", "plan.toml", "what was run, to run it again"),
     ("result", "result-summary.json", "everything but the single seconds, as JSON"),
     ("metrics-csv", "metrics.csv", "the metrics of all steps as CSV"),
 ];
 
-pub(super) fn section(model: &Model) -> Markup {
-    let lines = serde_json::to_string(&charts(model)).expect("it holds only numbers and text");
+pub(super) fn section(model: &Model, matrix: Option<&Matrix>) -> Markup {
     let of_suite = suite_files(model.run);
     html! {
         section #data {
@@ -39,13 +40,21 @@ pub(super) fn section(model: &Model) -> Markup {
                 "The single seconds are beside this page: in result.json, seconds.csv and "
                 "results.sqlite."
             }
-            (embedded("charts", &lines))
+            (json("charts", &charts(model)))
+            (json("machine", &machine(model)))
+            (json("percentiles", &percentiles(model)))
+            (json("matrix", &matrix))
             (embedded("engine", &engine_tables(model)))
+            (embedded("plan", &model.run.plan.to_toml()))
             (embedded("result", &summary_json(model.run)))
             (embedded("metrics-csv", &csv(model.run)))
             @for (file, content) in &of_suite { (embedded(file, content)) }
         }
     }
+}
+
+fn json(id: &str, data: &impl Serialize) -> Markup {
+    embedded(id, &serde_json::to_string(data).expect("it holds only numbers and text"))
 }
 
 /// The tables of the DBMS's own counters as HTML, by step.

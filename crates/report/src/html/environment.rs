@@ -21,8 +21,46 @@ pub(super) fn sections(model: &Model) -> Markup {
             }
             h3 { "Machine" }
             (machine(model.run))
+            (reproduce(model.run))
         }
     }
+}
+
+/// The command that does the same again.
+fn reproduce(run: &Run) -> Markup {
+    let again = "rqps run plan.toml --out again".to_string();
+    let commands: Vec<String> = match run.parts.as_slice() {
+        [] => vec![again],
+        parts => parts.iter().map(|part| typed(&part.manifest.command)).collect(),
+    };
+    html! {
+        h3 #reproduce { "Reproduce" }
+        @for command in &commands {
+            p.command {
+                code { (command) } " "
+                button type="button" data-copy=(command) { "copy" }
+            }
+        }
+        p.note {
+            @if run.parts.is_empty() {
+                "plan.toml is in the run directory and among the data below; it has the seed, so that \
+                 the order and the work are the same. It was first run as "
+                code { (typed(&run.manifest.command)) } "."
+            } @else {
+                "A command for each of the runs that this report was put together from."
+            }
+        }
+    }
+}
+
+/// As a shell takes it.
+fn typed(command: &[String]) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:@,+%^".contains(c);
+    let word = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    };
+    command.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
 fn contenders(records: &[ContenderRecord]) -> Markup {
@@ -124,7 +162,7 @@ type Fact = fn(&Manifest) -> String;
 const FACTS: [(&str, Fact); 5] = [
     ("rqps", |manifest| manifest.rqps_version.clone()),
     ("begun", |manifest| manifest.created.clone()),
-    ("command", |manifest| manifest.command.join(" ")),
+    ("command", |manifest| typed(&manifest.command)),
     ("order of the contenders", |manifest| manifest.order.join(", ")),
     ("CPUs", |manifest| manifest.cpus.to_string()),
 ];

@@ -7,13 +7,33 @@ use rqps_stats::{COSTS, Column, METRICS};
 use crate::model::MEASURES;
 
 /// Of the microbenchmarks, or of the Insert Benchmark.
-pub(super) fn section(is_suite: bool) -> Markup {
-    if is_suite {
-        return suite();
-    }
+pub(super) fn section(is_suite: bool, has_matrix: bool) -> Markup {
     html! {
         section #legend {
             h2 { "Legend" }
+            @if is_suite { (suite()) } @else { (steps()) }
+            h3 { "Keys" }
+            dl.legend {
+                @for (key, what, is_of_matrix) in KEYS {
+                    @if has_matrix || !is_of_matrix { div { dt { kbd { (key) } } dd { (what) } } }
+                }
+            }
+        }
+    }
+}
+
+/// What a key does, and whether it is about the table of any contender against any.
+const KEYS: [(&str, &str, bool); 6] = [
+    ("j, k", "the next or the previous part of the page", false),
+    ("e", "unfold everything, or fold it again", false),
+    ("x", "charts over time or over progress", false),
+    ("b", "the next contender is the base", true),
+    ("m", "the next measure", true),
+    ("v", "relative or as measured", true),
+];
+
+fn steps() -> Markup {
+    html! {
             h3 { "Metrics, under the names of the Insert Benchmark posts" }
             (definitions(&METRICS))
             h3 { "Cost by side" }
@@ -22,14 +42,11 @@ pub(super) fn section(is_suite: bool) -> Markup {
                 "An operation is a row inserted in l.i0, l.i1 and l.i2, a row indexed in l.x, and "
                 "a query in the other steps. NA is what could not be read or has no meaning."
             }
-        }
     }
 }
 
 fn suite() -> Markup {
     html! {
-        section #legend {
-            h2 { "Legend" }
             h3 { "Tests" }
             dl.legend {
                 @for measure in &MEASURES { div { dt { (measure.name) } dd { (measure.legend) } } }
@@ -43,7 +60,6 @@ fn suite() -> Markup {
                 "An operation is a statement, BEGIN and COMMIT included; in scan a row, and in load a "
                 "row inserted. NA is what could not be read or has no meaning."
             }
-        }
     }
 }
 

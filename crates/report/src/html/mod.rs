@@ -3,20 +3,32 @@
 mod data;
 mod environment;
 mod legend;
+mod relative;
+mod rounds;
 mod step;
+mod strip;
 mod suite;
 mod summary;
 mod table;
 mod verdicts;
+mod why;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use rqps_store::Run;
 
 use crate::comparison::Verdicts;
-use crate::model::{Model, Prose, Suite};
+use crate::model::{Model, Prose, Suite, matrix};
 
 pub(crate) const STYLE: &str = include_str!("../../assets/report.css");
-const SCRIPT: &str = include_str!("../../assets/report.js");
+/// One after the other, in one scope of their own.
+const SCRIPTS: [&str; 6] = [
+    include_str!("../../assets/state.js"),
+    include_str!("../../assets/charts.js"),
+    include_str!("../../assets/matrix.js"),
+    include_str!("../../assets/rounds.js"),
+    include_str!("../../assets/save.js"),
+    include_str!("../../assets/report.js"),
+];
 const CHART_STYLE: &str = include_str!("../../assets/vendor/uplot/uPlot.min.css");
 const CHART_SCRIPT: &str = include_str!("../../assets/vendor/uplot/uPlot.iife.min.js");
 
@@ -30,6 +42,12 @@ pub fn html(run: &Run) -> String {
     let prose = Prose::new(&model);
     let suite = Suite::new(&model);
     let verdicts = Verdicts::new(run);
+    let matrix = match &verdicts {
+        Some(verdicts) => Some(verdicts.matrix(run)),
+        None => matrix(&model, suite.as_ref()),
+    };
+    let matrix = matrix.filter(|matrix| !matrix.rows.is_empty());
+    let names: &[String] = matrix.as_ref().map_or(&[], |matrix| &matrix.contenders);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -43,23 +61,31 @@ pub fn html(run: &Run) -> String {
             }
             body {
                 header { (head(&prose)) }
-                (contents(&model, suite.as_ref(), verdicts.is_some()))
+                nav aria-label="Contents" {
+                    (contents(&model, suite.as_ref(), verdicts.as_ref(), matrix.is_some()))
+                    (relative::contenders(names))
+                }
                 main {
                     @if let Some(verdicts) = &verdicts {
-                        (verdicts::section(verdicts))
+                        (verdicts::section(verdicts, run))
+                        @if let Some(matrix) = &matrix { (relative::section(matrix)) }
+                        @if matrix.is_some() { (verdicts::forest(verdicts)) }
+                        (why::section(verdicts))
+                        @if let Some(matrix) = &matrix { (rounds::section(matrix)) }
                     } @else if let Some(suite) = &suite {
-                        (suite::sections(suite))
+                        (suite::sections(suite, matrix.as_ref()))
                     } @else {
                         (summary::section(&model))
+                        @if let Some(matrix) = &matrix { (relative::section(matrix)) }
                         @for step in &model.steps { (step::section(&model, step)) }
                         (summary::sizes_section(&model))
                     }
                     (environment::sections(&model))
-                    (legend::section(suite.is_some()))
-                    (data::section(&model))
+                    (legend::section(suite.is_some(), matrix.is_some()))
+                    (data::section(&model, matrix.as_ref()))
                 }
                 script { (PreEscaped(CHART_SCRIPT)) }
-                script { (PreEscaped(SCRIPT)) }
+                script { (PreEscaped("\"use strict\";{")) @for script in SCRIPTS { (PreEscaped(script)) } "}" }
             }
         }
     };
@@ -79,21 +105,33 @@ fn head(prose: &Prose) -> Markup {
     }
 }
 
-fn contents(model: &Model, suite: Option<&Suite>, is_comparison: bool) -> Markup {
+fn contents(
+    model: &Model,
+    suite: Option<&Suite>,
+    verdicts: Option<&Verdicts<'_>>,
+    has_matrix: bool,
+) -> Markup {
     html! {
-        nav aria-label="Contents" {
-            @if is_comparison {
-                a href="#verdicts" { "Verdicts" }
-            } @else if let Some(suite) = suite {
+        @if let Some(verdicts) = verdicts {
+            a href="#verdicts" { "Verdicts" }
+            @if has_matrix {
+                a href="#relative" { "Relative" }
+                a href="#forest" { "Intervals" }
+            }
+            @if why::is_known(verdicts) { a href="#why" { "Why" } }
+            @if has_matrix { a href="#tests" { "Tests" } }
+        } @else {
+            a href="#summary" { "Summary" }
+            @if has_matrix { a href="#relative" { "Relative" } }
+            @if let Some(suite) = suite {
                 (suite::contents(suite))
             } @else {
-                a href="#summary" { "Summary" }
                 @for step in &model.steps { a href={ "#" (step::anchor(step)) } { (step.name) } }
             }
-            @if !is_comparison { a href="#sizes" { "Sizes" } }
-            a href="#environment" { "Environment" }
-            a href="#legend" { "Legend" }
-            a href="#data" { "Data" }
+            a href="#sizes" { "Sizes" }
         }
+        a href="#environment" { "Environment" }
+        a href="#legend" { "Legend" }
+        a href="#data" { "Data" }
     }
 }

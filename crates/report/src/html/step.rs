@@ -42,7 +42,7 @@ pub(super) fn chart(step: &StepModel) -> Markup {
     let longest = step.measured.iter().flatten().map(Measured::seconds).max().unwrap_or(0);
     html! {
         @if step.counts != Counts::RowsIndexed && longest >= LEAST_SECONDS {
-            h3 { "Second by second" }
+            h3 { "Second by second, and times by percentile" }
             figure.chart data-step=(step.name) {
                 noscript { "The charts are drawn by the script in this page." }
             }
@@ -116,12 +116,14 @@ pub(super) fn bars(model: &Model, step: &StepModel) -> Markup {
             figure.bars {
                 figcaption { (step.counts.unit()) }
                 @for (index, rate, tone) in &rates {
-                    span.name { (model.contenders[*index]) }
-                    span.track {
-                        span.bar.ignored[*tone == Tone::Ignored]
-                            style={ "width:" (format!("{:.2}", percent(*rate))) "%" } {}
+                    div.row data-of=(model.contenders[*index]) {
+                        span.name { (model.contenders[*index]) }
+                        span.track {
+                            span.bar.ignored[*tone == Tone::Ignored]
+                                style={ "width:" (format!("{:.2}", percent(*rate))) "%" } {}
+                        }
+                        span.value { (format!("{rate:.0}")) span.mark { (tone.mark()) } }
                     }
-                    span.value { (format!("{rate:.0}")) span.mark { (tone.mark()) } }
                 }
             }
         }

@@ -2,11 +2,14 @@
 
 use maud::{Markup, html};
 
+use super::relative;
 use super::step::{anchor, bars, chart, cost_table, engine_table, histogram_tables};
+use super::strip::{TESTS, strip};
+use super::summary::AMPLIFICATION;
 use super::table::{draw, table};
 use crate::model::{
-    BUSY, Grouped, Growth, MEASURES, Model, PUBLISHED_NOTE, RATE, SCALEUP_NOTE, SCAN_NOTE, SHARE,
-    Size, StepModel, Suite, Test, UNREPORTED, normalised, sizes, variations,
+    BUSY, Grouped, Growth, MEASURES, Matrix, Model, PUBLISHED_NOTE, RATE, SCALEUP_NOTE, SCAN_NOTE,
+    SHARE, Size, StepModel, Suite, Test, UNREPORTED, amplification, normalised, sizes, variations,
 };
 
 const SHARE_NOTE: &str = "The client's CPU as a percentage of the client's and the DBMS's together. \
@@ -21,7 +24,6 @@ const NORMALISED_NOTE: &str = "The columns of the IO-bound posts. An operation i
 
 pub(super) fn contents(suite: &Suite) -> Markup {
     html! {
-        a href="#summary" { "Summary" }
         @if suite.is_scaleup() { a href="#scaleup" { "Scale-up" } }
         @for group in &suite.groups { a href={ "#" (group_anchor(group.title)) } { (group.title) } }
         @if !suite.unreported.is_empty() {
@@ -30,9 +32,10 @@ pub(super) fn contents(suite: &Suite) -> Markup {
     }
 }
 
-pub(super) fn sections(suite: &Suite) -> Markup {
+pub(super) fn sections(suite: &Suite, matrix: Option<&Matrix>) -> Markup {
     html! {
         (summary(suite))
+        @if let Some(matrix) = matrix { (relative::section(matrix)) }
         @for group in &suite.groups { (tests(suite.model, group.title, &group.tests)) }
         @if !suite.unreported.is_empty() { (tests(suite.model, UNREPORTED, &suite.unreported)) }
         (sizes_section(suite.model))
@@ -51,6 +54,7 @@ fn summary(suite: &Suite) -> Markup {
     html! {
         section #summary {
             h2 { "Summary" }
+            (strip(suite.model, &TESTS))
             @if suite.is_scaleup() { (scaleup(suite)) }
             @for &clients in &suite.clients {
                 @let with = suite.with_clients(clients);
@@ -241,11 +245,12 @@ fn sizes_section(model: &Model) -> Markup {
     html! {
         section #sizes {
             h2 { "Sizes at the end of each step" }
-            @for size in Size::ALL {
-                @let cells = sizes(model, size);
+            @let tables = Size::ALL.map(|size| (size.title(), sizes(model, size)));
+            @let relative = (AMPLIFICATION, amplification(model, Size::Directory));
+            @for (title, cells) in tables.into_iter().chain([relative]) {
                 @if !cells.is_empty() {
                     details {
-                        summary { (size.title()) }
+                        summary { (title) }
                         (table("step", &cells.transposed()))
                     }
                 }

@@ -2,24 +2,32 @@
 
 use maud::{Markup, html};
 
+use super::strip::{STEPS, strip};
 use super::table::table;
-use crate::model::{self, ABSOLUTE_NOTE, LAG_NOTE, Model, RELATIVE_NOTE, SLA_NOTE, Size, Table};
+use crate::model::{
+    self, ABSOLUTE_NOTE, LAG_NOTE, Model, RELATIVE_NOTE, SHORT_NOTE, SLA_NOTE, Size, Table,
+};
 
 const CPU_NOTE: &str = "Microseconds of CPU per row in the l. steps and per query in the others, \
      user and system together: of the DBMS's processes (server) and of the threads of rqps that \
      drive it (client).";
+
+/// Also of the microbenchmarks.
+pub(super) const AMPLIFICATION: &str = "Whole data directory as a multiple of the smallest";
 
 pub(super) fn section(model: &Model) -> Markup {
     let tables = [
         ("Throughput", ABSOLUTE_NOTE, model::absolute(model)),
         ("Relative to the first", RELATIVE_NOTE, model::relative(model)),
         ("Insert rate beside the queries", SLA_NOTE, model::sla(model)),
+        ("Seconds in which the insert rate was not kept", SHORT_NOTE, model::short_seconds(model)),
         ("How late writes began", LAG_NOTE, model::lag(model)),
         ("CPU of server and client", CPU_NOTE, model::cpu_split(model)),
     ];
     html! {
         section #summary {
             h2 { "Summary" }
+            (strip(model, &STEPS))
             @for (title, note, cells) in &tables {
                 @if !cells.is_empty() {
                     h3 { (title) }
@@ -32,8 +40,9 @@ pub(super) fn section(model: &Model) -> Markup {
 }
 
 pub(super) fn sizes_section(model: &Model) -> Markup {
-    let tables: Vec<(&str, Table)> =
+    let mut tables: Vec<(&str, Table)> =
         Size::ALL.into_iter().map(|size| (size.title(), model::sizes(model, size))).collect();
+    tables.push((AMPLIFICATION, model::amplification(model, Size::Directory)));
     html! {
         section #sizes {
             h2 { "Sizes at the end of each step" }

@@ -4,8 +4,12 @@ use maud::{Markup, html};
 
 use crate::model::{Cell, Table, Tone};
 
+/// Headings of row names that are contenders.
+const OF_CONTENDERS: [&str; 3] = ["contender", "dbms", "tag"];
+
 /// The table with its headings explained on hover; `corner` is the heading of the row names.
 pub(super) fn table(corner: &str, table: &Table) -> Markup {
+    let is_of_contenders = OF_CONTENDERS.contains(&corner);
     html! {
         div.scroll tabindex="0" {
             table {
@@ -19,7 +23,7 @@ pub(super) fn table(corner: &str, table: &Table) -> Markup {
                 }
                 tbody {
                     @for row in &table.rows {
-                        tr {
+                        tr data-of=[is_of_contenders.then_some(&row.name)] {
                             th scope="row" { (row.name) }
                             @for cell in &row.cells { (draw(cell)) }
                         }

@@ -2,9 +2,10 @@
 
 use maud::{Markup, html};
 use rqps_stats::Estimate;
-use rqps_stats::cause::{Evidence, budget, budget_text};
+use rqps_stats::cause::Finding;
 use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
+use rqps_store::Run;
 
 use crate::comparison::{Judged, Verdicts, class, counts, percent, with_interval, word};
 
@@ -19,13 +20,129 @@ const WIDTH: f64 = 300.0;
 const HEIGHT: f64 = 22.0;
 /// The least and the most that a plot shows on either side of no change, as logs.
 const LEAST: f64 = 0.02;
-const MOST: f64 = 0.7;
+const MOST: f64 = 1.4;
 
-pub(super) fn section(verdicts: &Verdicts<'_>) -> Markup {
+/// What was found of each contender: counts, whether to trust them, and findings.
+pub(super) fn section(verdicts: &Verdicts<'_>, run: &Run) -> Markup {
     html! {
         section #verdicts {
             h2 { "Verdicts" }
-            @for judged in &verdicts.judged { (contender(verdicts, judged)) }
+            @for (index, judged) in verdicts.judged.iter().enumerate() {
+                (contender(verdicts, index, judged))
+            }
+            (trust(verdicts, run))
+        }
+    }
+}
+
+fn contender(verdicts: &Verdicts<'_>, index: usize, judged: &Judged) -> Markup {
+    html! {
+        div data-of=(judged.contender) {
+            h3 { (judged.contender) " relative to " (verdicts.base) }
+            @if let Some(why) = &judged.invalid {
+                ul.warnings { li { "Nothing of this can be believed: " (why) } }
+            }
+            p.strip {
+                @for (label, count) in counts(&judged.verdicts) {
+                    span class={ "chip " (class(label)) } { (count) " " (word(label, count)) }
+                }
+                @if let Some(seen) = detectable(&judged.verdicts) {
+                    span.dim { "half of the tests without a change could have seen " (seen) }
+                }
+            }
+            @if !judged.findings.is_empty() {
+                ol.findings {
+                    @for (number, finding) in (1..).zip(&judged.findings) {
+                        (found(&judged.contender, &format!("finding-{}-{number}", index + 1), finding))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A finding, with an address of its own and as Markdown for where it is talked about.
+fn found(contender: &str, id: &str, finding: &Finding) -> Markup {
+    let cause = finding.cause.name(finding.slower);
+    let unseen: Vec<&str> = finding
+        .contradicted_by
+        .iter()
+        .filter(|check| !check.looked_at)
+        .map(|check| check.what)
+        .collect();
+    let markdown = format!(
+        "**{contender}: {cause}**: {}\n\nTests: {}\n\nNext: `{}`\n",
+        finding.statement,
+        finding.tests.join(", "),
+        finding.next
+    );
+    html! {
+        li id=(id) {
+            b { (cause) } " " (finding.statement) " "
+            a.permalink href={ "#" (id) } title="a link to this finding" { "#" }
+            button type="button" data-copy=(markdown) { "copy as Markdown" }
+            @if !unseen.is_empty() {
+                br; span.dim { "Would contradict it, not looked at: " (unseen.join("; ")) "." }
+            }
+            br; span.dim { "Next: " code { (finding.next) } }
+        }
+    }
+}
+
+/// The change that half of the tests without one would have seen.
+fn detectable(verdicts: &[Verdict]) -> Option<String> {
+    let mut seen: Vec<f64> = verdicts
+        .iter()
+        .filter(|verdict| matches!(verdict.label, Label::NoChange { .. }))
+        .map(|verdict| verdict.detectable)
+        .collect();
+    seen.sort_by(f64::total_cmp);
+    let median = seen.get(seen.len() / 2)?;
+    median.is_finite().then(|| format!("{:.1} %", 100.0 * median.exp_m1()))
+}
+
+/// How it was measured, and what the base against itself says of that.
+fn trust(verdicts: &Verdicts<'_>, run: &Run) -> Markup {
+    let twins: Vec<bool> = verdicts
+        .judged
+        .first()
+        .iter()
+        .flat_map(|judged| &judged.verdicts)
+        .filter_map(|verdict| Some(verdict.twin.as_ref()?.is_significant()))
+        .collect();
+    let rounds = run.passes.iter().map(|pass| pass.round).max().unwrap_or(0);
+    let refused = run.passes.iter().filter(|pass| pass.invalid.is_some()).count();
+    html! {
+        p.trust {
+            b { "Trust: " }
+            @if twins.is_empty() {
+                "no twin, so nothing says how much the base differs from itself"
+            } @else {
+                "the base against its twin differs in " (twins.iter().filter(|hit| **hit).count())
+                " of " (twins.len()) " tests"
+            }
+            " · " (rounds) " rounds in random order, seed " (run.plan.seed)
+            " · " (verdicts.plan.loads) " loads of each contender · "
+            @match refused {
+                0 => "no pass refused by a guard",
+                1 => "1 pass refused by a guard",
+                _ => { (refused) " passes refused by guards" }
+            }
+        }
+    }
+}
+
+/// All tests with their intervals on one scale.
+pub(super) fn forest(verdicts: &Verdicts<'_>) -> Markup {
+    html! {
+        section #forest {
+            h2 { "Intervals" }
+            @for judged in &verdicts.judged {
+                div data-of=(judged.contender) {
+                    h3 { (judged.contender) " relative to " (verdicts.base) }
+                    (rows(verdicts, judged))
+                }
+            }
             p.note { (NOTE) }
             ul.remarks { @for remark in verdicts.remarks() { li { (remark) } } }
             @let refusals = verdicts.refusals();
@@ -39,33 +156,9 @@ pub(super) fn section(verdicts: &Verdicts<'_>) -> Markup {
     }
 }
 
-fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
+fn rows(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
     let extent = extent(&judged.verdicts);
     html! {
-        h3 { (judged.contender) " relative to " (verdicts.base) }
-        @if let Some(why) = &judged.invalid {
-            ul.warnings { li { "Nothing of this can be believed: " (why) } }
-        }
-        p.strip {
-            @for (label, count) in counts(&judged.verdicts) {
-                span class={ "chip " (class(label)) } { (count) " " (word(label, count)) }
-            }
-        }
-        @if !judged.findings.is_empty() {
-            ol.findings {
-                @for finding in &judged.findings {
-                    li {
-                        b { (finding.cause.name(finding.slower)) } " " (finding.statement)
-                        @let unseen: Vec<&str> = finding.contradicted_by.iter()
-                            .filter(|check| !check.looked_at).map(|check| check.what).collect();
-                        @if !unseen.is_empty() {
-                            br; span.dim { "Would contradict it, not looked at: " (unseen.join("; ")) "." }
-                        }
-                        br; span.dim { "Next: " code { (finding.next) } }
-                    }
-                }
-            }
-        }
         div.scroll tabindex="0" {
             table.verdicts {
                 thead {
@@ -102,12 +195,6 @@ fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
                 }
             }
         }
-        details {
-            summary { "Where the time of a statement went" }
-            ul {
-                @for evidence in &judged.evidence { li { (evidence.test) ": " (time(evidence)) } }
-            }
-        }
     }
 }
 
@@ -116,7 +203,7 @@ fn row(judged: &Judged, index: usize, margin: f64, extent: f64) -> Markup {
     let cpu = verdict.costs.iter().find(|(name, _)| name == "cpu/o");
     html! {
         tr {
-            th scope="row" { (verdict.test) }
+            th scope="row" { a href={ "#test-" (verdict.test) } { (verdict.test) } }
             @if verdict.contributions.len() > 1 {
                 (measured(&verdict.estimate))
                 td { (plot(&verdict.estimate, &verdict.contributions, margin, extent)) }
@@ -181,9 +268,13 @@ fn plot(estimate: &Estimate, rounds: &[f64], margin: f64, extent: f64) -> Markup
 fn axis(extent: f64) -> Markup {
     html! {
         span.axis {
-            span { (percent(-extent)) } span { "0" } span { (percent(extent)) }
+            span { (whole(-extent)) } span { "0" } span { (whole(extent)) }
         }
     }
+}
+
+fn whole(log: f64) -> String {
+    format!("{:+.0} %", 100.0 * log.exp_m1())
 }
 
 /// How far the plots must reach.
@@ -193,13 +284,4 @@ fn extent(verdicts: &[Verdict]) -> f64 {
         [interval.low.abs(), interval.high.abs()]
     });
     bounds.filter(|bound| bound.is_finite()).fold(LEAST, f64::max).min(MOST) * 1.05
-}
-
-fn time(evidence: &Evidence) -> String {
-    let unsure = budget(evidence).iter().filter(|bar| bar.part.is_some() && !bar.is_sure).count();
-    let all = match unsure {
-        0 => "",
-        _ => "; some of these parts may be none",
-    };
-    format!("{}{all}", budget_text(evidence))
 }

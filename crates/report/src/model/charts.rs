@@ -57,10 +57,7 @@ fn chart<'a>(
         return None;
     }
     let longest = found.iter().map(|(measured, totals)| whole(measured, totals).len()).max()?;
-    let stretch = match longest {
-        seconds if seconds <= POINTS => 1,
-        seconds => (2 * seconds).div_ceil(POINTS),
-    };
+    let stretch = stretch(longest);
     let lines = found.iter().map(|(measured, totals)| {
         let seconds = whole(measured, totals);
         // A step shorter than a second has its one rate from what it lasted.
@@ -88,6 +85,11 @@ fn chart<'a>(
     })
 }
 
+/// Whole seconds that two points stand for; 1 if every second has a point of its own.
+pub(super) fn stretch(seconds: usize) -> usize {
+    if seconds <= POINTS { 1 } else { (2 * seconds).div_ceil(POINTS) }
+}
+
 /// Without the last second if the step ended within it, since its count is not a rate.
 fn whole<'t>(measured: &Measured, totals: &'t Totals) -> &'t [Second] {
     let seconds = totals.seconds.as_slice();
@@ -105,7 +107,7 @@ fn counted(operation: Operation, second: &Second) -> u64 {
 }
 
 /// The end of each second, or a quarter and three quarters into each stretch.
-fn at(seconds: usize, stretch: usize) -> Vec<f64> {
+pub(super) fn at(seconds: usize, stretch: usize) -> Vec<f64> {
     if stretch == 1 {
         return (1..=seconds).map(|second| second as f64).collect();
     }
@@ -113,7 +115,7 @@ fn at(seconds: usize, stretch: usize) -> Vec<f64> {
     (0..seconds).step_by(stretch).flat_map(pair).collect()
 }
 
-fn thinned(values: Vec<Option<f64>>, stretch: usize) -> Vec<Option<f64>> {
+pub(super) fn thinned(values: Vec<Option<f64>>, stretch: usize) -> Vec<Option<f64>> {
     if stretch == 1 { values } else { values.chunks(stretch).flat_map(extremes).collect() }
 }
 

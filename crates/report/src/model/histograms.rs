@@ -32,6 +32,17 @@ pub(crate) enum Clock {
     Response,
 }
 
+impl Clock {
+    pub(crate) const ALL: [Clock; 2] = [Clock::Service, Clock::Response];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Clock::Service => "service",
+            Clock::Response => "response",
+        }
+    }
+}
+
 impl Histogram {
     /// `Insert response time`
     pub(crate) fn title(&self) -> String {
@@ -52,7 +63,7 @@ impl Histogram {
 pub(crate) fn histograms(model: &Model, step: &StepModel) -> Vec<Histogram> {
     let mut tables = Vec::new();
     for operation in Operation::ALL {
-        for clock in [Clock::Service, Clock::Response] {
+        for clock in Clock::ALL {
             let table = table(model, step, operation, clock);
             if !table.is_empty() {
                 tables.push(Histogram { operation, clock, table });
@@ -77,7 +88,7 @@ fn table(model: &Model, step: &StepModel, operation: Operation, clock: Clock) ->
     Table { headings: headings(), rows: rows.collect() }
 }
 
-fn recorded<'t>(totals: &'t Totals, clock: Clock) -> Option<&'t Recorded<u64>> {
+pub(super) fn recorded<'t>(totals: &'t Totals, clock: Clock) -> Option<&'t Recorded<u64>> {
     match clock {
         Clock::Service => Some(&totals.service),
         Clock::Response => totals.response.as_deref(),

@@ -69,6 +69,26 @@ impl<'a> Measured<'a> {
         self.totals.iter().map(|totals| totals.seconds.len()).max().unwrap_or(0)
     }
 
+    /// Service times of the operation that the step's throughput counts.
+    pub(crate) fn counted_times(&self) -> Option<&Histogram<u64>> {
+        Some(&self.of(counted(self.record.counts))?.service)
+    }
+
+    /// What all clients did of the operation that the step counts, in each whole second; nothing of
+    /// what has no seconds, or seconds that say nothing: an index, and scans, which may take longer.
+    pub(crate) fn counted_per_second(&self) -> Vec<f64> {
+        let operation = counted(self.record.counts);
+        let has_seconds = !matches!(self.record.counts, Counts::RowsIndexed | Counts::RowsScanned);
+        let Some(totals) = self.of(operation).filter(|_| has_seconds) else { return Vec::new() };
+        let idle = std::iter::repeat(Second::default());
+        let seconds = totals.seconds.iter().copied().chain(idle);
+        let rate = |second: Second| match operation {
+            Operation::Query | Operation::Transaction => second.operations as f64,
+            Operation::Insert | Operation::Delete => second.rows as f64,
+        };
+        seconds.map(rate).take(self.record.seconds as usize).collect()
+    }
+
     /// Whether the promised write rate was kept; none where nothing was promised.
     pub(crate) fn sla(&self) -> Option<bool> {
         let target = self.record.target_rate?;

@@ -5,12 +5,15 @@ mod costs;
 mod differences;
 mod engine;
 mod histograms;
+mod machine;
+mod matrix;
 mod measured;
 mod measures;
 mod merged;
 mod metrics;
 mod microbenchmark;
 mod number;
+mod percentiles;
 mod prose;
 mod scaleup;
 mod seconds;
@@ -29,6 +32,10 @@ pub(crate) use costs::{costs, cpu_split};
 pub(crate) use differences::differences;
 pub(crate) use engine::{ENGINE_NOTE, engine};
 pub(crate) use histograms::{HISTOGRAM_NOTE, bucket_counts, histograms, percentile};
+pub(crate) use machine::machine;
+pub(crate) use matrix::{
+    Mark, Matrix, Measure as MatrixMeasure, Refused, Row as MatrixRow, matrix, throughput,
+};
 pub(crate) use measured::{Measured, Totals};
 pub(crate) use measures::{
     BUSY, MEASURES, Measure, RATE, SCAN_NOTE, SHARE, normalised, variations, varies,
@@ -36,13 +43,15 @@ pub(crate) use measures::{
 pub(crate) use merged::origins;
 pub(crate) use metrics::{METRICS_NOTE, metrics};
 pub(crate) use microbenchmark::{Grouped, PUBLISHED_NOTE, Suite, Test, UNREPORTED, share};
+pub(crate) use percentiles::percentiles;
 pub(crate) use prose::Prose;
 pub(crate) use scaleup::{Growth, SCALEUP_NOTE};
 pub(crate) use seconds::seconds;
-pub(crate) use sizes::{Size, sizes};
+pub(crate) use sizes::{Size, amplification, sizes};
 pub(crate) use steadiness::{Steadiness, steadiness};
 pub(crate) use summary::{
-    ABSOLUTE_NOTE, LAG_NOTE, RELATIVE_NOTE, SLA_NOTE, absolute, lag, relative, shares, sla,
+    ABSOLUTE_NOTE, LAG_NOTE, RELATIVE_NOTE, SHORT_NOTE, SLA_NOTE, absolute, lag, relative, shares,
+    short_seconds, sla,
 };
 pub(crate) use table::{Cell, Heading, Row, Table, Tone};
 
@@ -83,6 +92,11 @@ impl<'a> Model<'a> {
             steps: steps.collect(),
             contenders,
         }
+    }
+
+    /// Whether the published tables show some of the steps, in groups.
+    pub(crate) fn has_groups(&self) -> bool {
+        self.steps.iter().any(|step| step.group.is_some())
     }
 
     /// A heading for every step.

@@ -1,7 +1,9 @@
 //! The seconds of a step: what all connections did and what it cost.
 
-use rqps_observe::Reading;
-use rqps_store::{Operation, Sample, Second};
+use std::ops::Range;
+
+use rqps_observe::{Kind, Metric};
+use rqps_store::{Column, Operation, Second};
 
 use super::Measured;
 
@@ -10,24 +12,39 @@ pub(crate) struct SecondRow {
     pub(crate) number: usize,
     /// In the order of [`Operation::ALL`]; none where the step has no workers for it.
     pub(crate) work: [Option<Second>; Operation::ALL.len()],
-    pub(crate) cost: Reading,
+    /// In the order of [`Metric::ALL`].
+    pub(crate) cost: Vec<Option<u64>>,
 }
 
 /// Every second that was recorded; the last is usually shorter than a second.
 pub(crate) fn seconds<'m>(measured: &'m Measured<'_>) -> impl Iterator<Item = SecondRow> + 'm {
     let samples = &measured.record.samples;
-    let sampled = samples.last().map_or(0, |sample| sample.at.ceil() as usize);
+    let columns: Vec<Option<&Column>> =
+        Metric::ALL.iter().map(|metric| samples.column(metric)).collect();
+    let sampled = samples.at().last().map_or(0, |at| at.ceil() as usize);
+    let mut next = 0;
     (0..measured.seconds().max(sampled)).map(move |second| {
         // A step of two windows has two samples that end in one second.
-        let ends_here = |sample: &&Sample| sample.at.ceil() as usize == second + 1;
-        let costs = samples.iter().filter(ends_here).map(|sample| sample.cost.clone());
+        let first = next;
+        while samples.at().get(next).is_some_and(|at| at.ceil() as usize <= second + 1) {
+            next += 1;
+        }
         SecondRow {
             number: second + 1,
             work: Operation::ALL.map(|operation| {
                 let totals = measured.of(operation)?;
                 Some(totals.seconds.get(second).copied().unwrap_or_default())
             }),
-            cost: costs.reduce(|sum, cost| sum.plus(&cost)).unwrap_or_default(),
+            cost: columns.iter().map(|column| together((*column)?, first..next)).collect(),
         }
     })
+}
+
+/// Some samples as one: counters are added up, of gauges the last counts.
+fn together(column: &Column, samples: Range<usize>) -> Option<u64> {
+    let mut values = samples.filter_map(|index| column.get(index));
+    match column.kind {
+        Kind::Counter => values.reduce(|sum, value| sum + value),
+        Kind::Gauge => values.next_back(),
+    }
 }

@@ -3,7 +3,7 @@
 use rqps_observe::Metric;
 use rqps_stats::NOT_AVAILABLE;
 
-use super::{Cell, Model, Table};
+use super::{Cell, Model, StepModel, Table};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -48,4 +48,28 @@ pub(crate) fn sizes(model: &Model, size: Size) -> Table {
         table.rows.clear();
     }
     table
+}
+
+/// What a contender needs as a multiple of the one that needs the least, after each step: space
+/// amplification, as far as it can be told without a perfect DBMS. Without rows if there is nobody to
+/// be held against.
+pub(crate) fn amplification(model: &Model, size: Size) -> Table {
+    let least: Vec<u64> = model.steps.iter().map(|step| smallest(step, size)).collect();
+    let mut table = model.by_step(|measured| {
+        let place = model.steps.iter().position(|step| step.name == measured.record.step);
+        let least = place.map_or(0, |place| least[place]);
+        match measured.record.cost.get(size.metric()) {
+            Some(bytes) if least > 0 => Cell::plain(format!("{:.2}", bytes as f64 / least as f64)),
+            _ => Cell::missing(NOT_AVAILABLE),
+        }
+    });
+    if model.contenders.len() < 2 || least.iter().all(|least| *least == 0) {
+        table.rows.clear();
+    }
+    table
+}
+
+fn smallest(step: &StepModel, size: Size) -> u64 {
+    let sizes = step.done().filter_map(|(_, measured)| measured.record.cost.get(size.metric()));
+    sizes.min().unwrap_or(0)
 }

@@ -131,6 +131,32 @@ pub(crate) fn lag(model: &Model) -> Table {
     })
 }
 
+pub(crate) const SHORT_NOTE: &str = "Whole seconds with less than 95% of the target, and in brackets \
+     how many of them at most came one after the other.";
+
+/// How often and for how long the promised rate was not kept; without rows if it always was.
+pub(crate) fn short_seconds(model: &Model) -> Table {
+    let mut table = promised(model, |measured| {
+        let (target, inserts) = (measured.record.target_rate, measured.of(Operation::Insert));
+        let Some((target, inserts)) = target.zip(inserts) else {
+            return Cell::missing(NOT_AVAILABLE);
+        };
+        let whole = inserts.seconds.iter().take(measured.record.seconds as usize);
+        let is_short: Vec<bool> =
+            whole.map(|second| !promise::is_met(second.rows as f64, target)).collect();
+        let count = is_short.iter().filter(|short| **short).count();
+        let runs = is_short.chunk_by(|one, other| one == other).filter(|run| run[0]);
+        match runs.map(<[bool]>::len).max() {
+            Some(longest) => Cell::plain(format!("{count} ({longest})")),
+            None => Cell::plain("0"),
+        }
+    });
+    if table.rows.iter().flat_map(|row| &row.cells).all(|cell| !cell.text.contains('(')) {
+        table.rows.clear();
+    }
+    table
+}
+
 fn promised(model: &Model, cell: impl Fn(&Measured) -> Cell) -> Table {
     let steps = || promising(model);
     let headings = steps().map(|step| Heading::new(step.name, step.title)).collect();

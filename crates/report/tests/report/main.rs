@@ -1,5 +1,6 @@
 //! What the report says of a run, format by format.
 
+mod browser;
 mod comparison;
 mod csv;
 mod export;

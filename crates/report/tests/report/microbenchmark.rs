@@ -208,7 +208,7 @@ fn tables_fit_a_terminal_and_steps_are_not_printed_one_by_one() {
 fn the_page_folds_tests_by_group() {
     let page = html(&run(&THREE, &[1]));
     let nav = page.split("<nav").nth(1).unwrap().split("</nav>").next().unwrap();
-    assert_eq!(nav.matches("<a ").count(), 10, "{nav}");
+    assert_eq!(nav.matches("<a ").count(), 11, "{nav}");
     assert_eq!(page.matches("<details class=\"test\"").count(), 39);
     let scan =
         page.split("id=\"test-scan\"").nth(1).unwrap().split("class=\"test\"").next().unwrap();

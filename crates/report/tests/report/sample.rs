@@ -54,10 +54,12 @@ pub(crate) fn silence(run: &mut Run) {
     for step in &mut run.steps {
         step.counted_rows = step.counted_rows.map(|_| 0);
         step.cost = zero(&step.cost);
-        for sample in &mut step.samples {
-            sample.cost = zero(&sample.cost);
-        }
-        (step.engine, step.engine_samples) = (EngineReading::default(), Vec::new());
+        let silent = |index| Sample {
+            at: step.samples.at()[index],
+            cost: zero(&step.samples.reading(index)),
+        };
+        step.samples = (0..step.samples.at().len()).map(silent).collect();
+        (step.engine, step.engine_samples) = (EngineReading::default(), Default::default());
         for worker in &mut step.workers {
             (worker.operations, worker.rows, worker.max_lag) = (0, 0, 0);
             (worker.reads, worker.writes) = (0, 0);

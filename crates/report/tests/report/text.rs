@@ -100,7 +100,7 @@ fn nothing_done_in_no_time_still_prints() {
     for step in &mut silent.steps {
         step.seconds = 0.0;
         step.workers.clear();
-        step.samples.clear();
+        step.samples = Default::default();
     }
     assert!(text(&silent, Colour::Never).contains("NA"));
     silent.steps.clear();

@@ -1,0 +1,222 @@
+// The charts of a step: second by second, and response times by percentile.
+
+// More lines than this cannot be told apart.
+const LINES = 8;
+const HEIGHT = 200;
+/** Of what stays below this, in CPUs or MiB per second, there is nothing to be seen. */
+const LEAST = 0.01;
+/** Width of the axis on the left, where the names of lanes are too. */
+const AXIS = 86;
+
+const LABELS = { insert: "Inserts", delete: "Deletes", query: "Queries", transaction: "Transactions" };
+const TITLES = {
+  insert: "Rows inserted per second", delete: "Rows deleted per second",
+  query: "Queries per second", transaction: "Transactions per second",
+};
+
+const ZERO = { range: (_, __, max) => [0, max > 0 ? max * 1.05 : 1] };
+const LOG = { distr: 3, range: (_, min, max) => max > 0 ? uPlot.rangeLog(min, max, 10, true) : [0.1, 10] };
+
+const SECONDS = {
+  label: "second",
+  scale: { time: false, range: (_, min, max) => min === max ? [min - 1, max + 1] : [min, max] },
+  axis: { incrs: [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600] },
+};
+const PROGRESS = {
+  label: "% of the step",
+  scale: { time: false, range: () => [0, 100] },
+  axis: { values: (_, ticks) => ticks.map(tick => tick + " %") },
+};
+const NINES = {
+  label: "percentile",
+  scale: { time: false, range: (_, min, max) => [0, Math.max(1, max)] },
+  axis: { incrs: [1], values: (_, ticks) => ticks.map(share) },
+  value: (_, x) => x == null ? "-" : share(x),
+};
+
+/** 2 nines are 99 %. */
+function share(nines) {
+  const beyond = 10 ** -nines;
+  return (100 * (1 - beyond)).toFixed(Math.max(0, Math.ceil(nines - 2 - 1e-9) + (nines % 1 ? 1 : 0))) + " %";
+}
+
+/**
+ * A chart with a heading and a button that saves it.
+ * Lines have a name, a contender, their values, and may be dashed.
+ */
+function plot(parent, { title, file, xs, lines, scale, over, sync, hooks }) {
+  const shown = lines.filter(line => !state.hide.has(place(line.contender)));
+  const heading = element(parent, "h4", title);
+  const holder = element(parent, "div");
+  const grid = { stroke: "rgba(128,128,128,.25)", width: 1 };
+  const axis = { stroke: "#888", grid, ticks: grid };
+  const chart = new uPlot({
+    width: holder.clientWidth, height: HEIGHT,
+    cursor: { sync: sync ? { key: sync } : undefined, drag: { x: true, y: false } },
+    scales: { x: over.scale, y: scale },
+    axes: [
+      { ...axis, ...over.axis },
+      { ...axis, size: AXIS, values: (_, ticks) => ticks.map(tick => tick == null ? "" : format(tick)) },
+    ],
+    hooks: hooks ?? {},
+    series: [
+      { label: over.label, ...(over.value ? { value: over.value } : {}) },
+      ...shown.map((line, index) => ({
+        label: line.name,
+        stroke: colour(place(line.contender)),
+        dash: line.dash ?? dash(place(line.contender)),
+        width: 1.5,
+        points: { size: 4 },
+        show: index < LINES * (line.per ?? 1),
+        value: (_, value) => format(value),
+      })),
+    ],
+  }, [xs.length > 0 ? xs : [1], ...shown.map(line => line.values)], holder);
+  saver(heading, () => saveCanvas(chart, title, file));
+  // Not within the notification, which the new size could bring about again.
+  new ResizeObserver(() => requestAnimationFrame(() => {
+    if (holder.clientWidth > 0 && holder.clientWidth !== chart.width) {
+      chart.setSize({ width: holder.clientWidth, height: HEIGHT });
+    }
+  })).observe(holder);
+  return chart;
+}
+
+/** Values at each hundredth of what a line lasted, so that long and short ones cover each other. */
+function byProgress(values) {
+  let length = values.length;
+  while (length > 0 && values[length - 1] == null) length--;
+  return Array.from({ length: 101 }, (_, hundredth) =>
+    length > 0 ? values[Math.min(length - 1, Math.floor(hundredth / 100 * length))] : null);
+}
+
+function overTime(data, entries, key, named) {
+  const progress = state.x === "progress";
+  const xs = progress ? Array.from({ length: 101 }, (_, index) => index) : data.at;
+  const lines = entries.map(entry => ({
+    contender: entry.contender,
+    name: named ? named(entry) : entry.contender,
+    values: progress ? byProgress(entry[key]) : data.at.map((_, index) => entry[key][index] ?? null),
+  }));
+  return { xs, lines, over: progress ? PROGRESS : SECONDS };
+}
+
+/** What went on in the background, on the time axis of the chart above. */
+function lanes(parent, machine) {
+  const kinds = [...new Set(machine.lanes.map(lane => lane.kind))];
+  const box = element(parent, "div", null, "lanes");
+  const views = [];
+  for (const kind of kinds) {
+    const rows = machine.lanes.filter(lane => lane.kind === kind && !state.hide.has(place(lane.contender)));
+    if (rows.length === 0) continue;
+    const row = element(box, "div", null, "lane");
+    element(row, "span", kind).title = rows[0].legend;
+    const height = 9 * rows.length;
+    const svg = drawn(row, "svg", { height, preserveAspectRatio: "none", role: "img", "aria-label": kind });
+    rows.forEach((lane, index) => {
+      const group = drawn(svg, "g", { fill: colour(place(lane.contender)) });
+      drawn(group, "title", {}, `${lane.contender}: ${lane.legend}; ${lane.counter}, at most ${lane.most}`);
+      [...lane.cells].forEach((digit, cell) => {
+        if (digit === "0") return;
+        drawn(group, "rect", {
+          x: cell * machine.stretch, y: 9 * index, width: machine.stretch, height: 8,
+          opacity: 0.25 + Number(digit) / 12,
+        });
+      });
+    });
+    views.push([svg, height]);
+  }
+  return (min, max) => {
+    for (const [svg, height] of views) svg.setAttribute("viewBox", `${min} 0 ${Math.max(max - min, 1e-3)} ${height}`);
+  };
+}
+
+function drawSeconds(parent, step, data, machine) {
+  const status = entry => entry.contender + (entry.status === "done" ? "" : ` (${entry.status})`);
+  const visible = contenders.filter((_, index) => !state.hide.has(index)).length;
+  if (visible > LINES) {
+    element(parent, "p", `The first ${LINES} of ${visible} are drawn: hide some in the list above, or click a name below a chart.`, "note");
+  }
+  const stretch = data?.stretch ?? machine?.stretch ?? 1;
+  if (stretch > 1) element(parent, "p", `Of every ${stretch} seconds the least and the greatest are drawn.`, "note");
+  const sync = step + state.x;
+  const named = name => `${step} ${name}`;
+  let view;
+  const hooks = { setScale: [(chart, key) => {
+    if (key === "x") view?.(chart.scales.x.min, chart.scales.x.max);
+  }] };
+  if (data) {
+    const title = TITLES[data.operation];
+    const chart = plot(parent, { ...overTime(data, data.lines, "rates", status), title, file: named(title), scale: ZERO, sync, hooks });
+    if (machine?.lanes.length > 0 && state.x === "time") {
+      view = lanes(parent, machine);
+      view(chart.scales.x.min ?? 0, chart.scales.x.max ?? data.at.at(-1));
+    }
+    const longest = "Longest service time in each second, ms (logarithmic)";
+    plot(parent, { ...overTime(data, data.lines, "longest", status), title: longest, file: named("longest"), scale: LOG, sync });
+  }
+  const observed = [["cpu", "CPUs that the server kept busy"], ["read", "MiB per second read from storage"], ["written", "MiB per second written to storage"]];
+  for (const [key, title] of observed) {
+    if (!machine?.lines.some(line => line[key].some(value => value > LEAST))) continue;
+    plot(parent, { ...overTime(machine, machine.lines, key), title, file: named(title), scale: ZERO, sync });
+  }
+}
+
+function drawPercentiles(parent, step, lines) {
+  if (lines.length === 0) return;
+  const longest = Math.max(...lines.map(line => line.ms.length));
+  const xs = Array.from({ length: longest }, (_, index) => index / 4);
+  const both = lines.some(line => line.clock === "response");
+  const made = lines.map(line => ({
+    contender: line.contender,
+    name: both ? `${line.contender}, ${line.clock}` : line.contender,
+    dash: line.clock === "response" ? [3, 3] : undefined,
+    per: both ? 2 : 1,
+    values: xs.map((_, index) => line.ms[index] > 0 ? line.ms[index] : null),
+  }));
+  const title = both
+    ? "Response times by percentile, ms: from when it was sent (solid) and from when it was due (dotted)"
+    : "Service times by percentile, ms (logarithmic)";
+  plot(parent, { xs, lines: made, over: NINES, scale: LOG, title, file: `${step} percentiles` });
+}
+
+/** Buttons of which one is pressed. */
+function choice(parent, entries, chosen, choose) {
+  const group = element(parent, "div", null, "choice");
+  group.setAttribute("role", "group");
+  for (const [key, label] of entries) {
+    const button = element(group, "button", label);
+    button.type = "button";
+    button.setAttribute("aria-pressed", key === chosen);
+    button.addEventListener("click", () => choose(key));
+  }
+}
+
+/** What is chosen in a figure stays when it is drawn again. */
+const operations = new Map();
+
+async function drawChart(figure) {
+  const step = figure.dataset.step;
+  const of = list => list.filter(data => data.step === step);
+  const found = of(await parsed("charts"));
+  const machine = of(await parsed("machine"))[0];
+  const percentiles = of(await parsed("percentiles"));
+  figure.replaceChildren();
+  if (found.length === 0 && !machine) {
+    figure.textContent = "No operation ended.";
+    return;
+  }
+  const bar = element(figure, "div", null, "bar-of-choices");
+  const names = found.map(data => data.operation);
+  const chosen = operations.get(figure) ?? (names.includes("query") ? "query" : names[0]);
+  if (names.length > 1) {
+    choice(bar, names.map(name => [name, LABELS[name]]), chosen, name => {
+      operations.set(figure, name);
+      drawChart(figure);
+    });
+  }
+  choice(bar, [["time", "over time"], ["progress", "over progress"]], state.x, x => change({ x }));
+  const body = element(figure, "div");
+  drawSeconds(body, step, found.find(data => data.operation === chosen), machine);
+  drawPercentiles(body, step, percentiles.filter(line => line.operation === chosen));
+}

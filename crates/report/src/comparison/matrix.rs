@@ -1,0 +1,175 @@
+//! The rounds of a comparison as the page holds any contender against any other.
+
+use rqps_observe::Metric;
+use rqps_stats::Estimate;
+use rqps_stats::verdict::Verdict;
+use rqps_store::{PassRecord, Run};
+
+use super::costs::per_statement;
+use super::labels::class;
+use super::observed::{Observed, Quantity, level, restart};
+use super::{Judged, TWIN, Verdicts};
+use crate::model::{Mark, Matrix, MatrixMeasure, MatrixRow, Refused, throughput};
+
+/// A cost of a statement in one pass.
+struct Cost {
+    name: &'static str,
+    unit: &'static str,
+    legend: &'static str,
+    value: fn(&PassRecord, &str) -> Option<f64>,
+}
+
+const KIB: f64 = 1024.0;
+
+const COSTS: [Cost; 8] = [
+    Cost {
+        name: "cpu/o",
+        unit: "us/statement",
+        legend: "the server's CPU; of a DBMS inside the client, of both",
+        value: |pass, name| level(pass, name, Quantity::Cpu),
+    },
+    Cost {
+        name: "client cpu/o",
+        unit: "us/statement",
+        legend: "the client's CPU",
+        value: |pass, name| level(pass, name, Quantity::Client),
+    },
+    Cost {
+        name: "run queue/o",
+        unit: "us/statement",
+        legend: "the server's threads waited for a CPU",
+        value: |pass, name| level(pass, name, Quantity::RunQueue),
+    },
+    Cost {
+        name: "vol. cs/o",
+        unit: "switches/statement",
+        legend: "the server gave up a CPU because it had to wait",
+        value: |pass, name| per_statement(pass, name, Metric::ServerVoluntarySwitches),
+    },
+    Cost {
+        name: "invol. cs/o",
+        unit: "switches/statement",
+        legend: "the server was put off a CPU",
+        value: |pass, name| per_statement(pass, name, Metric::ServerInvoluntarySwitches),
+    },
+    Cost {
+        name: "rKB/o",
+        unit: "KiB/statement",
+        legend: "the server read from storage",
+        value: |pass, name| Some(per_statement(pass, name, Metric::ServerReadBytes)? / KIB),
+    },
+    Cost {
+        name: "wKB/o",
+        unit: "KiB/statement",
+        legend: "the server wrote to storage",
+        value: |pass, name| Some(per_statement(pass, name, Metric::ServerWriteBytes)? / KIB),
+    },
+    Cost {
+        name: "faults/o",
+        unit: "faults/statement",
+        legend: "minor page faults of the server",
+        value: |pass, name| per_statement(pass, name, Metric::ServerMinorFaults),
+    },
+];
+
+impl Verdicts<'_> {
+    /// The base, the contenders in the order of the plan and the twin, if there is one.
+    pub(crate) fn matrix(&self, run: &Run) -> Matrix {
+        let mut names = vec![self.base.as_str()];
+        names.extend(self.judged.iter().map(|judged| judged.contender.as_str()));
+        if self.plan.twin {
+            names.push(TWIN);
+        }
+        let has_value = |cost: &&Cost| {
+            let mut passes = run.passes.iter();
+            passes.any(|pass| names.iter().any(|name| is_something((cost.value)(pass, name))))
+        };
+        let costs: Vec<&Cost> = COSTS.iter().filter(has_value).collect();
+        let mut measures = vec![throughput("throughput", "statements/s")];
+        measures.extend(costs.iter().map(|cost| MatrixMeasure {
+            name: cost.name.to_string(),
+            unit: cost.unit.to_string(),
+            legend: cost.legend.to_string(),
+            more_is_better: false,
+        }));
+        let shift = |judged: &Judged| Some(judged.suite.as_ref()?.shift.value);
+        let shifts = self.judged.iter().map(shift);
+        let shifts: Vec<Option<f64>> = [Some(0.0)].into_iter().chain(shifts).collect();
+        Matrix {
+            base: Some(0),
+            is_comparison: true,
+            measures,
+            shifts: if shifts[1..].iter().any(Option::is_some) { shifts } else { Vec::new() },
+            rows: (0..self.tests.len()).map(|index| self.row(index, &names, &costs)).collect(),
+            contenders: names.iter().map(|name| name.to_string()).collect(),
+        }
+    }
+
+    fn row(&self, index: usize, names: &[&str], costs: &[&Cost]) -> MatrixRow {
+        let test = &self.tests[index];
+        let passes: Vec<&PassRecord> = test.counted().collect();
+        let by_round = |of: &dyn Fn(&PassRecord, &str) -> Option<f64>| -> Vec<Vec<Option<f64>>> {
+            let rounds = |name: &&str| passes.iter().map(|pass| of(pass, name)).collect();
+            names.iter().map(rounds).collect()
+        };
+        let mut values = vec![by_round(&|pass, name| level(pass, name, Quantity::Rate))];
+        values.extend(costs.iter().map(|cost| by_round(&cost.value)));
+        let verdicts = self.judged.iter().map(|judged| &judged.verdicts[index]);
+        let twin = self.judged.first().and_then(|judged| judged.verdicts[index].twin.as_ref());
+        let marks = [None].into_iter().chain(verdicts.map(|verdict| Some(judgement(verdict))));
+        let marks = marks.chain(self.plan.twin.then(|| twin.map(of_twin)));
+        MatrixRow {
+            name: test.name.to_string(),
+            group: test.group.to_string(),
+            anchor: format!("test-{}", test.name),
+            rounds: passes.iter().map(|pass| pass.round).collect(),
+            values,
+            logs: by_round(&|pass, name| self.log(pass, name)),
+            marks: marks.collect(),
+            refused: refused(test),
+        }
+    }
+
+    /// As it was compared: within cycles where contenders took turns.
+    fn log(&self, pass: &PassRecord, name: &str) -> Option<f64> {
+        Some(restart(pass, name, &[self.base.as_str()], Quantity::Rate)?.log_ratio)
+    }
+}
+
+fn is_something(value: Option<f64>) -> bool {
+    value.is_some_and(|value| value > 0.0)
+}
+
+fn judgement(verdict: &Verdict) -> Mark {
+    let has_value = verdict.contributions.len() > 1;
+    let text = verdict.label.to_string();
+    match has_value {
+        true => Mark { text, ..mark(&verdict.estimate, class(&verdict.label)) },
+        false => Mark { class: class(&verdict.label), text, ratio: None, low: None, high: None },
+    }
+}
+
+fn of_twin(estimate: &Estimate) -> Mark {
+    Mark { text: "the base again".to_string(), ..mark(estimate, "twin") }
+}
+
+fn mark(estimate: &Estimate, class: &'static str) -> Mark {
+    let interval = estimate.interval.exp();
+    let finite = |value: f64| Some(value).filter(|value| value.is_finite());
+    Mark {
+        class,
+        text: String::new(),
+        ratio: finite(estimate.ratio()),
+        low: finite(interval.low).filter(|low| *low > 0.0),
+        high: finite(interval.high),
+    }
+}
+
+fn refused(test: &Observed<'_>) -> Vec<Refused> {
+    let refused = test.passes.iter().filter_map(|pass| {
+        let why = pass.invalid.as_ref()?;
+        let why = format!("round {}, attempt {}: {why}", pass.round, pass.attempt);
+        Some(Refused { round: pass.round, why })
+    });
+    refused.collect()
+}

@@ -1,0 +1,68 @@
+//! Every test of a comparison, folded: all its rounds as dots, in the order in which they were made,
+//! and as numbers.
+
+use maud::{Markup, html};
+
+use crate::model::{Matrix, MatrixRow};
+
+const NOTE: &str = "Each dot is a contender in a round, a restart of all servers; those of one round \
+     are joined, so that what moves all of them, such as a busy machine, is told from what moves one. \
+     A cross below is a pass that a guard refused.";
+
+pub(super) fn section(matrix: &Matrix) -> Markup {
+    html! {
+        section #tests {
+            h2 { "Tests" }
+            p.note { (NOTE) }
+            @for row in &matrix.rows { (folded(matrix, row)) }
+        }
+    }
+}
+
+fn folded(matrix: &Matrix, row: &MatrixRow) -> Markup {
+    html! {
+        details.test id=(row.anchor) {
+            summary {
+                (row.name)
+                @for (name, mark) in matrix.contenders.iter().zip(&row.marks) {
+                    @if let Some(mark) = mark.as_ref().filter(|mark| mark.class != "twin") {
+                        " " span class={ "chip " (mark.class) } data-of=(name) { (name) ": " (mark.text) }
+                    }
+                }
+            }
+            figure.rounds data-row=(row.name) {}
+            @if !row.refused.is_empty() {
+                h4 { "Passes that do not count" }
+                ul { @for pass in &row.refused { li { (pass.why) } } }
+            }
+            @if !row.rounds.is_empty() { (numbers(matrix, row)) }
+        }
+    }
+}
+
+fn numbers(matrix: &Matrix, row: &MatrixRow) -> Markup {
+    html! {
+        h4 { "Statements per second by round" }
+        div.scroll tabindex="0" {
+            table.by-round {
+                thead { tr {
+                    th scope="col" { "contender" }
+                    @for round in &row.rounds { th scope="col" { (round) } }
+                } }
+                tbody {
+                    @for (name, values) in matrix.contenders.iter().zip(&row.values[0]) {
+                        tr data-of=(name) {
+                            th scope="row" { (name) }
+                            @for value in values {
+                                @match value {
+                                    Some(value) => td { (format!("{value:.0}")) },
+                                    None => td.missing { "-" },
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

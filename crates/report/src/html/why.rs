@@ -1,0 +1,219 @@
+//! Why a contender is slower or faster: where the time of a statement went, and what else of it
+//! changed.
+
+use maud::{Markup, html};
+use rqps_stats::cause::{Bar, Estimate, Evidence, Part, budget};
+use rqps_stats::label::Label;
+
+use crate::comparison::{Judged, Verdicts, class, percent, word};
+
+const BUDGET_NOTE: &str = "A connection's time per statement, contender minus base, in microseconds: \
+     the bars add up to the change. Blue is less, orange more; the line is the 95 % interval over \
+     rounds, and a pale bar's leaves out no change. Work of background processes is in it as CPU only.";
+
+const METRICS_NOTE: &str = "Change per statement relative to the base, with its 95 % interval by itself \
+     over rounds. Grey is what may be nothing, or less than the base differs from its twin.";
+
+/// Metrics by their name in the store, as columns.
+const METRICS: [(&str, &str, &str); 9] = [
+    ("server_cpu_user", "cpu user", "the server's CPU in user mode"),
+    ("server_cpu_system", "cpu sys", "the server's CPU in the kernel"),
+    ("server_voluntary_switches", "cs vol.", "the server gave up a CPU because it had to wait"),
+    ("server_involuntary_switches", "cs invol.", "the server was put off a CPU"),
+    ("server_run_queue_wait", "run queue", "the server's threads waited for a CPU"),
+    ("server_read_bytes", "rKB", "read from storage"),
+    ("server_write_bytes", "wKB", "written to storage"),
+    ("server_minor_faults", "faults", "minor page faults of the server"),
+    ("database_bytes", "size", "tables and indexes"),
+];
+
+pub(super) fn section(verdicts: &Verdicts<'_>) -> Markup {
+    html! {
+        @if is_known(verdicts) {
+            section #why {
+                h2 { "Why" }
+                @for judged in &verdicts.judged { (contender(verdicts, judged)) }
+            }
+        }
+    }
+}
+
+/// Whether anything was measured that could explain something.
+pub(super) fn is_known(verdicts: &Verdicts<'_>) -> bool {
+    let mut evidence = verdicts.judged.iter().flat_map(|judged| &judged.evidence);
+    evidence.any(|evidence| evidence.time.base > 0.0)
+}
+
+fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
+    let changed = judged.verdicts.iter().zip(&judged.evidence).filter(|(verdict, _)| {
+        !matches!(
+            verdict.label,
+            Label::NoChange { .. } | Label::Inconclusive { .. } | Label::Invalid { .. }
+        )
+    });
+    let changed: Vec<_> = changed.collect();
+    html! {
+        div data-of=(judged.contender) {
+            h3 { (judged.contender) " relative to " (verdicts.base) }
+            @if changed.is_empty() {
+                p { "No test has changed, so there is nothing to explain." }
+            } @else {
+                h4 { "Where the time of a statement went" }
+                div.waterfalls {
+                    @for (verdict, evidence) in &changed {
+                        figure.waterfall data-save=(evidence.test) {
+                            figcaption {
+                                a href={ "#test-" (evidence.test) } { (evidence.test) } " "
+                                span class={ "chip " (class(&verdict.label)) } { (word(&verdict.label, 1)) }
+                            }
+                            (waterfall(evidence))
+                        }
+                    }
+                }
+                p.note { (BUDGET_NOTE) }
+            }
+            (metrics(judged))
+        }
+    }
+}
+
+const NAME: f64 = 110.0;
+const PLOT: f64 = 240.0;
+const VALUE: f64 = 76.0;
+const ROW: f64 = 18.0;
+
+/// Bars from the base's time to the contender's, one below the other.
+fn waterfall(evidence: &Evidence) -> Markup {
+    let (base, contender) = (evidence.time.base, evidence.time.contender);
+    let bars: Vec<Bar> = budget(evidence)
+        .into_iter()
+        .filter(|bar| bar.part.is_some() || bar.change.abs() >= 0.05)
+        .collect();
+    // What is added up, before and after each bar; with the intervals it is how far the plot reaches.
+    let mut steps = Vec::new();
+    let mut sum = 0.0;
+    for bar in &bars {
+        steps.push((sum, sum + bar.change));
+        sum += bar.change;
+    }
+    let intervals = bars.iter().zip(&steps).filter_map(|(bar, (from, _))| {
+        let change = interval(evidence, bar.part?)?;
+        Some([from + change.low, from + change.high])
+    });
+    let ends = steps.iter().flat_map(|(from, to)| [*from, *to]).chain(intervals.flatten());
+    let ends: Vec<f64> = ends.chain([0.0, sum]).filter(|end| end.is_finite()).collect();
+    let low = ends.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = ends.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let scale = if high > low { PLOT / (high - low) } else { 0.0 };
+    let x = |value: f64| at(NAME + (value - low) * scale);
+    let height = ROW * (bars.len() + 2) as f64;
+    let whole = |row: usize, name: &str, value: f64| {
+        let y = ROW * row as f64;
+        html! {
+            text x="0" y=(at(y + 13.0)) { (name) }
+            text.value x=(at(NAME + PLOT + VALUE)) y=(at(y + 13.0)) { (micros(value)) }
+        }
+    };
+    html! {
+        svg width=(NAME + PLOT + VALUE) height=(height) viewBox={ "0 0 " (NAME + PLOT + VALUE) " " (height) }
+            role="img" aria-label={ "time of a statement in " (evidence.test) } {
+            (whole(0, "base", base))
+            line.zero x1=(x(0.0)) x2=(x(0.0)) y1="0" y2=(height) {}
+            @for (index, (bar, (from, to))) in bars.iter().zip(&steps).enumerate() {
+                @let y = ROW * (index + 1) as f64;
+                text x="0" y=(at(y + 13.0)) { (bar.part.map_or("unaccounted", Part::name)) }
+                rect.more[bar.change >= 0.0].less[bar.change < 0.0].unsure[!bar.is_sure]
+                    x=(x(from.min(*to))) y=(at(y + 3.0)) width=(at((to - from).abs() * scale)) height="12" {}
+                @if let Some(change) = bar.part.and_then(|part| interval(evidence, part)) {
+                    line.interval x1=(x(from + change.low)) x2=(x(from + change.high))
+                        y1=(at(y + 9.0)) y2=(at(y + 9.0)) {}
+                }
+                text.value x=(at(NAME + PLOT + VALUE)) y=(at(y + 13.0)) { (signed(bar.change)) }
+            }
+            (whole(bars.len() + 1, "contender", contender))
+        }
+    }
+}
+
+fn interval(evidence: &Evidence, part: Part) -> Option<Estimate> {
+    let change = evidence.parts.get(&part)?.change;
+    (change.low.is_finite() && change.high.is_finite()).then_some(change)
+}
+
+fn at(value: f64) -> String {
+    format!("{value:.1}")
+}
+
+fn micros(value: f64) -> String {
+    format!("{value:.1} µs")
+}
+
+/// What rounds to nothing has no sign.
+fn signed(value: f64) -> String {
+    if value.abs() < 0.05 { "0.0 µs".to_string() } else { format!("{value:+.1} µs") }
+}
+
+/// A row for every test, a column for every metric that any test has.
+fn metrics(judged: &Judged) -> Markup {
+    let has = |name: &str| judged.evidence.iter().any(|e| e.metrics.contains_key(name));
+    let columns: Vec<_> = METRICS.iter().filter(|(name, _, _)| has(name)).collect();
+    html! {
+        @if !columns.is_empty() {
+            details open {
+                summary { "What else changed per statement" }
+                div.scroll tabindex="0" {
+                    table.metrics {
+                        thead { tr {
+                            th scope="col" { "test" }
+                            th.words scope="col" { "verdict" }
+                            @for (_, name, legend) in &columns {
+                                th scope="col" { abbr title=(legend) { (name) } }
+                            }
+                        } }
+                        tbody {
+                            @for (verdict, evidence) in judged.verdicts.iter().zip(&judged.evidence) {
+                                tr {
+                                    th scope="row" { a href={ "#test-" (evidence.test) } { (evidence.test) } }
+                                    td.words { span class={ "chip " (class(&verdict.label)) } { (word(&verdict.label, 1)) } }
+                                    @for (name, _, _) in &columns { (change(evidence, name)) }
+                                }
+                            }
+                        }
+                    }
+                }
+                p.note { (METRICS_NOTE) }
+            }
+        }
+    }
+}
+
+fn change(evidence: &Evidence, name: &str) -> Markup {
+    let found = evidence.metrics.get(name).filter(|change| change.log.low.is_finite());
+    html! {
+        @match found {
+            None => td.missing { "-" },
+            Some(change) => {
+                @let log = change.log;
+                @let is_sure = log.is_above(change.noise) || log.negated().is_above(change.noise);
+                td.unsure[!is_sure]
+                    title={ (percent(log.low)) " to " (percent(log.high)) ", twin " (percent(change.noise)) } {
+                    (percent(log.value)) (whisker(log))
+                }
+            }
+        }
+    }
+}
+
+/// The least and the most that a whisker shows on either side of no change: a half and a double.
+const REACH: f64 = 0.7;
+
+fn whisker(log: Estimate) -> Markup {
+    let x = |value: f64| at(25.0 * (1.0 + value.clamp(-REACH, REACH) / REACH));
+    html! {
+        svg.whisker width="50" height="8" aria-hidden="true" {
+            line.zero x1="25" x2="25" y1="0" y2="8" {}
+            line.interval x1=(x(log.low)) x2=(x(log.high)) y1="4" y2="4" {}
+            circle cx=(x(log.value)) cy="4" r="1.8" {}
+        }
+    }
+}

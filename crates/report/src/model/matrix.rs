@@ -1,0 +1,166 @@
+//! Every contender in every test by every measure, so that the page can hold any of them against any
+//! other.
+
+use rqps_stats::normalised::{IOSTAT, VMSTAT};
+use rqps_stats::{COSTS, Column, METRICS};
+use serde::Serialize;
+
+use super::histograms::percentile;
+use super::{Measured, Model, StepModel, Suite};
+
+#[derive(Serialize)]
+pub(crate) struct Matrix {
+    pub(crate) contenders: Vec<String>,
+    /// That the verdicts and the published tables are relative to.
+    pub(crate) base: Option<usize>,
+    /// Whether contenders took turns in rounds, so that there are intervals and verdicts.
+    pub(crate) is_comparison: bool,
+    pub(crate) measures: Vec<Measure>,
+    /// The log by which most tests of a contender moved together, where that was judged.
+    pub(crate) shifts: Vec<Option<f64>>,
+    pub(crate) rows: Vec<Row>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Measure {
+    pub(crate) name: String,
+    pub(crate) unit: String,
+    pub(crate) legend: String,
+    pub(crate) more_is_better: bool,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) group: String,
+    /// The id of the part of the page that is about it.
+    pub(crate) anchor: String,
+    /// Their numbers, in the order in which they were made; one if nothing was repeated.
+    pub(crate) rounds: Vec<u32>,
+    /// By measure, contender and round.
+    pub(crate) values: Vec<Vec<Vec<Option<f64>>>>,
+    /// By contender and round: the log of the throughput over the base's, as it was compared within
+    /// the round. Empty if there is no such thing.
+    pub(crate) logs: Vec<Vec<Option<f64>>>,
+    /// By contender: what is to be said of it beside its number.
+    pub(crate) marks: Vec<Option<Mark>>,
+    /// What did not count.
+    pub(crate) refused: Vec<Refused>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Refused {
+    pub(crate) round: u32,
+    pub(crate) why: String,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Mark {
+    /// In the style sheet.
+    pub(crate) class: &'static str,
+    pub(crate) text: String,
+    /// Of the throughput, relative to the base.
+    pub(crate) ratio: Option<f64>,
+    pub(crate) low: Option<f64>,
+    pub(crate) high: Option<f64>,
+}
+
+/// That of a run whose contenders ran one after the other; none if there is nothing to compare.
+pub(crate) fn matrix(model: &Model, suite: Option<&Suite>) -> Option<Matrix> {
+    if model.contenders.len() < 2 || model.steps.is_empty() {
+        return None;
+    }
+    let columns: Vec<&Column> = match suite {
+        Some(_) => IOSTAT.iter().chain(&VMSTAT).filter(|c| c.name.ends_with("/o")).collect(),
+        None => METRICS.iter().filter(|c| PER_OPERATION.contains(&c.name)).collect(),
+    };
+    let columns: Vec<&Column> = COSTS.iter().chain(columns).collect();
+    let is_known = |column: &&&Column| {
+        let mut done = model.steps.iter().flat_map(StepModel::done);
+        done.any(|(_, measured)| (column.value)(&measured.window()).is_some())
+    };
+    let columns: Vec<&Column> = columns.iter().filter(is_known).copied().collect();
+    let mut measures = vec![throughput("throughput", "per second")];
+    measures.extend(columns.iter().map(|column| Measure {
+        name: column.name.to_string(),
+        unit: column.unit.to_string(),
+        legend: column.legend.to_string(),
+        more_is_better: false,
+    }));
+    let times = [("p99", 99.0), ("p99.9", 99.9)];
+    measures.extend(times.map(|(name, _)| Measure {
+        name: name.to_string(),
+        unit: "ms".to_string(),
+        legend: format!("service time of the operation that throughput counts, {name}"),
+        more_is_better: false,
+    }));
+    let value = |measured: &Measured, measure: usize| match measure {
+        0 => measured.finished_rate(),
+        of if of <= columns.len() => (columns[of - 1].value)(&measured.window()),
+        of => {
+            let service = measured.counted_times()?;
+            Some(percentile(service, times[of - 1 - columns.len()].1)? as f64 / 1e6)
+        }
+    };
+    let row = |step: &StepModel, name: &str, group: &str, anchor: String| Row {
+        name: name.to_string(),
+        group: group.to_string(),
+        anchor,
+        rounds: vec![1],
+        values: (0..measures.len())
+            .map(|measure| {
+                let of = |measured: &Option<Measured>| {
+                    value(measured.as_ref().filter(|one| one.is_done())?, measure)
+                };
+                step.measured.iter().map(|measured| vec![of(measured)]).collect()
+            })
+            .collect(),
+        logs: Vec::new(),
+        marks: step.measured.iter().map(|measured| mark(measured.as_ref()?)).collect(),
+        refused: Vec::new(),
+    };
+    let rows = match suite {
+        Some(suite) => suite
+            .tests()
+            .flat_map(|(group, test)| test.steps.iter().map(move |(_, step)| (group, test, step)))
+            .map(|(group, test, step)| row(step, step.name, group, format!("test-{}", test.name)))
+            .collect(),
+        None => {
+            let group = |step: &StepModel| {
+                if step.is_promising() { "Queries beside writes" } else { "Load" }
+            };
+            let anchor = |step: &StepModel| format!("step-{}", step.name);
+            let steps = model.steps.iter();
+            steps.map(|step| row(step, step.name, group(step), anchor(step))).collect()
+        }
+    };
+    Some(Matrix {
+        contenders: model.contenders.iter().map(|name| name.to_string()).collect(),
+        base: model.base,
+        is_comparison: false,
+        shifts: Vec::new(),
+        rows,
+        measures,
+    })
+}
+
+/// Columns of the Insert Benchmark that [`COSTS`] has none like.
+const PER_OPERATION: [&str; 5] = ["rpq", "rkbpq", "wpi", "wkbpi", "cspq"];
+
+pub(crate) fn throughput(name: &str, unit: &str) -> Measure {
+    Measure {
+        name: name.to_string(),
+        unit: unit.to_string(),
+        legend: "what the test counts, per second".to_string(),
+        more_is_better: true,
+    }
+}
+
+fn mark(measured: &Measured) -> Option<Mark> {
+    let (class, text) = match (measured.is_done(), measured.sla()) {
+        (false, _) => ("invalid", measured.record.status.name()),
+        (true, Some(false)) => ("missed", "SLA missed"),
+        _ => return None,
+    };
+    Some(Mark { class, text: text.to_string(), ratio: None, low: None, high: None })
+}

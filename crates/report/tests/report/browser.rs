@@ -1,0 +1,281 @@
+//! The pages in Debian's chromium, used as a reader would use them.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rqps_report::{Entry, Found, html, index_html, result_json};
+use rqps_store::Run;
+use serde_json::Value;
+
+use crate::sample::{self, run};
+use crate::{HOSTILE, THREE, fifty, suite};
+
+const LIGHT: &[&str] = &[];
+const DARK: &[&str] = &["--blink-settings=preferredColorScheme=0"];
+
+/// Runs chromium on a page with some more arguments; none where it is not installed.
+fn chromium(directory: &Path, page: &str, arguments: &[&str]) -> Option<(String, String)> {
+    let mut chromium = Command::new("chromium");
+    chromium.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]);
+    chromium.args(["--no-first-run", "--disable-background-networking", "--hide-scrollbars"]);
+    chromium.args(["--enable-logging=stderr", "--virtual-time-budget=60000"]);
+    chromium.arg(format!("--user-data-dir={}", directory.join("profile").display()));
+    chromium.args(arguments).arg(format!("file://{}/{page}", directory.display()));
+    let output = match chromium.stdin(Stdio::null()).output() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            eprintln!("not checked: chromium is not installed");
+            return None;
+        }
+        output => output.unwrap(),
+    };
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Some((text(&output.stdout), text(&output.stderr)))
+}
+
+/// Uses every link, choice, button and key of a page, and returns what `page.js` saw; none without a
+/// browser. Whatever the browser complains of is a fault.
+fn used(page: &str, place: &str, arguments: &[&str]) -> Option<Value> {
+    let directory = tempfile::tempdir().unwrap();
+    let script = format!("<script>{}</script></body>", include_str!("page.js"));
+    let copy = page.replacen("</body>", &script, 1);
+    fs::write(directory.path().join("page.html"), copy).unwrap();
+    let arguments = [&["--dump-dom"], arguments].concat();
+    let (document, said) = chromium(directory.path(), &format!("page.html{place}"), &arguments)?;
+    let complaints: Vec<&str> = said.lines().filter(|line| line.contains("CONSOLE")).collect();
+    assert_eq!(complaints, [""; 0]);
+    let seen = document.split("id=\"seen\">").nth(1).unwrap_or_else(|| panic!("{said}"));
+    let seen: Value = serde_json::from_str(seen.split("</script>").next().unwrap()).unwrap();
+    assert_eq!(seen["faults"], Value::Array(Vec::new()));
+    Some(seen)
+}
+
+fn parsed(run: &Run) -> Value {
+    serde_json::from_str(&result_json(run)).unwrap()
+}
+
+/// A printed number is that of the result, as far as it has digits.
+#[track_caller]
+fn agrees(printed: &str, value: &Value, what: &str) {
+    let digits = printed.trim_end_matches(['▲', '▼', '✕']);
+    let decimals = digits.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let Some(value) = value.as_f64() else {
+        assert!(["NA", "-"].contains(&printed), "{what}: {printed} is {value}");
+        return;
+    };
+    let printed: f64 = digits.parse().unwrap_or_else(|_| panic!("{what}: {printed} is {value}"));
+    let rounded = 0.500_001 * 10f64.powi(-(decimals as i32));
+    assert!((printed - value).abs() <= rounded, "{what}: {printed} is {value}");
+}
+
+fn rows(table: &Value) -> Vec<Vec<&str>> {
+    fn list(value: &Value) -> &Vec<Value> {
+        value.as_array().expect("a table")
+    }
+    list(table)
+        .iter()
+        .map(|row| list(row).iter().map(|cell| cell.as_str().unwrap()).collect())
+        .collect()
+}
+
+#[test]
+fn a_page_of_steps_works_and_its_tables_are_the_result() {
+    let mut run = run(&THREE, 12);
+    sample::trouble(&mut run);
+    let result = parsed(&run);
+    let Some(seen) = used(&html(&run), "", LIGHT) else { return };
+    let results = |step: &str| {
+        let steps = result["steps"].as_array().unwrap();
+        let step = steps.iter().find(|found| found["name"] == step).unwrap();
+        step["results"].as_array().unwrap()
+    };
+    let find = |step: &str, contender: &str| {
+        results(step).iter().find(|found| found["contender"] == contender)
+    };
+    let mut compared = 0;
+    // The tables of the posts: a row for each contender, a column for each step.
+    for (title, key) in [("Throughput", "throughput"), ("Relative to the first", "relative")] {
+        let table = rows(&seen["tables"][format!("summary {title}")]);
+        for row in &table[1..] {
+            for (step, printed) in table[0].iter().zip(row).skip(1) {
+                let found = find(step, row[0]).filter(|found| found["status"] == "done");
+                let Some(found) = found else { continue };
+                agrees(printed, &found[key], &format!("{title} {} {step}", row[0]));
+                compared += 1;
+            }
+        }
+    }
+    // The metrics and costs of each step.
+    for step in result["steps"].as_array().unwrap() {
+        let name = step["name"].as_str().unwrap();
+        for (key, title) in [("metrics", "Metrics"), ("costs", "Cost by side")] {
+            let tables = seen["tables"].as_object().unwrap();
+            let title = format!("step-{name} {title}");
+            let (_, table) = tables.iter().find(|(key, _)| key.starts_with(&title)).unwrap();
+            let table = rows(table);
+            for row in &table[1..] {
+                for (column, printed) in table[0].iter().zip(row).skip(1) {
+                    let found = find(name, row[0]).expect("it was measured");
+                    agrees(printed, &found[key][column], &format!("{title} {} {column}", row[0]));
+                    compared += 1;
+                }
+            }
+        }
+    }
+    // The table of any against any, relative to the first and by its first measure.
+    let heads = seen["heads"].as_array().unwrap();
+    for row in rows(&seen["shown"]) {
+        for (contender, printed) in heads.iter().zip(&row[1..]) {
+            let Some(found) = find(row[0], contender.as_str().unwrap()) else { continue };
+            if found["relative"].is_f64() {
+                agrees(printed, &found["relative"], &format!("relative {contender} {}", row[0]));
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 900, "{compared} cells");
+    let saved = seen["saved"].to_string();
+    for file in ["plan.toml", "result-summary.json", "metrics.csv", "relative.csv"] {
+        assert!(saved.contains(file), "{file}: {saved}");
+    }
+}
+
+#[test]
+fn a_page_of_a_comparison_works_and_its_tables_are_the_result() {
+    let run = suite::judged();
+    let result = parsed(&run);
+    let Some(seen) = used(&html(&run), "", LIGHT) else { return };
+    let tests = |contender: usize| result["comparison"]["contenders"][contender]["tests"].clone();
+    let test = |contender: usize, name: &str| {
+        let tests = tests(contender);
+        tests.as_array().unwrap().iter().find(|test| test["name"] == name).unwrap().clone()
+    };
+    let mut compared = 0;
+    for row in rows(&seen["shown"]) {
+        for (contender, printed) in row[2..4].iter().enumerate() {
+            agrees(printed, &test(contender, row[0])["ratio"]["value"], row[0]);
+            compared += 1;
+        }
+    }
+    for (contender, name) in ["slow", "like"].into_iter().enumerate() {
+        let table = rows(&seen["tables"][format!("forest {name} relative to sqlite")]);
+        let tests = |row: &&Vec<&str>| row.len() == table[0].len() && row[0] != "suite shift";
+        let end = table[0].len() - 1;
+        for row in table[1..].iter().filter(tests) {
+            let found = test(contender, row[0]);
+            agrees(row[1], &found["ratio"]["value"], row[0]);
+            let (low, high) = row[2].split_once(" – ").unwrap();
+            agrees(low, &found["ratio"]["low"], row[0]);
+            agrees(high, &found["ratio"]["high"], row[0]);
+            agrees(row[end - 1], &Value::from(found["rounds"].as_array().unwrap().len()), row[0]);
+            assert_eq!(row[end], found["verdict"].as_str().unwrap().replace(['(', ')'], ""));
+            compared += 5;
+        }
+    }
+    // All rounds of all tests, as numbers and as dots.
+    let mut dots = 0;
+    for found in tests(0).as_array().unwrap() {
+        let name = found["name"].as_str().unwrap();
+        let table = rows(&seen["tables"][format!("test-{name} Statements per second by round")]);
+        for (at, round) in found["rounds"].as_array().unwrap().iter().enumerate() {
+            for row in table[1..].iter().filter(|row| row[0] != "like") {
+                agrees(row[at + 1], &round["rates"][row[0]], name);
+                compared += 1;
+            }
+            dots += 4;
+        }
+    }
+    assert_eq!(seen["dots"], dots);
+    assert!(compared > 100, "{compared} cells");
+    // Another base turns the ratio over.
+    let of = |view: &str| {
+        let rows = rows(&seen["views"][view]).into_iter().find(|row| row[0] == "scan").unwrap();
+        rows[1].parse::<f64>().unwrap()
+    };
+    assert!((of("base 1") - 1.2).abs() < 0.01 && of("base 0") == 1.0, "{}", seen["views"]);
+}
+
+#[test]
+fn an_address_is_a_view() {
+    let page = html(&run(&THREE, 3));
+    let place = "#step-l.x&base=1&view=absolute&hide=2&sort=change&measure=99&nonsense=1&hide=a";
+    let Some(seen) = used(&page, "#step-l.x&base=1&view=absolute&hide=2&sort=change", LIGHT) else {
+        return;
+    };
+    assert_eq!(seen["heads"], serde_json::json!(&THREE[..2]));
+    assert_eq!(rows(&seen["shown"])[0].len(), 3);
+    // What cannot be is left out.
+    used(&page, place, LIGHT).unwrap();
+    used(&page, "#l.x&base=-1&hide=0.1.2&open=none&open=%", LIGHT).unwrap();
+}
+
+#[test]
+fn whatever_the_names_and_numbers_the_page_works() {
+    let mut silent = run(&["sqlite", "postgres@17.6"], 1);
+    sample::silence(&mut silent);
+    let mut nothing = run(&["sqlite"], 1);
+    (nothing.steps, nothing.contenders) = (Vec::new(), Vec::new());
+    let contenders = fifty();
+    let mut many = run(&contenders.iter().map(String::as_str).collect::<Vec<_>>(), 3);
+    many.steps.retain(|step| step.step == "l.i0");
+    let mut early = suite::judged();
+    early.passes.clear();
+    for run in [silent, nothing, many, run(&[HOSTILE, "sqlite"], 1), early, suite::comparison()] {
+        if used(&html(&run), "", LIGHT).is_none() {
+            return;
+        }
+    }
+}
+
+#[test]
+fn the_index_finds_runs_by_dbms_and_version() {
+    let found = |run: &Run| Found::of(run, true);
+    let entry = |path: &str, found| Entry { path: path.to_string(), found };
+    let (old, new) = (run(&["postgres@12.22"], 1), run(&THREE, 1));
+    let page = index_html(&[entry("old", found(&old)), entry("new", found(&new))]);
+    let search = "<script>
+        const field = document.getElementById('search');
+        field.value = 'POSTGRES 12.2';
+        field.dispatchEvent(new Event('input'));
+        </script></body>";
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("page.html"), page.replacen("</body>", search, 1)).unwrap();
+    let Some((document, said)) = chromium(directory.path(), "page.html", &["--dump-dom"]) else {
+        return;
+    };
+    assert!(!said.contains("CONSOLE"), "{said}");
+    assert!(document.contains("1 of 2"), "{document}");
+    assert_eq!(document.matches("class=\"run\" hidden").count(), 1);
+}
+
+#[test]
+fn pictures_of_the_pages_can_be_taken() {
+    let pages = [("steps", html(&run(&THREE, 12))), ("comparison", html(&suite::judged()))];
+    for (name, page) in pages {
+        let Some(light) = used(&page, "#&", LIGHT) else { return };
+        let dark = used(&page, "#&", DARK).unwrap();
+        assert_eq!(
+            (&light["back"], &dark["back"]),
+            (&"rgb(255, 255, 255)".into(), &"rgb(21, 24, 28)".into())
+        );
+        let narrow = used(&page, "#&", &["--window-size=500,900"]).unwrap();
+        assert_eq!(narrow["overflows"], false, "{name}: only tables may be wider than the window");
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("page.html"), page).unwrap();
+        let shots: [(&str, &[&str]); 4] = [
+            ("light.png", &["--window-size=1200,2000"]),
+            ("dark.png", &["--window-size=1200,2000", DARK[0]]),
+            ("narrow.png", &["--window-size=500,2000"]),
+            ("print.pdf", &[]),
+        ];
+        for (file, arguments) in shots {
+            let path = directory.path().join(file);
+            let way = if file.ends_with("pdf") { "print-to-pdf" } else { "screenshot" };
+            let way = format!("--{way}={}", path.display());
+            chromium(directory.path(), "page.html", &[arguments, &[way.as_str()]].concat())
+                .unwrap();
+            let taken = fs::read(&path).unwrap_or_else(|error| panic!("{file}: {error}"));
+            assert!(taken.len() > 20_000, "{name} {file}: {} bytes", taken.len());
+        }
+    }
+}
