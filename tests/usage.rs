@@ -92,6 +92,28 @@ fn flags_and_verbs_that_do_not_exist_end_with_2_too() {
 }
 
 #[test]
+fn completions_and_manual_pages_know_every_verb() {
+    let rqps = Rqps::new();
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = rqps.run(&format!("completions {shell}")).ok().stdout;
+        assert!(script.contains("scaleup") && script.contains("precision"), "{shell}:\n{script}");
+    }
+    refused(&rqps, &["completions", "tcsh"], &["'tcsh'", "there are: bash, elvish, fish"]);
+
+    let page = rqps.run("man").ok().stdout;
+    assert!(page.contains("rqps\\-compare(1)") && page.contains("Exit codes"), "{page}");
+    let folder = rqps.path("man").display().to_string();
+    rqps.run(&format!("man --out {folder}")).ok();
+    let pages = entries(&rqps.path("man"));
+    for page in ["rqps.1", "rqps-compare.1", "rqps-dbms-start.1"] {
+        assert!(pages.contains(&page.to_string()), "{pages:?}");
+    }
+    let named = page.matches("(1)").count();
+    assert_eq!(named, pages.iter().filter(|page| page.matches('-').count() == 1).count());
+    rqps.run("man --out /proc/rqps").expect_code(3).says(&["cannot write pages", "/proc/rqps"]);
+}
+
+#[test]
 fn run_directories_are_neither_overwritten_nor_imagined() {
     let rqps = Rqps::new();
     let out = rqps.out().display().to_string();

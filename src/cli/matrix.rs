@@ -72,11 +72,13 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Expanded> {
         let (title, name) = (verb.to_string(), verb.to_string());
         return Ok(Expanded { text: plan.to_toml(), items: vec![Item { title, name, plan }] });
     }
-    let expand = || -> Result<Expanded, MatrixError> {
-        let matrix = Matrix::parse(&text)?;
-        Ok(Expanded { items: expand(&matrix)?, text: matrix.text })
-    };
-    expand().map_err(|error| anyhow!("{shown}: {error}"))
+    parse(&text).map_err(|error| anyhow!("{shown}: {error}"))
+}
+
+/// Expands the text of a plan file that a person wrote.
+pub(crate) fn parse(text: &str) -> Result<Expanded, MatrixError> {
+    let matrix = Matrix::parse(text)?;
+    Ok(Expanded { items: expand(&matrix)?, text: matrix.text })
 }
 
 /// Those of a matrix that are asked for by name or title; all if none is.

@@ -3,13 +3,17 @@
 
 mod cancel;
 mod compare;
+mod completions;
 mod configs;
 mod contenders;
 mod dbms;
 mod doctor;
+#[cfg(test)]
+mod documents;
 mod exit;
 mod ibench;
 mod index;
+mod man;
 mod matrix;
 mod method;
 mod micro;
@@ -24,7 +28,7 @@ mod session;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use exit::Exit;
 
@@ -75,6 +79,10 @@ enum Verb {
     Doctor(doctor::Arguments),
     /// Are rqps's verdicts true on this machine? A build against itself, as it is and slowed down.
     Selftest(selftest::Arguments),
+    /// Print what a shell needs to complete verbs and flags.
+    Completions(completions::Arguments),
+    /// Print the manual page, or write all of them: rqps man | man -l -
+    Man(man::Arguments),
 }
 
 pub(crate) fn main() -> ExitCode {
@@ -93,6 +101,8 @@ pub(crate) fn main() -> ExitCode {
         Verb::Dbms(verb) => dbms::run(&verb),
         Verb::Doctor(arguments) => doctor::run(&arguments),
         Verb::Selftest(arguments) => selftest::run(&arguments),
+        Verb::Completions(arguments) => completions::run(&arguments, Cli::command()),
+        Verb::Man(arguments) => man::run(&arguments, Cli::command()),
     };
     let exit = result.unwrap_or_else(|error| {
         output::note(&format!("error: {error:#}"));
@@ -125,50 +135,10 @@ fn refusal(error: &clap::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::{CommandFactory, Parser};
-    use serde_json::Value;
-
-    use super::{Cli, Verb};
+    use super::*;
 
     #[test]
     fn the_command_line_is_consistent() {
-        super::Cli::command().debug_assert();
-    }
-
-    /// The workflow in docs/ci-gate.md.
-    fn workflow() -> Value {
-        let page = include_str!("../../docs/ci-gate.md");
-        let text = page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());
-        serde_saphyr::from_str(text.expect("the page has a workflow")).expect("it is YAML")
-    }
-
-    #[test]
-    fn the_documented_workflow_has_what_a_workflow_needs() {
-        let workflow = workflow();
-        assert_eq!(workflow["on"], "pull_request");
-        let job = &workflow["jobs"]["compare"];
-        assert!(job["runs-on"].is_string() && job["timeout-minutes"].is_u64());
-        for step in job["steps"].as_array().expect("steps are a list") {
-            assert!(step["uses"].is_string() != step["run"].is_string(), "{step}");
-        }
-    }
-
-    #[test]
-    fn the_documented_workflow_calls_rqps_as_it_can_be_called() {
-        let workflow = workflow();
-        let steps = workflow["jobs"]["compare"]["steps"].as_array().unwrap();
-        let runs = steps.iter().filter_map(|step| step["run"].as_str());
-        let lines: Vec<&str> = runs.filter(|line| line.starts_with("rqps ")).collect();
-        let [line] = lines[..] else { panic!("one step calls rqps: {lines:?}") };
-        let words = line.split_whitespace().map(|word| word.replace("$RUNNER_TEMP", "/tmp"));
-        let cli = Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{line}: {error}"));
-        let Verb::Compare(arguments) = cli.verb else { panic!("{line}") };
-        let plan = super::session::Measures::plan(&arguments).expect("the plan makes sense");
-        assert_eq!(plan.contenders.len(), 2);
-        // What is shown and kept afterwards is what it writes.
-        for (path, flag) in [("out/pr/summary.md", "--out out/pr"), ("out", "--junit out/pr.xml")] {
-            assert!(line.contains(flag), "{line}");
-            assert!(steps.iter().any(|step| step.to_string().contains(path)), "{path}");
-        }
+        Cli::command().debug_assert();
     }
 }

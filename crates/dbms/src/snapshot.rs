@@ -4,7 +4,9 @@ use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, SeekFrom, copy_file_range, ftruncate, ioctl_ficlone, seek};
+use rustix::fs::{
+    Advice, FileType, SeekFrom, copy_file_range, fadvise, ftruncate, ioctl_ficlone, seek,
+};
 use rustix::io::Errno;
 
 use crate::error::DbmsError;
@@ -24,6 +26,28 @@ pub fn copy_data(from: &Path, to: &Path) -> Result<(), DbmsError> {
     }
     copy_directory(from, &fresh)?;
     fs::rename(&fresh, to).map_err(DbmsError::file("make", to))
+}
+
+/// Takes the files of a directory out of the page cache: whoever reads them next reads the device.
+pub fn forget_data(directory: &Path) -> Result<(), DbmsError> {
+    let failed = |source| DbmsError::File { what: "read", path: directory.to_path_buf(), source };
+    for entry in fs::read_dir(directory).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let metadata = fs::symlink_metadata(&path).map_err(DbmsError::file("read", &path))?;
+        if metadata.is_dir() {
+            forget_data(&path)?;
+        } else if metadata.is_file() {
+            forget_file(&path).map_err(DbmsError::file("read", &path))?;
+        }
+    }
+    Ok(())
+}
+
+fn forget_file(path: &Path) -> std::io::Result<()> {
+    let file = File::open(path)?;
+    // What is not on the device yet would stay.
+    file.sync_data()?;
+    Ok(fadvise(&file, 0, None, Advice::DontNeed)?)
 }
 
 fn copy_directory(from: &Path, to: &Path) -> Result<(), DbmsError> {

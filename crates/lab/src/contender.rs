@@ -48,7 +48,8 @@ pub(crate) fn run(
     let begun = Instant::now();
     let mut server = dbms.start(lab.home, &place, lab.cancelled)?;
     let start_seconds = begun.elapsed().as_secs_f64();
-    let group = confine(&*server, plan, &name)?;
+    let held = plan.memory.zip(server.process());
+    let group = held.map(|(memory, root)| confine(root, memory, &name)).transpose()?;
     let record = describe(contender, dbms, &*server, start_seconds)?;
     let version = record.version.clone();
     (lab.watch)(Event::Started { contender: name.clone(), version, seconds: start_seconds });

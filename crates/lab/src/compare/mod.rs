@@ -66,6 +66,7 @@ pub(crate) fn run(
         ready,
         folders: &folders,
         treatment,
+        memory: plan.memory,
         seed: plan.seed,
     };
     for number in 1..=comparison.loads {

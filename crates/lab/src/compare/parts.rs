@@ -91,6 +91,7 @@ mod tests {
             index,
             dialect: Dialect::Sqlite,
             is_twin,
+            injection: None,
         };
         let mut all: Vec<Contestant> = (0..=contenders).map(|index| one(index, false)).collect();
         all.push(one(0, true));

@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 use rand::seq::SliceRandom;
 use rqps_dbms::{Dbms, EngineMeter, Place, Server};
 use rqps_observe::{Group, Placement, pin_tree};
-use rqps_plan::{Comparison, Microbenchmark};
+use rqps_plan::{Comparison, Memory, Microbenchmark};
 use rqps_store::RunDirectory;
 use rqps_workload::microbenchmark::Test;
 use rqps_workload::{Random, stream};
 
 use super::contestant::Contestant;
 use super::loads::{Folders, restore};
+use crate::confine::confine;
 use crate::selftest::{Dosing, Treatment};
 use crate::{Event, Lab, LabError};
 
@@ -34,6 +35,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) ready: &'a [Box<dyn Dbms>],
     pub(crate) folders: &'a Folders,
     pub(crate) treatment: &'a Treatment,
+    /// The most that each server may use.
+    pub(crate) memory: Option<Memory>,
     pub(crate) seed: u64,
 }
 
@@ -126,7 +129,7 @@ impl<'a> Round<'a> {
         let contestant = &setting.contestants[place];
         let data = setting.folders.round(place);
         let load = setting.comparison.load_of(self.scene.number);
-        restore(&setting.folders.loaded(place, load), &data)?;
+        restore(&setting.folders.loaded(place, load), &data, setting.memory)?;
         let dosing = Dosing::of(contestant.injection, contestant.dialect, &data)?;
         let environment = dosing.as_ref().map(Dosing::environment).unwrap_or_default();
         let log = directory.log(&contestant.name);
@@ -136,8 +139,11 @@ impl<'a> Round<'a> {
         let mut running =
             Running { contestant, server, meter, group: None, dosing, slot, _placement: None };
         let Some(root) = running.process() else { return Ok(running) };
-        running.group = Group::create(&contestant.name);
-        if let Some(group) = &running.group {
+        running.group = match setting.memory {
+            Some(memory) => Some(confine(root, memory, &contestant.name)?),
+            None => Group::create(&contestant.name),
+        };
+        if let (Some(group), None) = (&running.group, setting.memory) {
             group.add_tree(root)?;
         }
         if !self.cpus.is_empty() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rand::seq::SliceRandom;
 use rqps_dbms::{Place, Server};
-use rqps_observe::{Clocks, Conduct, Metric, Reading, guards};
+use rqps_observe::{Clocks, Conduct, Group, Metric, Reading, guards};
 use rqps_plan::{Compared, Counts, Microbenchmark, Operation};
 use rqps_store::{PassRecord, RunDirectory, SideRecord, SideSecond, SliceRecord, StepRecord};
 use rqps_workload::microbenchmark::{Sequence, select};
@@ -19,6 +19,7 @@ use super::loads::restore;
 use super::pass::REPEATS;
 use super::round::{Draw, Setting, place as place_of};
 use crate::attempt::{Stage, Steps, record};
+use crate::confine::confine;
 use crate::insert_benchmark::InsertBenchmarkSteps;
 use crate::microbenchmark::MicrobenchmarkSteps;
 use crate::selftest::limit;
@@ -175,13 +176,16 @@ impl Turn<'_> {
     ) -> Result<Run, LabError> {
         let (setting, contestant) = (self.setting, self.contestant());
         let data = setting.folders.round(self.place);
-        restore(&setting.folders.loaded(self.place, self.load), &data)?;
+        restore(&setting.folders.loaded(self.place, self.load), &data, setting.memory)?;
         let log = directory.log(&contestant.name);
         let at = Place { data, log, detached: false, environment: Vec::new() };
         let mut server = setting.ready[contestant.index].start(lab.home, &at, lab.cancelled)?;
         let _limit = limit(contestant.injection, &*server, &contestant.name)?;
         let before = canaries.run();
-        let result = self.steps(lab, &*server);
+        let held = setting.memory.zip(server.process());
+        let group = held.map(|(memory, root)| confine(root, memory, &contestant.name));
+        let group = group.transpose()?;
+        let result = self.steps(lab, &*server, group.as_ref());
         let after = canaries.run();
         let records = match result {
             Ok(records) => records,
@@ -211,6 +215,7 @@ impl Turn<'_> {
         &self,
         lab: &mut Lab<'_>,
         server: &dyn Server,
+        group: Option<&Group>,
     ) -> Result<Vec<(StepRecord, f64)>, LabError> {
         let (target, contestant) = (server.target().clone(), self.contestant());
         let (dialect, seed) = (contestant.dialect, self.setting.seed);
@@ -250,7 +255,7 @@ impl Turn<'_> {
                 keep_data: false,
                 judge: lab.judge,
             };
-            let mut stage = Stage { lab: &mut inner, server, group: None, contender, steps };
+            let mut stage = Stage { lab: &mut inner, server, group, contender, steps };
             let clocks = Clocks::now();
             work.run(&mut stage, &mut record)?;
             records.push((record, clocks.jump()));

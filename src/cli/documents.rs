@@ -1,0 +1,355 @@
+//! The documentation agrees with the program: commands in it are read by the real command line, plan
+//! files in it expand, and tables in it are made from what they describe.
+//!
+//! `UPDATE_EXPECT=1 cargo test --bin rqps documents` writes the tables again.
+
+#[path = "../../tests/common/pages.rs"]
+#[allow(dead_code)] // It is shared with tests/docs.rs.
+mod pages;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use clap::{CommandFactory, Parser};
+use expect_test::expect_file;
+use rqps_observe::Metric;
+use rqps_plan::Plan;
+use serde_json::Value;
+
+use super::exit::Exit;
+use super::session::Measures;
+use super::{Cli, Verb, matrix};
+use pages::{Block, Page, pages, root};
+
+// Commands.
+
+/// Programs besides rqps that pages name.
+const OTHERS: [&str; 3] = ["cargo", "man", "packaging/deb"];
+
+/// A shell that says what it was asked to run, word by word, instead of running it. A program that
+/// is not known is an error, as in any shell.
+fn words_of(block: &Block) -> Vec<Vec<String>> {
+    let folder = tempfile::tempdir().unwrap();
+    let calls = folder.path().join("calls");
+    let stub =
+        |name: &str| format!("{name}() {{ printf '%s\\0' $# {name} \"$@\" >> \"$CALLS\"; }}\n");
+    let stubs: String = ["rqps"].iter().chain(&OTHERS).map(|name| stub(name)).collect();
+    let output = Command::new("/bin/bash")
+        .args(["-euo", "pipefail", "-c", &(stubs + &block.text)])
+        .current_dir(folder.path())
+        .env("PATH", "/nowhere")
+        .env("CALLS", &calls)
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {told}", block.place);
+    let text = fs::read_to_string(&calls).unwrap_or_default();
+    let mut words = text.split_terminator('\0').map(str::to_string);
+    let mut calls = Vec::new();
+    while let Some(count) = words.next() {
+        calls.push(words.by_ref().take(1 + count.parse::<usize>().unwrap()).collect());
+    }
+    calls
+}
+
+/// The plan of a verb that measures.
+fn plan(verb: &Verb) -> Option<anyhow::Result<Plan>> {
+    match verb {
+        Verb::Compare(arguments) => Some(arguments.plan()),
+        Verb::Ibench(arguments) => Some(arguments.plan()),
+        Verb::Micro(arguments) => Some(arguments.plan()),
+        Verb::Scaleup(arguments) => Some(arguments.plan()),
+        _ => None,
+    }
+}
+
+/// A command of rqps means something: flags, contenders, tests, steps and configs exist.
+fn assert_meant(words: &[String], place: &str) {
+    let shown = words.join(" ");
+    let cli = match Cli::try_parse_from(words) {
+        Ok(cli) => cli,
+        Err(error) if !error.use_stderr() => return,
+        Err(error) => panic!("{place}: {shown}\n{error}"),
+    };
+    // What is gone on with has its plan already.
+    let is_resumed = words.iter().any(|word| word == "--resume");
+    let Some(plan) = plan(&cli.verb).filter(|_| !is_resumed) else { return };
+    let plan = plan.unwrap_or_else(|error| panic!("{place}: {shown}\n{error:#}"));
+    for contender in &plan.contenders {
+        let is_file = contender.config.as_ref().is_some_and(|config| config.contains('/'));
+        if !is_file && let Err(error) = rqps_dbms::resolved(contender) {
+            panic!("{place}: {shown}\n{error}");
+        }
+    }
+}
+
+#[test]
+fn commands_that_are_not_run_are_understood() {
+    let pages = pages();
+    let blocks = pages.iter().flat_map(Page::blocks).filter(|block| block.is(&["sh", "parse"]));
+    let mut read = 0;
+    for block in blocks {
+        for mut words in words_of(&block) {
+            if words.starts_with(&["cargo", "run", "--release", "--"].map(String::from)) {
+                words.splice(..4, ["rqps".to_string()]);
+            }
+            if words[0] == "rqps" {
+                assert_meant(&words, &block.place);
+                read += 1;
+            }
+        }
+    }
+    assert!(read > 0);
+}
+
+#[test]
+fn every_block_is_run_or_read_or_said_to_be_something_else() {
+    for block in pages().iter().flat_map(Page::blocks) {
+        let is_known = [&["sh"][..], &["sh", "parse"], &["toml"], &["text"], &["sql"], &["yaml"]]
+            .iter()
+            .any(|info| block.is(info))
+            || block.file().is_some();
+        assert!(is_known, "{}: what is a block of {:?}?", block.place, block.info);
+        if block.info[0] == "text" {
+            let is_command = |line: &str| {
+                ["rqps ", "cargo ", "$ "].iter().any(|start| line.trim_start().starts_with(start))
+            };
+            assert!(!block.text.lines().any(is_command), "{}: a command in a text", block.place);
+        }
+        if block.info[0] == "toml" {
+            let expanded = matrix::parse(&block.text);
+            expanded.unwrap_or_else(|error| panic!("{}: {error}", block.place));
+        }
+    }
+}
+
+#[test]
+fn links_lead_somewhere() {
+    for page in pages() {
+        let folder = root().join(&page.name).parent().unwrap().to_path_buf();
+        for link in page.text.split("](").skip(1) {
+            let target = link.split([')', '#']).next().unwrap();
+            let is_here = target.is_empty() || target.starts_with("https://");
+            assert!(is_here || folder.join(target).exists(), "{}: {target}", page.name);
+        }
+    }
+}
+
+// The workflow.
+
+/// The workflow in docs/ci-gate.md.
+fn workflow() -> Value {
+    let page = include_str!("../../docs/ci-gate.md");
+    let text = page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());
+    serde_saphyr::from_str(text.expect("the page has a workflow")).expect("it is YAML")
+}
+
+#[test]
+fn the_documented_workflow_has_what_a_workflow_needs() {
+    let workflow = workflow();
+    assert_eq!(workflow["on"], "pull_request");
+    let job = &workflow["jobs"]["compare"];
+    assert!(job["runs-on"].is_string() && job["timeout-minutes"].is_u64());
+    for step in job["steps"].as_array().expect("steps are a list") {
+        assert!(step["uses"].is_string() != step["run"].is_string(), "{step}");
+    }
+}
+
+#[test]
+fn the_documented_workflow_calls_rqps_as_it_can_be_called() {
+    let workflow = workflow();
+    let steps = workflow["jobs"]["compare"]["steps"].as_array().unwrap();
+    let runs = steps.iter().filter_map(|step| step["run"].as_str());
+    let lines: Vec<&str> = runs.filter(|line| line.starts_with("rqps ")).collect();
+    let [line] = lines[..] else { panic!("one step calls rqps: {lines:?}") };
+    let words = line.split_whitespace().map(|word| word.replace("$RUNNER_TEMP", "/tmp"));
+    let cli = Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{line}: {error}"));
+    let Verb::Compare(arguments) = cli.verb else { panic!("{line}") };
+    let plan = arguments.plan().expect("the plan makes sense");
+    assert_eq!(plan.contenders.len(), 2);
+    // What is shown and kept afterwards is what it writes.
+    for (path, flag) in [("out/pr/summary.md", "--out out/pr"), ("out", "--junit out/pr.xml")] {
+        assert!(line.contains(flag), "{line}");
+        assert!(steps.iter().any(|step| step.to_string().contains(path)), "{path}");
+    }
+}
+
+// Tables.
+
+/// A page of which everything between `<!-- NAME -->` and `<!-- end -->` is made from the program.
+fn assert_made(page: &str, parts: &[(&str, String)]) {
+    let path = root().join("docs").join(page);
+    let mut text = fs::read_to_string(&path).unwrap();
+    for (name, part) in parts {
+        let (begin, end) = (format!("<!-- {name} -->\n"), "<!-- end -->");
+        let from = text.find(&begin).unwrap_or_else(|| panic!("{page} lacks {begin}"));
+        let from = from + begin.len();
+        let to = from + text[from..].find(end).unwrap_or_else(|| panic!("{page} lacks {end}"));
+        text.replace_range(from..to, &format!("\n{part}\n"));
+    }
+    expect_file![path].assert_eq(&text);
+}
+
+fn table<const N: usize>(heads: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
+    let row = |cells: [String; N]| format!("| {} |\n", cells.join(" | "));
+    let rules = format!("|{}\n", "---|".repeat(N));
+    let rows: String = rows.into_iter().map(row).collect();
+    row(heads.map(str::to_string)) + &rules + &rows
+}
+
+fn code(text: &str) -> String {
+    format!("`{text}`")
+}
+
+/// The help of a verb and of those below it.
+fn help(command: &mut clap::Command, text: &mut String) {
+    let name = command.get_bin_name().unwrap_or(command.get_name()).to_string();
+    let printed = command.clone().term_width(100).render_long_help().to_string();
+    let lines: String = printed.lines().flat_map(|line| [line.trim_end(), "\n"]).collect();
+    *text += &format!("## {name}\n\n```text\n{lines}```\n\n");
+    for verb in command.get_subcommands_mut().filter(|verb| verb.get_name() != "help") {
+        help(verb, text);
+    }
+}
+
+#[test]
+fn the_commands_are_described_as_their_help_has_them() {
+    let mut rqps = Cli::command();
+    rqps.build();
+    let mut text = String::new();
+    help(&mut rqps, &mut text);
+    assert_made("commands.md", &[("commands", text.trim_end().to_string())]);
+}
+
+#[test]
+fn the_metrics_are_described_with_units_and_sources() {
+    let column = |column: &rqps_stats::Column| {
+        [code(column.name), column.unit.to_string(), column.legend.to_string()]
+    };
+    let metric = |metric: &Metric| {
+        let (kind, unit) = (metric.kind().name().to_string(), metric.unit().to_string());
+        [code(metric.name()), kind, unit, metric.source().to_string()]
+    };
+    let columns = rqps_stats::METRICS.iter().map(column);
+    let metrics = Metric::ALL.iter().map(metric);
+    let parts = [
+        ("columns", table(["column", "unit", "what it is"], columns)),
+        ("metrics", table(["metric", "kind", "unit", "read from"], metrics)),
+    ];
+    assert_made("metrics.md", &parts);
+}
+
+#[test]
+fn all_configs_are_listed_with_what_they_are_for() {
+    let row = |config: &rqps_dbms::NamedConfig| {
+        let file = format!("../crates/dbms/configs/{}/{}.conf", config.family, config.name);
+        [config.family.to_string(), format!("[`{}`]({file})", config.name), config.purpose()]
+    };
+    let configs = table(["for", "config", "what it is"], rqps_dbms::all_configs().map(row));
+    assert_made("configs.md", &[("configs", configs)]);
+}
+
+/// A field's type in a few words.
+fn kind(field: &Value) -> String {
+    let name = |value: &Value| value.as_str().unwrap_or_default().to_string();
+    if let Some(definition) = field["$ref"].as_str() {
+        let definition = definition.trim_start_matches("#/$defs/");
+        return format!("[{definition}](#{definition})");
+    }
+    if let Some(values) = field["enum"].as_array() {
+        return values.iter().map(|value| code(&value.to_string())).collect::<Vec<_>>().join(", ");
+    }
+    if let Some(choices) = field["oneOf"].as_array() {
+        return choices.iter().map(kind).collect::<Vec<_>>().join(" or ");
+    }
+    if !field["const"].is_null() {
+        return code(&field["const"].to_string());
+    }
+    let kinds = field["type"].as_array().cloned().unwrap_or_else(|| vec![field["type"].clone()]);
+    let kinds = kinds.iter().map(name).collect::<Vec<_>>().join(" or ");
+    match (field["items"].is_object(), field["additionalProperties"].is_object()) {
+        (true, _) => format!("{kinds} of {}", kind(&field["items"])),
+        (_, true) => format!("{kinds} of {} by name", kind(&field["additionalProperties"])),
+        _ => kinds,
+    }
+}
+
+fn described(of: &Value) -> String {
+    of["description"].as_str().unwrap_or_default().to_string()
+}
+
+/// The fields of an object, and those of the objects in it.
+fn fields(of: &Value, path: &str, rows: &mut Vec<[String; 3]>) {
+    for (name, field) in of["properties"].as_object().into_iter().flatten() {
+        let path = format!("{path}{name}");
+        rows.push([code(&path), kind(field), described(field)]);
+        fields(field, &format!("{path}."), rows);
+        fields(&field["items"], &format!("{path}[]."), rows);
+    }
+}
+
+#[test]
+fn every_field_of_the_result_is_described() {
+    let file = root().join("crates/report/schema/result.schema.json");
+    let schema: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    let definitions = schema["$defs"].as_object().unwrap().iter();
+    let definitions = definitions.map(|(name, of)| (name.as_str(), of));
+    let mut text = String::new();
+    for (name, of) in std::iter::once(("result.json", &schema)).chain(definitions) {
+        let mut rows = Vec::new();
+        fields(of, "", &mut rows);
+        let what = match rows.is_empty() {
+            true => [kind(of), described(of)].join(". "),
+            false => described(of),
+        };
+        text += &format!("## {name}\n\n");
+        if !what.is_empty() {
+            text += &format!("{}\n\n", what.trim_end_matches([' ', '.']).to_string() + ".");
+        }
+        if !rows.is_empty() {
+            text += &(table(["field", "type", "what it is"], rows) + "\n");
+        }
+    }
+    assert_made("result-schema.md", &[("schema", text.trim_end().to_string())]);
+}
+
+#[test]
+fn exit_codes_and_variables_are_all_described() {
+    let page = fs::read_to_string(root().join("docs/environment.md")).unwrap();
+    for exit in [
+        Exit::Done,
+        Exit::Regression,
+        Exit::Usage,
+        Exit::Failed,
+        Exit::SlaMissed,
+        Exit::Unfit,
+        Exit::Interrupted,
+    ] {
+        assert!(page.contains(&format!("\n| {} |", exit.code())), "{exit:?} is missing");
+    }
+    let mut sources = Vec::new();
+    for folder in ["src", "crates"] {
+        files_below(&root().join(folder), &mut sources);
+    }
+    let mut seen = 0;
+    for source in sources {
+        for variable in source.split('"').filter(|word| word.starts_with(concat!("RQPS", "_"))) {
+            assert!(page.contains(&code(variable)), "{variable} is missing");
+            seen += 1;
+        }
+    }
+    assert!(seen > 1, "the sources were found");
+}
+
+/// The text of every Rust file below a folder.
+fn files_below(folder: &Path, texts: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files_below(&path, texts);
+        } else if path.extension().is_some_and(|kind| kind == "rs") {
+            texts.push(fs::read_to_string(path).unwrap());
+        }
+    }
+}

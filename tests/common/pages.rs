@@ -1,0 +1,75 @@
+//! The pages of documentation, and the blocks of code in them.
+//!
+//! The word after the fence says what becomes of a block:
+//!
+//! - `sh` is run by `tests/docs.rs`, page by page, each page in a directory of its own;
+//! - `sh,parse` is what takes hours or another machine: rqps's command line reads it
+//!   (`src/cli/documents.rs`), and nothing is run;
+//! - `toml` or `toml,FILE` is a plan file, which is expanded; under its name the commands find it;
+//! - `text` is what a command printed, `sql` and `yaml` are for other programs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+pub(crate) struct Page {
+    /// From the root of the repository, such as `docs/tutorial.md`.
+    pub(crate) name: String,
+    pub(crate) text: String,
+}
+
+pub(crate) struct Block {
+    /// Where it is, for those who must mend it: `docs/tutorial.md:12`.
+    pub(crate) place: String,
+    /// The words after the fence, such as `sh` and `parse`.
+    pub(crate) info: Vec<String>,
+    pub(crate) text: String,
+}
+
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// README.md and all pages of docs/.
+pub(crate) fn pages() -> Vec<Page> {
+    let folder = fs::read_dir(root().join("docs")).unwrap();
+    let mut files: Vec<PathBuf> = folder.map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "md"));
+    files.sort();
+    files.insert(0, root().join("README.md"));
+    let page = |file: &PathBuf| Page {
+        name: file.strip_prefix(root()).unwrap().display().to_string(),
+        text: fs::read_to_string(file).unwrap(),
+    };
+    files.iter().map(page).collect()
+}
+
+impl Page {
+    pub(crate) fn blocks(&self) -> Vec<Block> {
+        let mut blocks = Vec::new();
+        let mut lines = (1..).zip(self.text.lines());
+        while let Some((number, line)) = lines.next() {
+            let Some(info) = line.strip_prefix("```") else { continue };
+            let inside = lines.by_ref().map(|(_, line)| line).take_while(|line| *line != "```");
+            blocks.push(Block {
+                place: format!("{}:{number}", self.name),
+                info: info.split(',').map(str::to_string).collect(),
+                text: inside.flat_map(|line| [line, "\n"]).collect(),
+            });
+        }
+        blocks
+    }
+}
+
+impl Block {
+    pub(crate) fn is(&self, info: &[&str]) -> bool {
+        self.info == info
+    }
+
+    /// The name under which commands find a plan file.
+    pub(crate) fn file(&self) -> Option<&str> {
+        match &self.info[..] {
+            [kind, file] if kind == "toml" => Some(file),
+            _ => None,
+        }
+    }
+}
