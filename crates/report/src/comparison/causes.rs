@@ -6,7 +6,7 @@ use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
 use rqps_store::{PassRecord, Run};
 
-use super::costs::{estimate, time};
+use super::costs::estimate;
 use super::course;
 use super::observed::{Observed, foreign_percent};
 use super::pair::Pair;
@@ -70,7 +70,8 @@ impl Pair<'_> {
             verdict: decided(&verdict.label),
             theta: estimate(&verdict.estimate),
             clients: clients.unwrap_or(1),
-            time: self.cost(&passes, time),
+            time: self.time(&passes),
+            cpu: self.cpu(&passes),
             parts: self.parts(&passes),
             metrics: self.metrics(run, &passes),
             // What the machine does in a cycle it does to everybody. Of whole runs, guards have refused

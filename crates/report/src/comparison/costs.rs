@@ -18,63 +18,120 @@ const LEAST: [(&str, f64); 2] = [("bytes", 64.0), ("us", 0.05)];
 const LEAST_OF_COUNTS: f64 = 1e-3;
 /// Fewer rounds say nothing of a metric.
 const FEWEST_ROUNDS: usize = 3;
+const CPU: [Metric; 2] = [Metric::ServerCpuUser, Metric::ServerCpuSystem];
 /// Counters that a rule must know to have stood still, and which DBMSs have them: what did not move is
 /// not stored.
 const STILL: [(&str, [&str; 2]); 1] = [("Innodb_row_lock_waits", ["mysql", "mariadb"])];
 
+/// Reads matter if they could be this much of what an operation takes longer, were each of a page and as
+/// fast as a local device can be.
+const NOTICED: f64 = 0.1;
+const FASTEST_READ_MICROS: f64 = 20.0;
+const PAGE: f64 = 4096.0;
+
 type Reader = fn(&PassRecord, &str) -> Option<f64>;
 
+/// A value of the base and of the contender in one pass.
+type Both = (f64, f64);
+
+const PARTS: [Part; 5] =
+    [Part::ServerUser, Part::ServerSystem, Part::Client, Part::RunQueue, Part::BlockIo];
+
 impl Pair<'_> {
-    /// Microseconds per statement of base and contender, and how far they are apart by round.
-    pub(super) fn cost(
-        &self,
-        passes: &[&PassRecord],
-        of: impl Fn(&PassRecord, &str) -> Option<f64>,
-    ) -> Cost {
-        let rounds: Vec<(f64, f64)> = passes
-            .iter()
-            .filter_map(|pass| {
-                let base = of(pass, self.base)?;
-                let base = of(pass, TWIN).map_or(base, |twin| (base + twin) / 2.0);
-                Some((base, of(pass, self.contender)?))
-            })
-            .collect();
-        let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len().max(1) as f64;
-        let changes: Vec<f64> = rounds.iter().map(|(base, other)| other - base).collect();
-        Cost {
-            base: mean(rounds.iter().map(|round| round.0).collect()),
-            contender: mean(rounds.iter().map(|round| round.1).collect()),
-            change: interval(&changes),
-        }
+    /// Microseconds of a connection's time per statement.
+    pub(super) fn time(&self, passes: &[&PassRecord]) -> Cost {
+        cost(passes, |pass| self.time_in(pass))
+    }
+
+    /// Microseconds of the server's CPU per statement, where cycles tell it: more exactly than by user and
+    /// system, which the kernel tells apart by sampling.
+    pub(super) fn cpu(&self, passes: &[&PassRecord]) -> Option<Cost> {
+        let is_known = passes.iter().any(|pass| self.cpu_in(pass).is_some());
+        is_known.then(|| cost(passes, |pass| self.cpu_in(pass)))
     }
 
     pub(super) fn parts(&self, passes: &[&PassRecord]) -> BTreeMap<Part, Cost> {
-        let measured: [(Part, Reader); 5] = [
-            (Part::ServerUser, |pass, name| per_statement(pass, name, Metric::ServerCpuUser)),
-            (Part::ServerSystem, |pass, name| per_statement(pass, name, Metric::ServerCpuSystem)),
-            (Part::Client, client),
-            (Part::RunQueue, |pass, name| level(pass, name, Quantity::RunQueue)),
-            (Part::BlockIo, |pass, name| per_statement(pass, name, Metric::ServerBlockIoWait)),
-        ];
-        let has = |reader: &Reader| self.has(passes, reader);
-        let mut parts: BTreeMap<Part, Cost> = measured
-            .iter()
-            .filter(|(_, reader)| has(reader))
-            .map(|(part, reader)| (*part, self.cost(passes, reader)))
-            .collect();
-        let rest = |pass: &PassRecord, name: &str| {
-            let known = measured.iter().filter(|(_, reader)| has(reader));
-            let known: f64 = known.filter_map(|(_, reader)| reader(pass, name)).sum();
-            Some(time(pass, name)? - known)
+        let of = |part: Part| move |pass: &PassRecord| self.part_in(part, pass);
+        let is_there = |part: &Part| {
+            let mut both = passes.iter().filter_map(|pass| of(*part)(pass));
+            both.any(|(base, contender)| base > 0.0 || contender > 0.0)
         };
-        parts.insert(Part::Rest, self.cost(passes, rest));
-        parts
+        let there: Vec<Part> = PARTS.into_iter().filter(is_there).collect();
+        let rest = |pass: &PassRecord| {
+            let known: Vec<Both> = there.iter().filter_map(|part| of(*part)(pass)).collect();
+            let (base, contender) = self.time_in(pass)?;
+            let sum = |side: fn(&Both) -> f64| known.iter().map(side).sum::<f64>();
+            Some((base - sum(|both| both.0), contender - sum(|both| both.1)))
+        };
+        let known = there.iter().map(|part| (*part, cost(passes, of(*part))));
+        known.chain([(Part::Rest, cost(passes, rest))]).collect()
+    }
+
+    fn part_in(&self, part: Part, pass: &PassRecord) -> Option<Both> {
+        match part {
+            Part::ServerUser => self.server_in(pass, Metric::ServerCpuUser),
+            Part::ServerSystem => self.server_in(pass, Metric::ServerCpuSystem),
+            Part::Client => self.both(pass, client),
+            Part::RunQueue => self.both(pass, |pass, name| level(pass, name, Quantity::RunQueue)),
+            Part::BlockIo => {
+                self.both(pass, |pass, name| per_statement(pass, name, Metric::ServerBlockIoWait))
+            }
+            Part::Rest => None,
+        }
+    }
+
+    fn time_in(&self, pass: &PassRecord) -> Option<Both> {
+        self.in_cycles(pass, Quantity::Rate, time).or_else(|| self.both(pass, time))
+    }
+
+    fn cpu_in(&self, pass: &PassRecord) -> Option<Both> {
+        self.in_cycles(pass, Quantity::Cpu, |pass, name| level(pass, name, Quantity::Cpu))
+    }
+
+    /// User or system CPU of the server: its share, which is sampled, of the CPU that cycles tell.
+    fn server_in(&self, pass: &PassRecord, metric: Metric) -> Option<Both> {
+        let (base, contender) = self.both(pass, |pass, name| {
+            Some(CPU.iter().filter_map(|metric| per_statement(pass, name, *metric)).sum())
+        })?;
+        let (of_base, of_contender) = match metric {
+            Metric::ServerCpuUser => {
+                self.both(pass, |pass, name| per_statement(pass, name, Metric::ServerCpuUser))?
+            }
+            _ => {
+                self.both(pass, |pass, name| per_statement(pass, name, Metric::ServerCpuSystem))?
+            }
+        };
+        match self.cpu_in(pass) {
+            Some((exact_base, exact)) if base > 0.0 && contender > 0.0 => {
+                Some((exact_base * of_base / base, exact * of_contender / contender))
+            }
+            _ => Some((of_base, of_contender)),
+        }
+    }
+
+    /// By what is read of each: the base is the mean of base and twin.
+    fn both(&self, pass: &PassRecord, of: Reader) -> Option<Both> {
+        let base = of(pass, self.base)?;
+        let base = of(pass, TWIN).map_or(base, |twin| (base + twin) / 2.0);
+        Some((base, of(pass, self.contender)?))
+    }
+
+    /// The level of the base, and of the contender by the median ratio of the cycles, which is what the
+    /// verdict rests on; none of whole runs.
+    fn in_cycles(&self, pass: &PassRecord, quantity: Quantity, of: Reader) -> Option<Both> {
+        if self.plan.method_of(&pass.test) != Method::Slices {
+            return None;
+        }
+        let (base, _) = self.both(pass, of)?;
+        let log = self.restart(pass, quantity)?.log_ratio;
+        let log = if quantity == Quantity::Rate { -log } else { log };
+        Some((base, base * log.exp()))
     }
 
     /// Time in flushes of the device, per statement.
     pub(super) fn sync(&self, passes: &[&PassRecord]) -> Option<Cost> {
         let flushes: Reader = |pass, name| per_statement(pass, name, Metric::DeviceFlushTime);
-        self.has(passes, &flushes).then(|| self.cost(passes, flushes))
+        self.has(passes, &flushes).then(|| cost(passes, |pass| self.both(pass, flushes)))
     }
 
     /// Whether there is anything of it on either side.
@@ -86,9 +143,16 @@ impl Pair<'_> {
     /// The change of every metric per statement, and of what the DBMSs count per operation.
     pub(super) fn metrics(&self, run: &Run, passes: &[&PassRecord]) -> BTreeMap<String, Change> {
         let mut changes = BTreeMap::new();
+        let added = self.time(passes).change.value.abs();
+        let noticed = NOTICED * added / FASTEST_READ_MICROS;
         for metric in Metric::ALL {
             let least = LEAST.iter().find(|(unit, _)| *unit == metric.unit());
             let least = least.map_or(LEAST_OF_COUNTS, |(_, least)| *least);
+            let least = match metric {
+                Metric::DeviceReads => least.max(noticed),
+                Metric::DeviceReadBytes | Metric::ServerReadBytes => least.max(noticed * PAGE),
+                _ => least,
+            };
             let of = |pass: &PassRecord, name: &str| match metric.kind() {
                 Kind::Gauge => Some(pass.cost.get(name)?.get(*metric)? as f64),
                 // Where contenders take turns, the machine's counters are nobody's.
@@ -168,8 +232,16 @@ impl Pair<'_> {
     }
 }
 
+fn cost(passes: &[&PassRecord], of: impl Fn(&PassRecord) -> Option<Both>) -> Cost {
+    let rounds: Vec<Both> = passes.iter().filter_map(|pass| of(pass)).collect();
+    let mean =
+        |side: fn(&Both) -> f64| rounds.iter().map(side).sum::<f64>() / rounds.len().max(1) as f64;
+    let changes: Vec<f64> = rounds.iter().map(|(base, other)| other - base).collect();
+    Cost { base: mean(|both| both.0), contender: mean(|both| both.1), change: interval(&changes) }
+}
+
 /// Microseconds of a connection's time per statement.
-pub(super) fn time(pass: &PassRecord, contender: &str) -> Option<f64> {
+fn time(pass: &PassRecord, contender: &str) -> Option<f64> {
     let own = pass.slices.iter().filter(|slice| slice.contender == contender);
     let (nanos, statements) = own.fold((0, 0), |(nanos, statements), slice| {
         (nanos + slice.nanos, statements + slice.reads + slice.writes + slice.others)

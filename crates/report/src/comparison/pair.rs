@@ -130,7 +130,7 @@ impl Pair<'_> {
     }
 
     /// Of the contender against base and twin, or against the base alone where there is no twin.
-    fn restart(&self, pass: &PassRecord, quantity: Quantity) -> Option<Restart> {
+    pub(super) fn restart(&self, pass: &PassRecord, quantity: Quantity) -> Option<Restart> {
         let against = |base: &[&str]| observed::restart(pass, self.contender, base, quantity);
         against(&[self.base, TWIN]).or_else(|| against(&[self.base]))
     }

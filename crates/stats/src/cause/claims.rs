@@ -64,13 +64,20 @@ pub(super) fn nothing_moved(view: &View) -> Option<bool> {
 }
 
 pub(super) fn code_path(view: &View) -> Option<Claim> {
-    let user = view.part(Part::ServerUser)?;
-    let part = view.share(Part::ServerUser)?;
-    let noisy = view.up(metric::USER_CPU) == Some(false);
-    if !user.is_above(0.0) || part < MAIN_SHARE || noisy {
+    let (what, measured) = match view.evidence.cpu {
+        Some(cpu) => ("server", cpu),
+        None => ("user", *view.evidence.parts.get(&Part::ServerUser)?),
+    };
+    let more = measured.change.times(view.sign);
+    let part = view.share_of(more.value)?;
+    // What is known by user and system is sampled: its noise is looked at in the twin.
+    let noisy = view.evidence.cpu.is_none() && view.up(metric::USER_CPU) == Some(false);
+    let in_system = view.part(Part::ServerSystem).is_some_and(|system| {
+        system.is_above(0.0) && view.share_of(system.value).is_some_and(|part| part >= HALF)
+    });
+    if !more.is_above(0.0) || part < MAIN_SHARE || noisy || in_system {
         return None;
     }
-    let measured = view.evidence.parts.get(&Part::ServerUser)?.change;
     let word = if view.is_slower() { "growth" } else { "fall" };
     let growths: Vec<String> = view
         .growths()
@@ -85,9 +92,9 @@ pub(super) fn code_path(view: &View) -> Option<Claim> {
     Some(Claim {
         share: Some(part),
         text: format!(
-            "{}: {} of user CPU per operation explain {} of it{growths}",
+            "{}: {} of {what} CPU per operation explain {} of it{growths}",
             view.rate(),
-            micros_interval(&measured),
+            micros_interval(&measured.change),
             share(part),
         ),
     })

@@ -195,6 +195,8 @@ pub struct Evidence {
     /// Connection time per operation: connections / operations per second.
     pub time: Cost,
     pub parts: BTreeMap<Part, Cost>,
+    /// Of the server, user and system together, where that is known more exactly than either.
+    pub cpu: Option<Cost>,
     /// By the name in the store, or the DBMS's own.
     pub metrics: BTreeMap<String, Change>,
     pub environment: Environment,
