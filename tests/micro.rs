@@ -97,13 +97,15 @@ fn postgres_and_mysql_run_some_of_each_group() {
     // sysbench counts the statements of a transaction, its begin and commit as well.
     let transaction = result.step("write-only");
     let transactions = sent(transaction, "operations");
-    assert_eq!(sent(transaction, "retries"), 0, "clients of two tables seldom meet");
     let (writes, others) = (sent(transaction, "writes"), sent(transaction, "others"));
-    assert_eq!(writes + others, 6 * transactions);
+    let statements = writes + others;
+    // Clients of two tables seldom meet; what was sent of a transaction that must begin again counts.
+    let again = sent(transaction, "retries");
+    assert!((6 * transactions..=6 * (transactions + again)).contains(&statements), "{transaction}");
     // A row that the other client has just replaced is not found, so nothing is changed.
     assert!(writes * 100 >= 4 * transactions * 99, "{writes} writes in {transactions}");
     let queries = transaction["throughput"].as_f64().unwrap();
-    let expected = 6.0 * transactions as f64 / transaction["seconds"].as_f64().unwrap();
+    let expected = statements as f64 / transaction["seconds"].as_f64().unwrap();
     assert!((queries / expected - 1.0).abs() < 1e-6, "{queries} and {expected}");
     // A scan counts the rows that it passes.
     let scan = result.step("scan");

@@ -74,7 +74,7 @@ fn a_full_disk_under_the_data_ends_the_step_and_room_lets_it_go_on() {
 #[test]
 fn a_full_disk_under_the_results_is_told_and_room_lets_it_go_on() {
     let rqps = Rqps::new();
-    let Some(disk) = SmallDisk::mount(rqps.out(), "100k") else { return };
+    let Some(disk) = SmallDisk::mount(rqps.out(), "230k") else { return };
     let ended = rqps.ibench(&format!("sqlite {WRITES}")).expect_code(3);
     let lines: Vec<&str> = ended.stderr.lines().filter(|line| line.contains("error")).collect();
     assert_eq!(lines.len(), 1, "one error:\n{}", ended.stderr);

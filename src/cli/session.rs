@@ -11,7 +11,7 @@ use rqps_dbms::{Dbms, Home};
 use rqps_lab::{Lab, Outcome};
 use rqps_plan::{Cache, Contender, Memory, Plan};
 use rqps_report::Gate;
-use rqps_store::{Manifest, PassRecord, Run, RunDirectory};
+use rqps_store::{Manifest, PassRecord, Run, RunDirectory, StoreError};
 
 use super::cancel::Cancel;
 use super::exit::Exit;
@@ -127,7 +127,13 @@ impl Site {
             machine: rqps_observe::machine_facts(&data),
             order: Vec::new(),
         };
-        Ok(RunDirectory::create(path, plan, manifest)?)
+        RunDirectory::create(path, plan, manifest).map_err(|error| match error {
+            // The others name the place themselves.
+            StoreError::Sql(_) => {
+                anyhow::Error::from(error).context(format!("the run in '{}'", path.display()))
+            }
+            error => error.into(),
+        })
     }
 
     /// Measures what the run does not have yet, and writes its reports.
