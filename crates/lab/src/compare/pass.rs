@@ -200,13 +200,15 @@ impl Round<'_> {
             let slices = relay.run(&measured, slicing, &mut tell_measured, lab.cancelled);
             let slices = slices.map_err(driven)?;
             pass.seconds = began.elapsed().as_secs_f64();
+            // At once: what comes next takes a while, which is no jump of the clock.
+            let wall_seconds = wall_seconds(wall);
             let names = self.running.iter().map(|one| one.contestant.name.as_str());
             let doses = slowed.doses(&slices, names, pass)?;
             setting.treatment.doses.borrow_mut().extend(doses);
             let last: Vec<Reading> = observers.iter_mut().map(Observer::read).collect();
             let after_canary = canaries.run();
             pass.canary = [before_canary, after_canary].map(|time| time.as_nanos() as u64).to_vec();
-            Ok((before, slices, wall_seconds(wall), first, last))
+            Ok((before, slices, wall_seconds, first, last))
         })();
         relay.finish();
         let (before, slices, wall_seconds, first, last) = match result {

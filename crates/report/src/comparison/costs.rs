@@ -72,7 +72,7 @@ impl Pair<'_> {
             Part::ServerUser => self.server_in(pass, Metric::ServerCpuUser),
             Part::ServerSystem => self.server_in(pass, Metric::ServerCpuSystem),
             Part::Client => self.both(pass, client),
-            Part::RunQueue => self.both(pass, |pass, name| level(pass, name, Quantity::RunQueue)),
+            Part::RunQueue => self.both(pass, run_queue),
             Part::BlockIo => {
                 self.both(pass, |pass, name| per_statement(pass, name, Metric::ServerBlockIoWait))
             }
@@ -91,7 +91,7 @@ impl Pair<'_> {
     /// User or system CPU of the server: its share, which is sampled, of the CPU that cycles tell.
     fn server_in(&self, pass: &PassRecord, metric: Metric) -> Option<Both> {
         let (base, contender) = self.both(pass, |pass, name| {
-            Some(CPU.iter().filter_map(|metric| per_statement(pass, name, *metric)).sum())
+            CPU.iter().map(|metric| per_statement(pass, name, *metric)).sum()
         })?;
         let (of_base, of_contender) = match metric {
             Metric::ServerCpuUser => {
@@ -247,6 +247,14 @@ fn time(pass: &PassRecord, contender: &str) -> Option<f64> {
         (nanos + slice.nanos, statements + slice.reads + slice.writes + slice.others)
     });
     (statements > 0).then(|| nanos as f64 / 1e3 / statements as f64)
+}
+
+/// Waits of the server for a CPU. Where all have the same CPU, its waits for the client are the client's
+/// time, which is a part of its own.
+fn run_queue(pass: &PassRecord, contender: &str) -> Option<f64> {
+    let waits = level(pass, contender, Quantity::RunQueue)?;
+    let client = client(pass, contender).filter(|_| pass.cpus.len() == 1);
+    Some((waits - client.unwrap_or(0.0)).max(0.0))
 }
 
 /// Of the client where it is not the server at the same time.

@@ -237,6 +237,10 @@ fn is_right(injection: Injection, findings: &[Finding], evidence: &Evidence) -> 
     let first = findings.first().map(|finding| finding.cause);
     match injection {
         Injection::Delay { client: 0.0, .. } => first == Some(Cause::CodePath),
+        // Inside the client the DBMS cannot be told from it.
+        Injection::Delay { .. } if !evidence.parts.contains_key(&Part::Client) => {
+            first == Some(Cause::CodePath)
+        }
         // No rule is about the client: the budget says it, and the server is not blamed.
         Injection::Delay { .. } => {
             let blamed = findings.iter().any(|finding| {
