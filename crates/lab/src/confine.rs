@@ -9,15 +9,18 @@ use crate::LabError;
 /// Puts a server that was just started into a group with the limit. The server leaves the group when
 /// the value is dropped.
 pub(crate) fn confine(root: u32, memory: Memory, name: &str) -> Result<Group, LabError> {
+    let group = limited(memory, name)?;
+    group.add_tree(root)?;
+    Ok(group)
+}
+
+fn limited(memory: Memory, name: &str) -> Result<Group, LabError> {
     let group = Group::create(name).ok_or(GroupError::NotAllowed("memory"))?;
     group.limit_memory(memory.0)?;
-    group.add_tree(root)?;
     Ok(group)
 }
 
 /// Refuses a limit that this machine does not let rqps set.
 pub(crate) fn check(plan: &Plan) -> Result<(), LabError> {
-    let Some(memory) = plan.memory else { return Ok(()) };
-    let group = Group::create("probe").ok_or(GroupError::NotAllowed("memory"))?;
-    Ok(group.limit_memory(memory.0)?)
+    plan.memory.map_or(Ok(()), |memory| limited(memory, "probe").map(drop))
 }

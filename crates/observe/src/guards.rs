@@ -33,8 +33,6 @@ pub struct Conduct<'a> {
     /// How much of them, in percent, other programs may use.
     pub most_foreign_percent: f64,
     pub canaries: Option<Canaries>,
-    /// Operations that failed.
-    pub errors: u64,
     /// The rate that was reached and the one that was to be reached, where there was one.
     pub missed_rate: Option<(f64, f64)>,
 }
@@ -77,8 +75,6 @@ pub enum GuardFailure {
         "a fixed piece of work took {0:+.1} % against its usual time (at most {CANARY_PERCENT} %)"
     )]
     Canary(f64),
-    #[error("{0} operations failed")]
-    Errors(u64),
     #[error("{reached:.0} of {wanted:.0} operations per second were reached")]
     Rate { reached: f64, wanted: f64 },
     #[error("the wall clock jumped by {0:+.3} s")]
@@ -112,7 +108,6 @@ pub fn guards(run: &Conduct) -> Vec<GuardFailure> {
             .map(|used| GuardFailure::ForeignCpu { used, most: run.most_foreign_percent }),
         steal.filter(|share| *share > STEAL_PERCENT).map(GuardFailure::Steal),
         run.canaries.and_then(canary_off).map(GuardFailure::Canary),
-        (run.errors > 0).then_some(GuardFailure::Errors(run.errors)),
         run.missed_rate.map(|(reached, wanted)| GuardFailure::Rate { reached, wanted }),
         jump.filter(|jump| jump.abs() > may_jump).map(GuardFailure::ClockJump),
         run.planned_seconds
@@ -157,7 +152,6 @@ mod tests {
             cpus: 2,
             most_foreign_percent: FOREIGN_CPU_PERCENT,
             canaries: Some(Canaries { before: time, after: time, median: time }),
-            errors: 0,
             missed_rate: None,
         }
     }
@@ -197,7 +191,6 @@ mod tests {
     fn a_run_that_did_not_go_as_planned_is_spoilt() {
         let window = window();
         let run = Conduct {
-            errors: 2,
             missed_rate: Some((927.0, 1000.0)),
             planned_seconds: Some(11.5),
             wall_seconds: Some(9.0),
@@ -207,7 +200,6 @@ mod tests {
         assert_eq!(
             said,
             [
-                "2 operations failed",
                 "927 of 1000 operations per second were reached",
                 "the wall clock jumped by -1.000 s",
                 "10.0 of 11.5 planned seconds were measured (at least 90 %)",

@@ -2,11 +2,11 @@
 //! milliseconds at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use rqps_load::{Counters, Failure, Meter, Relay, Slice, Slicing, ThreadCost, Work};
 use rqps_observe::{
-    Conduct, Edge, EdgeReader, EngineReading, Metric, Observer, Reading, guards, pin_thread,
+    Clocks, Conduct, Edge, EdgeReader, EngineReading, Metric, Observer, Reading, guards, pin_thread,
 };
 use rqps_store::{PassRecord, RunDirectory, SideRecord, SliceRecord};
 use rqps_workload::microbenchmark::{Benchmark, Books, Cast, Test};
@@ -195,23 +195,23 @@ impl Round<'_> {
             let before_canary = canaries.run();
             let mut observers: Vec<Observer> = self.observers()?;
             let first: Vec<Reading> = observers.iter_mut().map(Observer::read).collect();
-            let (began, wall) = (Instant::now(), SystemTime::now());
+            let (began, clocks) = (Instant::now(), Clocks::now());
             let mut tell_measured = |done: usize| tell(warm_up.len() + done);
             let slices = relay.run(&measured, slicing, &mut tell_measured, lab.cancelled);
             let slices = slices.map_err(driven)?;
             pass.seconds = began.elapsed().as_secs_f64();
             // At once: what comes next takes a while, which is no jump of the clock.
-            let wall_seconds = wall_seconds(wall);
+            let jump = clocks.jump();
             let names = self.running.iter().map(|one| one.contestant.name.as_str());
             let doses = slowed.doses(&slices, names, pass)?;
             setting.treatment.doses.borrow_mut().extend(doses);
             let last: Vec<Reading> = observers.iter_mut().map(Observer::read).collect();
             let after_canary = canaries.run();
             pass.canary = [before_canary, after_canary].map(|time| time.as_nanos() as u64).to_vec();
-            Ok((before, slices, wall_seconds, first, last))
+            Ok((before, slices, jump, first, last))
         })();
         relay.finish();
-        let (before, slices, wall_seconds, first, last) = match result {
+        let (before, slices, jump, first, last) = match result {
             Ok(done) => done,
             Err(LabError::Driven { slot, error }) => {
                 // The others go on with tables that are whole.
@@ -246,13 +246,12 @@ impl Round<'_> {
         let conduct = Conduct {
             window: &host,
             seconds: pass.seconds,
-            wall_seconds: Some(wall_seconds),
+            wall_seconds: Some(pass.seconds + jump),
             planned_seconds: Some(measured.len() as f64 * comparison.slice.0.as_secs_f64()),
             cpus: rqps_observe::cpus(),
             most_foreign_percent: MOST_FOREIGN_PERCENT,
             // How fast the machine is does not matter: it is as fast for everybody in a cycle.
             canaries: None,
-            errors: 0,
             missed_rate: None,
         };
         if comparison.guards {
@@ -403,13 +402,6 @@ pub(super) fn driven(failure: Failure) -> LabError {
         Failure::Cancelled => LabError::Interrupted,
         Failure::Worker { index, error } => of(index)(error),
     }
-}
-
-/// Seconds by the wall clock since `since`; negative if it was set back.
-fn wall_seconds(since: SystemTime) -> f64 {
-    since
-        .elapsed()
-        .map_or_else(|before| -before.duration().as_secs_f64(), |after| after.as_secs_f64())
 }
 
 /// The host's counters, with the CPU of all servers and clients together as the server's.

@@ -281,7 +281,6 @@ fn refusal(
         cpus: rqps_observe::cpus(),
         most_foreign_percent: rqps_observe::FOREIGN_CPU_PERCENT,
         canaries: Some(rqps_observe::Canaries { before, after, median: canaries.median() }),
-        errors: 0,
         missed_rate: record.target_rate.filter(missed).map(|wanted| (reached, wanted)),
     };
     let words: Vec<String> = guards(&conduct).iter().map(ToString::to_string).collect();

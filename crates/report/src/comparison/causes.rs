@@ -88,7 +88,7 @@ impl Pair<'_> {
                 },
                 // One in twenty twins is off at 5 %: what spoils a test is what makes it invalid.
                 twin_moved: verdict.twin.map(|twin| twin.p < TWIN_ALPHA),
-                is_shared: self.plan.method == Method::Slices,
+                is_shared: method == Method::Slices,
             },
             family,
             rows,

@@ -179,7 +179,9 @@ impl Pair<'_> {
 
     fn is_shared(&self, pass: &PassRecord, metric: Metric) -> bool {
         let in_slices = pass.sides.get(self.base).and_then(|side| side.cost.get(metric));
-        self.plan.method == Method::Slices && metric.is_of_host() && in_slices.is_none()
+        self.plan.method_of(&pass.test) == Method::Slices
+            && metric.is_of_host()
+            && in_slices.is_none()
     }
 
     /// Names of counters that have moved on either side, or must be known to have not.

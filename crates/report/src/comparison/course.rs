@@ -75,7 +75,7 @@ pub(super) fn growth_within(pair: &Pair<'_>, passes: &[&PassRecord]) -> Option<f
 }
 
 fn slower<'a>(pair: &Pair<'a>, passes: &[&PassRecord]) -> Option<&'a str> {
-    if pair.plan.method == Method::Slices {
+    if pair.plan.method_of(&passes.first()?.test) == Method::Slices {
         return None;
     }
     let mean = |name: &str| -> Option<f64> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use rqps_observe::Metric;
+use rqps_plan::Method;
 use rqps_stats::Estimate;
 use rqps_stats::cause::{budget, budget_text};
 use rqps_stats::noise::Noise;
@@ -259,8 +260,9 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
     };
     let pair = verdicts.pair(judged);
     let relative = judged.suite.as_ref().and_then(|suite| suite.relative[index].as_ref());
+    let is_sliced = verdicts.plan.method_of(observed.name) == Method::Slices;
     let both = |of: &dyn Fn(&str) -> Option<f64>| {
-        Some([of(&verdicts.base)?, of(&judged.contender)?]).filter(|_| verdicts.is_sliced())
+        Some([of(&verdicts.base)?, of(&judged.contender)?]).filter(|_| is_sliced)
     };
     let names = [verdicts.base.as_str(), TWIN, judged.contender.as_str()];
     Test {

@@ -124,7 +124,7 @@ impl<'a> Verdicts<'a> {
     }
 
     pub(crate) fn is_sliced(&self) -> bool {
-        self.plan.method == Method::Slices
+        self.plan.uses(Method::Slices)
     }
 
     /// Microseconds of CPU of the client that reading counters took for a slice, and their share of its

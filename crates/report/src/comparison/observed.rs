@@ -46,6 +46,11 @@ pub(crate) fn tests(passes: &[PassRecord]) -> Vec<Observed<'_>> {
     tests
 }
 
+/// Whether a contender was up in a pass.
+pub(crate) fn takes_part(pass: &PassRecord, contender: &str) -> bool {
+    pass.slices.iter().any(|slice| slice.contender == contender)
+}
+
 impl<'a> Observed<'a> {
     /// Of each round the pass that no guard refused.
     pub(crate) fn counted(&self) -> impl Iterator<Item = &'a PassRecord> + '_ {
@@ -68,10 +73,7 @@ impl<'a> Observed<'a> {
 
     /// Those in which a contender took part: not everybody is up in every pass.
     pub(crate) fn counted_with(&self, contender: &str) -> impl Iterator<Item = &'a PassRecord> {
-        self.counted().filter(move |pass| {
-            let mut slices = pass.slices.iter();
-            slices.any(|slice| slice.contender == contender)
-        })
+        self.counted().filter(move |pass| takes_part(pass, contender))
     }
 
     /// Why passes do not count.

@@ -82,11 +82,8 @@ impl Pair<'_> {
 
     /// Those of a stage in which the contender took part: not everybody is up in every pass.
     pub(super) fn passes<'p>(&self, test: &Observed<'p>, stage: Stage) -> Vec<&'p PassRecord> {
-        let takes_part = |pass: &&PassRecord| {
-            let mut slices = pass.slices.iter();
-            slices.any(|slice| slice.contender == self.contender)
-        };
-        test.of_stage(stage, self.plan).filter(takes_part).collect()
+        let passes = test.of_stage(stage, self.plan);
+        passes.filter(|pass| observed::takes_part(pass, self.contender)).collect()
     }
 
     fn cell(&self, test: &Observed<'_>, stage: Stage) -> Cell {
