@@ -103,10 +103,10 @@ fn a_damaged_run_is_told_by_its_file_and_ends_with_3() {
     rqps.run(&format!("report {a}")).refuses(3, &["manifest.json' is damaged"]);
 }
 
-/// Seven contenders, 38 tests, 600 seconds. The goals are 2 s, 200 MB and 3 MB; what is built for
-/// tests may take longer.
+/// Seven contenders, 38 tests, 600 seconds. How long that takes is in docs/performance.md: no
+/// test knows how busy its machine is.
 #[test]
-fn a_long_run_is_reported_in_little_memory_and_time() {
+fn a_long_run_is_reported_in_little_memory() {
     const MIB: u64 = 1 << 20;
     let rqps = Rqps::new();
     let run = rqps.path("large");
@@ -115,15 +115,13 @@ fn a_long_run_is_reported_in_little_memory_and_time() {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let pid = child.id() as i32;
     let mut most = 0;
-    // Its high-water mark only rises; the CPU time of one that has ended is still there to be read.
+    // Its high-water mark only rises.
     while let Some(memory) = processes::most_memory(pid) {
         most = memory.max(most);
         std::thread::sleep(Duration::from_millis(1));
     }
-    let cpu = processes::cpu_time(pid);
     assert!(child.wait().unwrap().success());
     assert!(most > 20 * MIB && most < 200 * MIB, "{} MiB", most / MIB);
-    assert!(cpu < Duration::from_secs(6), "{cpu:?}");
     let page = fs::metadata(run.join("report.html")).unwrap().len();
     assert!(page < 3 * MIB, "{page} bytes");
 }

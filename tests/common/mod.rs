@@ -25,6 +25,10 @@ use result::Finished;
 /// How long anything may take that is bound to happen: a build may have to be fetched first.
 const PATIENCE: Duration = Duration::from_secs(300);
 
+/// Far less than the 300 s that the orderly way waits for a frozen server, and far more than a busy
+/// machine needs for the other way.
+pub(crate) const AT_ONCE: Duration = Duration::from_secs(100);
+
 /// Tests that use the machine take turns, so that at most this many servers run at a time.
 const TURNS: usize = 2;
 static TAKEN: Mutex<usize> = Mutex::new(0);

@@ -1,7 +1,6 @@
 //! Processes as /proc has them, and signals to them.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 use std::{fs, iter};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -67,14 +66,6 @@ pub(crate) fn most_memory(pid: i32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024)
-}
-
-/// User and system CPU of a process that was not waited for yet, ended or not.
-pub(crate) fn cpu_time(pid: i32) -> Duration {
-    let (_, fields) = stat(pid).unwrap();
-    let ticks: u64 = fields[11..13].iter().map(|ticks| ticks.parse::<u64>().unwrap()).sum();
-    // The kernel tells a hundred a second, whatever it counts itself.
-    Duration::from_millis(10 * ticks)
 }
 
 pub(crate) fn signal(pid: i32, signal: Signal) {

@@ -4,7 +4,6 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use rqps_dbms::Home;
 use rqps_dbms::source::{Installed, Progress, SourceError, available, installed, obtain, remove};
@@ -45,9 +44,8 @@ fn whole(dbms: Dbms, source: Source, asked: &str, plugin: Option<&str>) -> Insta
         assert!(installed.plugins().unwrap().unwrap().join(plugin).is_file(), "{plugin}");
     }
 
-    let begun = Instant::now();
-    assert_eq!(obtain(&kept_home(), dbms, &build, &mut go_on).unwrap(), installed);
-    assert!(begun.elapsed() < Duration::from_millis(100), "{:?}", begun.elapsed());
+    let mut none = |progress: Progress| panic!("{progress:?} for a build that is there");
+    assert_eq!(obtain(&kept_home(), dbms, &build, &mut none).unwrap(), installed);
     installed
 }
 
@@ -68,9 +66,7 @@ fn npm_has_postgres_17_6() {
     assert!(installed.compiler.as_ref().unwrap().starts_with("gcc ("));
     assert_eq!(installed.archives[0].sha256.len(), 64);
 
-    let begun = Instant::now();
     assert_eq!(get(&kept_home(), &build).unwrap(), installed);
-    assert!(begun.elapsed() < Duration::from_millis(100), "{:?}", begun.elapsed());
 }
 
 #[test]

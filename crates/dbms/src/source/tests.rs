@@ -12,7 +12,6 @@ use std::process::Command;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -323,7 +322,6 @@ fn cancelling_leaves_nothing_behind_at_any_stage() {
     for stage in stages {
         let world = World::with_npm();
         let reached = Cell::new(false);
-        let begun = Instant::now();
         let mut tell = |progress: Progress| {
             reached.set(reached.get() || stage(&progress));
             if reached.get() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -331,7 +329,7 @@ fn cancelling_leaves_nothing_behind_at_any_stage() {
         let build = version("17.6");
         let got = world.machine.obtain(&world.home, Dbms::Postgres, &build, &mut tell);
         assert!(matches!(got, Err(SourceError::Cancelled)), "{got:?}");
-        assert!(reached.get() && begun.elapsed() < Duration::from_secs(5));
+        assert!(reached.get());
         assert_eq!(world.kept(), Vec::<String>::new());
     }
 }
