@@ -234,16 +234,27 @@ impl Comparison {
                 return Err(TooLarge(name, "50%".to_string()));
             }
         }
-        self.validate_profile(contenders)?;
+        if let Some(profile) = &self.profile {
+            self.validate_profile(profile, contenders)?;
+        }
         match &self.of {
             Compared::InsertBenchmark(_) if self.uses(Method::Slices) => Err(SlicedInsertBenchmark),
             Compared::InsertBenchmark(benchmark) => Ok(benchmark.validate(contenders)?),
             Compared::Microbenchmark(benchmark) => Ok(benchmark.validate()?),
         }
     }
-    fn validate_profile(&self, contenders: &[crate::Contender]) -> Result<(), ComparisonError> {
+
+    /// Whether `--profile` is for these contenders.
+    pub fn can_be_profiled(&self, contenders: &[crate::Contender]) -> bool {
+        self.validate_profile(&Profiled::All, contenders).is_ok()
+    }
+
+    fn validate_profile(
+        &self,
+        profile: &Profiled,
+        contenders: &[crate::Contender],
+    ) -> Result<(), ComparisonError> {
         use ComparisonError::{NotCompared, ProfiledInsertBenchmark, ProfiledInside};
-        let Some(profile) = &self.profile else { return Ok(()) };
         let Compared::Microbenchmark(benchmark) = &self.of else {
             return Err(ProfiledInsertBenchmark);
         };

@@ -1,6 +1,7 @@
 //! What to measure: contenders, workloads, sizes. Knows nothing of how anything runs.
 
 mod cache;
+mod command;
 mod comparison;
 mod contender;
 mod counts;

@@ -1,6 +1,6 @@
 //! What is known of a test when its cause is asked for.
 
-use rqps_plan::Method;
+use rqps_plan::{Contender, Method};
 use rqps_stats::cause::{Class, Environment, Evidence, Plans, Verdict as Decided};
 use rqps_stats::label::{Label, TWIN_ALPHA};
 use rqps_stats::verdict::Verdict;
@@ -58,6 +58,8 @@ impl Pair<'_> {
         let method = self.plan.method_of(test.name);
         let class = CLASSES.iter().find(|(name, _)| *name == test.class);
         let clients = passes.iter().flat_map(|pass| &pass.slices).map(|slice| slice.client).max();
+        let pair = self.contenders(run);
+        let again = pair.last().and_then(|contender| run.plan.command_of(contender, test.name));
         let (family, rows) = match test.name.split_once("_range=") {
             Some((stem, rows)) => (Some(stem.to_string()), rows.parse().ok()),
             None => (None, None),
@@ -68,6 +70,8 @@ impl Pair<'_> {
             base: self.base.to_string(),
             contender: self.contender.to_string(),
             verdict: decided(&verdict.label),
+            again: again.unwrap_or_default(),
+            can_be_profiled: self.plan.can_be_profiled(&pair),
             theta: estimate(&verdict.estimate),
             clients: clients.unwrap_or(1),
             time: self.time(&passes),
@@ -99,6 +103,12 @@ impl Pair<'_> {
             growth_within: course::growth_within(self, &passes),
             ..Evidence::default()
         }
+    }
+
+    /// Base and contender.
+    fn contenders(&self, run: &Run) -> Vec<Contender> {
+        let is_one = |one: &&Contender| [self.base, self.contender].contains(&one.name().as_str());
+        run.plan.contenders.iter().filter(is_one).cloned().collect()
     }
 
     /// How the statements are carried out, where that differs in shape from one to the other. Releases

@@ -188,6 +188,10 @@ pub struct Evidence {
     pub base: String,
     pub contender: String,
     pub verdict: Verdict,
+    /// The command that measures the test again.
+    pub again: String,
+    /// It takes `--profile`.
+    pub can_be_profiled: bool,
     /// ln(operations per second of the contender / of the base).
     pub theta: Estimate,
     /// Connections.

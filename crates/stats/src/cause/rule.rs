@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::evidence::Evidence;
+use super::next::Next;
 use super::view::View;
 
 /// Why rates or costs differ.
@@ -146,7 +146,7 @@ pub(super) struct Rule {
     /// More that speaks for it; a fact that was not looked at is `None`.
     pub(super) supported_by: &'static [Fact],
     pub(super) contradicted_by: &'static [(&'static str, Fact)],
-    pub(super) next: fn(&Evidence) -> String,
+    pub(super) next: Next,
 }
 
 /// The share of a change that a cause is thought to have whose share cannot be told.
@@ -184,7 +184,7 @@ impl Rule {
             importance: claim.share.unwrap_or(UNTOLD_SHARE).clamp(0.0, 1.0) * change,
             statement: format!("{} ({confidence}).", claim.text),
             contradicted_by: checks,
-            next: (self.next)(evidence),
+            next: self.next.text(evidence),
         })
     }
 }

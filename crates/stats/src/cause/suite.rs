@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::evidence::{Class, Estimate, Evidence, Part, Verdict};
 use super::line::{Line, fit_line};
-use super::next;
+use super::next::Next;
 use super::rule::{Cause, Check, Confidence, Finding};
 use super::rules::explain;
 use super::view::View;
@@ -143,7 +143,7 @@ fn shift(tests: &[Evidence]) -> Option<Finding> {
             valid.len()
         ),
         contradicted_by: vec![Check { what: "the twin moves, too", looked_at: !twins.is_empty() }],
-        next: next::profile(pair),
+        next: Next::Profile.text(pair),
     })
 }
 
@@ -196,7 +196,7 @@ fn protocol(tests: &[Evidence]) -> Option<Finding> {
             system.len()
         ),
         contradicted_by: vec![Check { what: "it grows with rows", looked_at: line.is_some() }],
-        next: next::system_calls(valid[0]),
+        next: Next::SystemCalls.text(valid[0]),
     })
 }
 
@@ -236,7 +236,7 @@ fn of_family(family: &str, tests: &[&Evidence]) -> Option<Finding> {
         importance: tests.iter().map(|test| test.theta.value.abs()).sum(),
         statement: format!("{family}, {} sizes: {text} ({confidence}).", points.len()),
         contradicted_by: vec![Check { what: "sizes lie off the line", looked_at: true }],
-        next: next::profile(tests[0]),
+        next: Next::Profile.text(tests[0]),
     })
 }
 
@@ -267,6 +267,6 @@ fn scale_up_limit(test: &Evidence) -> Option<Finding> {
             range(scaling.law.coherency, scaling.coherency)
         ),
         contradicted_by: vec![Check { what: "coherency is not above 0", looked_at: sure }],
-        next: next::off_cpu(test),
+        next: Next::OffCpu.text(test),
     })
 }

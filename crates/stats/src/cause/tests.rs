@@ -17,6 +17,8 @@ impl Case {
             class,
             base: "postgres@17.6".to_string(),
             contender: "postgres@18.0".to_string(),
+            again: format!("rqps compare postgres@17.6 postgres@18.0 --workload micro:{test}"),
+            can_be_profiled: true,
             verdict,
             theta: sure(theta),
             clients: 8,
@@ -164,7 +166,9 @@ fn r1_is_less_sure_where_less_was_looked_at() {
         evidence.one_client = None;
     });
     assert_eq!(no_profile.causes(), [(Cause::CodePath, Confidence::Likely)]);
-    assert!(no_profile.only().next.ends_with("--workload micro:range-covered-pk --profile"));
+    assert!(no_profile.only().next.ends_with("micro:range-covered-pk --profile=all"));
+    let inside = no_profile.with(|evidence| evidence.can_be_profiled = false);
+    assert!(inside.only().next.ends_with("micro:range-covered-pk"), "it cannot be profiled");
     let bare = Case::slower("point", Class::Point, -2.3).part(Part::ServerUser, 0.9);
     assert_eq!(bare.causes(), [(Cause::CodePath, Confidence::Hint)]);
 }
