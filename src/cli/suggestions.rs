@@ -42,15 +42,6 @@ fn comparison(plan: &Plan) -> &rqps_plan::Comparison {
     }
 }
 
-fn tests(plan: &Plan) -> Vec<String> {
-    match &comparison(plan).of {
-        Compared::Microbenchmark(benchmark) => benchmark.tests.clone(),
-        Compared::InsertBenchmark(benchmark) => {
-            benchmark.steps().into_iter().map(|step| step.name).collect()
-        }
-    }
-}
-
 /// The command that ends a suggestion, as a shell takes it apart.
 fn command(text: &str) -> Option<Vec<String>> {
     let at = text.find("rqps ")?;
@@ -63,7 +54,7 @@ fn every_command_that_a_finding_suggests_is_one_of_rqps() {
         let plan = asked(words);
         for contender in &plan.contenders[1..] {
             let pair = [plan.contenders[0].clone(), contender.clone()];
-            for test in tests(&plan) {
+            for test in comparison(&plan).tests() {
                 let evidence = Evidence {
                     again: plan.command_of(contender, &test).unwrap(),
                     can_be_profiled: comparison(&plan).can_be_profiled(&pair),
@@ -87,7 +78,7 @@ fn a_test_that_is_measured_again_is_measured_as_it_was() {
     for words in ASKED {
         let first = asked(words);
         for contender in &first.contenders[1..] {
-            for test in tests(&first) {
+            for test in comparison(&first).tests() {
                 let again = plan(command(&first.command_of(contender, &test).unwrap()).unwrap());
                 assert_eq!(again.contenders, [first.contenders[0].clone(), contender.clone()]);
                 assert_eq!(
@@ -112,7 +103,7 @@ fn a_profile_is_suggested_where_it_can_be_made() {
     let suggested = |words: &[&str]| {
         let plan = asked(words);
         let evidence = Evidence {
-            again: plan.command_of(&plan.contenders[1], &tests(&plan)[0]).unwrap(),
+            again: plan.command_of(&plan.contenders[1], &comparison(&plan).tests()[0]).unwrap(),
             can_be_profiled: comparison(&plan).can_be_profiled(&plan.contenders),
             ..Evidence::default()
         };

@@ -1,5 +1,8 @@
 //! What is known of a test when its cause is asked for.
 
+use std::time::Duration;
+
+use rqps_observe::Usual;
 use rqps_plan::{Contender, Method};
 use rqps_stats::cause::{Class, Environment, Evidence, Plans, Verdict as Decided};
 use rqps_stats::label::{Label, TWIN_ALPHA};
@@ -8,6 +11,7 @@ use rqps_store::{PassRecord, Run};
 
 use super::costs::estimate;
 use super::course;
+use super::drift::Drift;
 use super::observed::{Observed, foreign_percent};
 use super::pair::Pair;
 use super::profile::Profiled;
@@ -87,6 +91,7 @@ impl Pair<'_> {
                 },
                 canary_moved: match (method, self.plan.guards) {
                     (Method::Slices, _) => None,
+                    _ if self.drift.as_ref().is_some_and(Drift::is_seen) => Some(true),
                     (Method::Runs, true) => Some(false),
                     (Method::Runs, false) => canary_moved(&passes),
                 },
@@ -144,13 +149,12 @@ fn foreign(passes: &[&PassRecord], cpus: u32) -> Option<f64> {
     (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
 }
 
-/// Whether the fixed piece of work took longer or shorter in any pass than is usual: more than 3 %
-/// off the median of all.
+/// Whether the fixed piece of work took longer or shorter in any pass than is usual in all of them.
 fn canary_moved(passes: &[&PassRecord]) -> Option<bool> {
-    let mut times: Vec<u64> = passes.iter().flat_map(|pass| pass.canary.clone()).collect();
-    times.sort_unstable();
-    let median = *times.get(times.len() / 2)? as f64;
-    Some(times.iter().any(|time| (*time as f64 / median - 1.0).abs() > 0.03))
+    let times = passes.iter().flat_map(|pass| &pass.canary);
+    let times: Vec<Duration> = times.map(|nanos| Duration::from_nanos(*nanos)).collect();
+    let usual = Usual::of(&times)?;
+    Some(times.iter().any(|time| usual.is_off(*time)))
 }
 
 fn decided(label: &Label) -> Decided {

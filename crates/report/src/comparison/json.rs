@@ -22,6 +22,8 @@ pub(crate) struct Comparison {
     /// How verdicts are adjusted for the number of tests.
     correction: &'static str,
     base: String,
+    /// Where the base's rounds are from if it was not measured here; otherwise null.
+    base_from: Option<BaseFrom>,
     /// Rounds in which not all servers were up at once, so that the base took turns with one contender
     /// at a time.
     pairs: bool,
@@ -31,6 +33,19 @@ pub(crate) struct Comparison {
     remarks: Vec<String>,
     /// Passes that a guard refused.
     refused: Vec<Refused>,
+}
+
+/// A base that was measured earlier.
+#[derive(Serialize)]
+struct BaseFrom {
+    /// The run directory, the run in it and when it was begun.
+    path: String,
+    run: String,
+    created: String,
+    /// The canary's time here as a ratio to that there.
+    canary: Option<f64>,
+    /// What every interval is wider by to either side, as a share.
+    drift: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -198,6 +213,13 @@ impl Comparison {
             remarks: verdicts.remarks(),
             refused: refused(verdicts),
             base: verdicts.base.clone(),
+            base_from: verdicts.drift().map(|drift| BaseFrom {
+                path: drift.base.path.display().to_string(),
+                run: drift.base.run.clone(),
+                created: drift.base.created.clone(),
+                canary: finite(drift.canary.exp()),
+                drift: finite(drift.size().exp_m1()),
+            }),
             pairs: verdicts.is_in_pairs(),
             reading: verdicts
                 .reading()

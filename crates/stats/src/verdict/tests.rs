@@ -405,3 +405,52 @@ fn fresh_rounds_do_not_exaggerate() {
     // A fifth is 3.5 standard errors of the mean.
     assert!((mean(&fresh) / EFFECT - 1.0).abs() < 0.2, "{} of {}", mean(&fresh), fresh.len());
 }
+
+/// Rounds of whole runs with an SD of 1 %, and a contender that is `effect` faster.
+fn of_runs(random: &mut Xoshiro256PlusPlus, effect: f64) -> Cell {
+    let values = normals(random, 24);
+    let round = |three: &[f64]| LogValues {
+        base: 0.01 * three[0],
+        twin: Some(0.01 * three[1]),
+        contender: 0.01 * three[2] + effect,
+    };
+    let rounds = values.chunks_exact(3).map(round).collect();
+    Cell::new("runs", Kind::CachedRead, Sample::Runs(rounds))
+}
+
+#[test]
+fn a_base_of_another_time_makes_every_interval_wider_by_what_may_have_drifted() {
+    let random = || Xoshiro256PlusPlus::seed_from_u64(4);
+    let of = |effect: f64, drift: f64| {
+        let options = Options { drift, ..Options::default() };
+        judge(&[of_runs(&mut random(), effect)], &options).verdicts.remove(0)
+    };
+    let (together, apart) = (of(-0.10, 0.0), of(-0.10, 0.04));
+    assert_eq!(together.estimate.value, apart.estimate.value);
+    for (one, other) in [(&together.plain, &apart.plain), (&together.estimate, &apart.estimate)] {
+        assert!((other.interval.low - one.interval.low + 0.04).abs() < 1e-12);
+        assert!((other.interval.high - one.interval.high - 0.04).abs() < 1e-12);
+    }
+    assert!((apart.detectable - together.detectable - 0.04).abs() < 1e-12);
+    assert!(matches!(apart.label, Label::Regression { .. }), "{}", apart.label);
+    // What is smaller than the drift is never found, however many rounds there are.
+    let small = of(-0.03, 0.04);
+    assert!(matches!(of(-0.03, 0.0).label, Label::Regression { .. }));
+    assert!(matches!(small.label, Label::Inconclusive { rounds: None, .. }), "{}", small.label);
+    assert_eq!(small.adjusted_p, 1.0);
+}
+
+#[test]
+fn a_machine_that_has_drifted_no_more_than_is_told_raises_few_alarms() {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(6);
+    let alarms = |random: &mut Xoshiro256PlusPlus, drift: f64| {
+        let options = Options { drift, ..Options::default() };
+        let is_found = |one: &Verdict| one.adjusted_p < 0.05 && one.estimate.is_significant();
+        // The build is the same, and the machine 3 % faster than it was.
+        let all = (0..300).map(|_| judge(&[of_runs(random, 0.03)], &options).verdicts.remove(0));
+        all.filter(is_found).count()
+    };
+    assert!(alarms(&mut random, 0.0) > 270, "as if they had taken turns");
+    // Binomial bound at .999 for 5 % of 300.
+    assert!(alarms(&mut random, 0.03) <= 28);
+}
