@@ -5,12 +5,14 @@ use std::ops::{Add, AddAssign, Mul};
 use std::time::Duration;
 
 use rqps_plan::{
-    Build, Compared, Comparison, Contender, Dbms, InsertBenchmark, Maintenance, Microbenchmark,
-    Plan, StepKind, Workload, row_bytes,
+    Build, Compared, Comparison, Contender, Dbms, InsertBenchmark, Maintenance, Method,
+    Microbenchmark, Plan, StepKind, Workload, row_bytes,
 };
 use rqps_workload::microbenchmark::{Sequence, select};
 
-use crate::{LabError, compare, microbenchmark};
+use crate::compare::{self, Contestant, Parts, contestants};
+use crate::selftest::Treatment;
+use crate::{LabError, microbenchmark};
 
 /// How fast work is taken to be done, in rows per second. Medians of rqps with one client and 200K rows
 /// on SQLite, Postgres 17, MySQL 8.0, MariaDB 11.4 and MyRocks, on a VM with two busy cores. The
@@ -186,46 +188,70 @@ impl Machine {
     }
 
     fn comparison(&self, plan: &Plan, comparison: &Comparison) -> Result<Estimate, LabError> {
-        let base = plan.contenders.first().filter(|_| comparison.twin);
-        let contestants = || plan.contenders.iter().chain(base);
+        let parts = Parts::within(plan, comparison, self.memory, self.memory)?;
+        let all: Vec<Contestant> = contestants(plan, comparison, &Treatment::default());
+        let of = |one: &Contestant| &plan.contenders[one.index];
+        // A base that was measured earlier is only started once.
+        let is_measured = |one: &&Contestant| comparison.base_from.is_none() || one.index > 0;
+        let measured = || all.iter().filter(is_measured).map(of);
         let data = |one: &Contender| self.disk(one, &plan.workload);
-        let all: u64 = contestants().map(data).sum();
+        let steps = comparison.tests();
+        let is_sliced = |test: &&String| comparison.method_of(test) == Method::Slices;
+        let (sliced, whole): (Vec<&String>, Vec<&String>) = steps.iter().partition(is_sliced);
         let mut once = Time::default();
         let mut round = Time::default();
-        let steps = match &comparison.of {
+        let mut profiles = Time::default();
+        let disk = match &comparison.of {
             Compared::InsertBenchmark(benchmark) => {
-                contestants().for_each(|one| {
-                    round += start(one) + self.insert_benchmark(benchmark);
-                });
-                benchmark.steps().into_iter().map(|step| step.name).collect()
+                for one in measured() {
+                    once += start(one) * comparison.loads;
+                    round += restart(empty(one)) + self.insert_benchmark(benchmark);
+                }
+                let made: u64 = measured().map(empty).sum();
+                made * u64::from(comparison.loads) + measured().map(data).max().unwrap_or(0)
             }
             Compared::Microbenchmark(benchmark) => {
-                let tests = select(&benchmark.tests, Sequence::Given)?;
-                contestants().for_each(|one| {
-                    let loads = self.load(benchmark);
-                    once += (start(one) + Time { loads, ..Time::default() }) * comparison.loads;
-                    let copied = Duration::from_secs_f64(data(one) as f64 / pace::COPY);
-                    round.starts += Duration::from_secs(1) + copied;
-                    for test in &tests {
-                        round.measured += test.measured(benchmark).mul_f64(1.0 + compare::WARM_UP);
+                let loads = Time { loads: self.load(benchmark), ..Time::default() };
+                let of_tests = |tests: &[&String]| -> Microbenchmark {
+                    let tests = tests.iter().map(|test| test.to_string()).collect();
+                    Microbenchmark { tests, ..benchmark.clone() }
+                };
+                let mut in_turn = Duration::ZERO;
+                for test in select(&of_tests(&sliced).tests, Sequence::Given)? {
+                    in_turn += test.measured(benchmark).mul_f64(1.0 + compare::WARM_UP);
+                }
+                let alone = self.microbenchmark(&of_tests(&whole))?;
+                for one in measured() {
+                    once += (start(one) + loads) * comparison.loads;
+                    if !whole.is_empty() {
+                        // Without the load: a copy of that is there.
+                        round += restart(data(one)) + Time { loads: Duration::ZERO, ..alone };
                     }
-                });
-                tests.iter().map(|test| test.short_name().to_string()).collect()
+                }
+                let profiled = compare::profile::per_contender(comparison, benchmark)?;
+                for one in parts.groups.iter().flatten().map(|place| &all[*place]) {
+                    if !sliced.is_empty() {
+                        round += restart(data(of(one)));
+                        round.measured += in_turn;
+                    }
+                    if !one.is_twin && !profiled.is_zero() {
+                        profiles += restart(data(of(one))) * compare::profile::ROUNDS;
+                        profiles.measured += profiled;
+                    }
+                }
+                // Of every load a directory stays, and a round has a copy.
+                measured().map(data).sum::<u64>() * u64::from(comparison.loads + 1)
             }
         };
-        // A budget ends what its rounds have left, but not before the fewest rounds.
-        let mut rounds = comparison.rounds;
+        // Fresh rounds are of the tests that the screen flags, at most of all. A budget ends what its
+        // rounds have left, but not before the fewest rounds; profiles are beside it.
+        let mut rounds = comparison.rounds + comparison.confirm.unwrap_or(0);
         while rounds > comparison.fewest_rounds
             && comparison.budget.is_some_and(|budget| (once + round * rounds).total() > budget.0)
         {
             rounds -= 1;
         }
-        let disk = match comparison.of {
-            // Of every load a directory stays, and a round has a copy.
-            Compared::Microbenchmark(_) => all * u64::from(comparison.loads + 1),
-            Compared::InsertBenchmark(_) => contestants().map(data).max().unwrap_or(0),
-        };
-        Ok(Estimate { steps, time: once + round * rounds, disk })
+        Ok(Estimate { steps, time: once + round * rounds + profiles, disk })
     }
 
     /// A data directory when it is largest. Logs and what is sorted take no more than the memory, by
@@ -250,6 +276,12 @@ fn start(contender: &Contender) -> Time {
         (_, Dbms::Mariadb, _) => 20,
     };
     Time { starts: Duration::from_secs(seconds), ..Time::default() }
+}
+
+/// Copying so many bytes of a data directory and starting a server on it.
+fn restart(bytes: u64) -> Time {
+    let copied = Duration::from_secs_f64(bytes as f64 / pace::COPY);
+    Time { starts: Duration::from_secs(1) + copied, ..Time::default() }
 }
 
 /// Bytes of a data directory with hardly a row in it, as measured: InnoDB makes its redo logs as large
@@ -281,7 +313,7 @@ pub fn build_bytes(dbms: Dbms) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use rqps_plan::{Count, Profile, Span};
+    use rqps_plan::{Count, Profile, Profiled, Span, StoredBase};
 
     use super::*;
 
@@ -355,6 +387,35 @@ mod tests {
         assert_eq!(disk("a=postgres b=postgres"), postgres);
         assert!(disk("mariadb/rocksdb") < disk("mariadb"));
         assert_eq!(disk("postgres://host/db"), 0, "it is not on this machine");
+    }
+
+    #[test]
+    fn a_comparison_has_the_time_of_its_fresh_rounds_and_of_its_profiles() {
+        let benchmark = Microbenchmark { clients: vec![1], ..microbenchmark() };
+        let sliced = Comparison::new(Compared::Microbenchmark(benchmark));
+        let measured = |comparison: &Comparison, contenders| {
+            of(&plan(contenders, Workload::Comparison(comparison.clone()))).time.measured.as_secs()
+        };
+        // Two contenders and the twin, 12 rounds, a test of 10 s and two of 20 s, with the warm-up.
+        assert_eq!(measured(&sliced, "a=sqlite b=sqlite"), 3 * 12 * 60);
+        let confirmed = Comparison { confirm: Some(4), ..sliced.clone() };
+        assert_eq!(measured(&confirmed, "a=sqlite b=sqlite"), 3 * 16 * 60);
+        let profiled = Comparison { profile: Some(Profiled::All), ..sliced.clone() };
+        assert_eq!(measured(&profiled, "a=postgres b=postgres"), 3 * 12 * 60 + 2 * 4 * 60);
+        // In pairs: the base with the contender, and with its twin.
+        let large = "mysql?innodb_buffer_pool_size=6G b=mysql?innodb_buffer_pool_size=6G";
+        assert_eq!(measured(&sliced, large), 4 * 12 * 60);
+        let runs = Comparison { method: Method::Runs, ..sliced };
+        assert_eq!(measured(&runs, large), 3 * 12 * 60, "one at a time");
+        let stored = StoredBase {
+            path: "out/base".into(),
+            run: "1".to_string(),
+            created: String::new(),
+            canary: 50_000_000,
+            canary_rounds: 60,
+        };
+        let stored = Comparison { base_from: Some(Box::new(stored)), ..runs };
+        assert_eq!(measured(&stored, large), 12 * 60, "the contender alone");
     }
 
     #[test]
