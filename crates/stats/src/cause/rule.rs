@@ -23,7 +23,6 @@ pub enum Cause {
     Commit,
     Protocol,
     StatementOrRow,
-    ScaleUpLimit,
     Efficiency,
     Unexplained,
 }
@@ -46,7 +45,6 @@ impl Cause {
             Cause::Commit => "R11",
             Cause::Protocol => "R12",
             Cause::StatementOrRow => "R13",
-            Cause::ScaleUpLimit => "R14",
             Cause::Efficiency => "R15",
             Cause::SuiteShift => "R16",
             Cause::Unexplained => "R17",
@@ -73,7 +71,6 @@ impl Cause {
             Cause::Commit => ("slower commits", "faster commits"),
             Cause::Protocol => ("protocol or system calls", "protocol or system calls"),
             Cause::StatementOrRow => ("cost per statement or row", "cost per statement or row"),
-            Cause::ScaleUpLimit => ("a limit of scaling", "a limit of scaling"),
             Cause::Efficiency => ("lost efficiency", "gained efficiency"),
             Cause::Unexplained => ("unexplained", "unexplained"),
         };

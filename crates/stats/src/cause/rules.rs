@@ -33,7 +33,7 @@ const RULES: [Rule; 11] = [
             |view| view.flat(metric::VOLUNTARY),
             |view| all(&[view.flat(metric::READ_BYTES), view.flat(metric::WRITE_BYTES)]),
             |view| view.evidence.environment.canary_moved.map(|moved| !moved),
-            |view| view.same_with_one_client(),
+            |view| view.is_one_client(),
             |view| (!view.evidence.profile.is_empty()).then(|| !view.growths().is_empty()),
         ],
         contradicted_by: &[
@@ -47,16 +47,16 @@ const RULES: [Rule; 11] = [
     Rule {
         cause: Cause::Contention,
         main: contention,
-        supported_by: &[grows_with_clients, |view| view.up(metric::SYSTEM_CPU)],
-        contradicted_by: &[("one client loses as much", |view| view.same_with_one_client())],
+        supported_by: &[|view| view.up(metric::SYSTEM_CPU)],
+        contradicted_by: &[("one client loses as much", |view| view.is_one_client())],
         next: Next::OffCpu,
     },
     Rule {
         cause: Cause::RowContention,
         main: row_contention,
-        supported_by: &[grows_with_clients, |view| view.engine_up(engine::ROW_LOCKS)],
+        supported_by: &[|view| view.engine_up(engine::ROW_LOCKS)],
         contradicted_by: &[
-            ("one client loses as much", |view| view.same_with_one_client()),
+            ("one client loses as much", |view| view.is_one_client()),
             ("waits for row locks are as many as before", |view| {
                 view.engine_flat(engine::ROW_LOCKS)
             }),
@@ -113,7 +113,7 @@ const RULES: [Rule; 11] = [
     Rule {
         cause: Cause::Garbage,
         main: garbage,
-        supported_by: &[dips_with_collector, |view| view.evidence.bimodal],
+        supported_by: &[dips_with_collector],
         contradicted_by: &[("dips come without vacuum, purge or compaction", |view| {
             let dips = view.evidence.dips?;
             dips.collector_watched.then(|| dips_with_collector(view) != Some(true))
@@ -126,7 +126,6 @@ const RULES: [Rule; 11] = [
         supported_by: &[
             |view| view.engine_up(engine::BUFFERS),
             |view| at_least(view.evidence.growth_within, EXPLODES),
-            |view| view.evidence.resets_after_vacuum,
         ],
         contradicted_by: &[("the plan has changed", plan_changed)],
         next: Next::Profile,
