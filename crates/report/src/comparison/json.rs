@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::observed::{Observed, Quantity, background, idle, level};
 use super::profile_json::{self, Profile};
-use super::{Judged, TWIN, Verdicts, label};
+use super::{Judged, TWIN, Verdicts, label, steadiness};
 
 #[derive(Serialize)]
 pub(crate) struct Comparison {
@@ -118,6 +118,8 @@ struct Test {
     rate: Option<f64>,
     /// The base's second part against its first.
     twin: Option<Ratio>,
+    /// Whole runs that did not go on at one level, of everybody who had any, the twin among them.
+    unsteady: Vec<Unsteady>,
     costs: BTreeMap<String, Ratio>,
     /// Of the clients' time in slices, what they waited for the slowest of them, base and contender.
     idle: Option<[f64; 2]>,
@@ -130,6 +132,16 @@ struct Test {
     rounds: Vec<Round>,
     /// Passes that a guard refused, with the reason.
     refused: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Unsteady {
+    contender: String,
+    /// How many of its runs were not steady, and of how many that are long enough to tell.
+    unsteady: usize,
+    runs: usize,
+    /// By what they did: `warm-up`, `slow-down`, `several levels`, `trend`, `no steady state`.
+    ways: BTreeMap<&'static str, usize>,
 }
 
 /// Standard deviations of a round's log ratio.
@@ -272,6 +284,11 @@ fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Contender {
     }
 }
 
+fn unsteady(of: &steadiness::Unsteady) -> Unsteady {
+    let (contender, runs) = (of.contender.clone(), of.runs);
+    Unsteady { contender, unsteady: of.count(), runs, ways: of.ways.iter().copied().collect() }
+}
+
 fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Observed<'_>) -> Test {
     let (verdict, evidence) = (&judged.verdicts[index], &judged.evidence[index]);
     let passes = || observed.counted_with(&judged.contender);
@@ -309,6 +326,7 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
         base_rate: mean(&verdicts.base),
         rate: mean(&judged.contender),
         twin: verdict.twin.as_ref().and_then(ratio),
+        unsteady: verdicts.unsteady(observed).iter().map(unsteady).collect(),
         costs: verdict
             .costs
             .iter()

@@ -17,6 +17,7 @@ mod profile;
 mod profile_json;
 mod profile_text;
 mod remarks;
+mod steadiness;
 mod text;
 
 use rqps_plan::{Cache, Compared, Comparison, Method, Workload};

@@ -58,6 +58,7 @@ impl Verdicts<'_> {
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks: Vec<String> = self.drift().iter().map(Drift::remark).collect();
         remarks.extend([self.twins(), self.machine(), self.decided()]);
+        remarks.extend(self.steadiness());
         remarks.extend(self.judged.iter().filter_map(|judged| self.too_noisy(judged)));
         remarks
     }
