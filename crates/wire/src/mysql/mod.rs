@@ -127,7 +127,7 @@ impl Answer {
             }
             (Expected::Head, [OK, rest @ ..]) => {
                 let (changed, rest) = length_encoded(rest)?;
-                self.rows += changed;
+                self.rows = self.rows.wrapping_add(changed);
                 Some(status_flags(length_encoded(rest)?.1)?)
             }
             (Expected::Head, [first, ..]) if *first != LOCAL_INFILE => {
@@ -178,10 +178,13 @@ impl Mysql {
         let deprecate_eof = self.deprecate_eof;
         skim(&mut self.socket, &mut self.sequence, &mut self.long, |payload| {
             match (answer.expected, payload.first()) {
-                (Expected::Columns(left), Some(_)) if left > 1 => {
-                    answer.expected = Expected::Columns(left - 1);
+                // A server that gives up says so in place of a description, too.
+                (Expected::Columns(left), Some(&first)) if first != ERROR => {
+                    answer.expected = match left {
+                        0 | 1 => Expected::Rows,
+                        left => Expected::Columns(left - 1),
+                    };
                 }
-                (Expected::Columns(_), Some(_)) => answer.expected = Expected::Rows,
                 (Expected::Rows, Some(&first)) if first < END => answer.rows += 1,
                 _ => return answer.head_or_end(payload, deprecate_eof),
             }
@@ -193,7 +196,10 @@ impl Mysql {
     /// Drops the descriptions of columns or parameters.
     fn skip_columns(&mut self, columns: u64) -> Result<(), Error> {
         for _ in 0..descriptions(columns, self.deprecate_eof) {
-            self.payload()?;
+            let description = self.payload()?;
+            if description.first() == Some(&ERROR) {
+                return Err(server_error(description));
+            }
         }
         Ok(())
     }
@@ -332,7 +338,7 @@ impl Drop for Mysql {
 
 /// Packets that describe so many columns or parameters, with the one that ends them where there is one.
 fn descriptions(columns: u64, deprecate_eof: bool) -> u64 {
-    columns + u64::from(!deprecate_eof && columns > 0)
+    columns.saturating_add(u64::from(!deprecate_eof && columns > 0))
 }
 
 /// Type codes of the protocol: LONG, LONGLONG, VAR_STRING.

@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use crate::error::Error;
-use crate::socket::Socket;
+use crate::socket::{LONGEST_MESSAGE, Socket, too_long};
 
 pub(super) const HEAD: usize = 4;
 /// A packet of this length is followed by more of the same payload.
@@ -90,6 +90,9 @@ pub(super) fn whole_payload(
         let packet = socket.take(length);
         *sequence = packet[3].wrapping_add(1);
         payload.extend_from_slice(&packet[HEAD..]);
+        if payload.len() > LONGEST_MESSAGE {
+            return Err(too_long(payload.len()));
+        }
         if is_whole(packet) {
             return Ok(());
         }
