@@ -145,7 +145,7 @@ impl Mysql {
         loop {
             let status = match self.head()? {
                 Head::Done { changed, status } => {
-                    rows += changed;
+                    rows = changed.wrapping_add(rows);
                     status
                 }
                 Head::Rows { .. } => loop {
@@ -186,7 +186,11 @@ impl Mysql {
     /// Drops the descriptions of columns or parameters.
     fn skip_columns(&mut self, columns: u64) -> Result<(), Error> {
         for _ in 0..descriptions(columns, self.deprecate_eof) {
-            self.payload()?;
+            // A server that gives up says so in place of a description, too.
+            let description = self.payload()?;
+            if description.first() == Some(&ERROR) {
+                return Err(server_error(description));
+            }
         }
         Ok(())
     }
@@ -342,7 +346,7 @@ fn bind(out: &mut Vec<u8>, types: &[Type]) {
 
 /// Packets that describe so many columns or parameters, with the one that ends them where there is one.
 fn descriptions(columns: u64, deprecate_eof: bool) -> u64 {
-    columns + u64::from(!deprecate_eof && columns > 0)
+    columns.saturating_add(u64::from(!deprecate_eof && columns > 0))
 }
 
 /// Type codes of the protocol: LONG, LONGLONG, VAR_STRING.

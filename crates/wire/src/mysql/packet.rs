@@ -2,7 +2,7 @@
 //! or more is sent in several packets.
 
 use crate::error::Error;
-use crate::socket::{Socket, skip_run};
+use crate::socket::{LONGEST_MESSAGE, Socket, skip_run, too_long};
 
 pub(super) const HEAD: usize = 4;
 /// A packet of this length is followed by more of the same payload.
@@ -80,6 +80,9 @@ pub(super) fn whole_payload(
         let packet = socket.take(length);
         *sequence = packet[3].wrapping_add(1);
         payload.extend_from_slice(&packet[HEAD..]);
+        if payload.len() > LONGEST_MESSAGE {
+            return Err(too_long(payload.len()));
+        }
         if length < HEAD + FULL {
             return Ok(());
         }

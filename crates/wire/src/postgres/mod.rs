@@ -264,14 +264,15 @@ fn oid(parameter: Type) -> u32 {
 
 /// The count at the end of a command tag such as `INSERT 0 50`; 0 where there is none.
 fn trailing_number(tag: &[u8]) -> u64 {
-    let mut value = 0;
-    let mut factor = 1;
+    let mut value: u64 = 0;
+    let mut factor: u64 = 1;
     for byte in tag.iter().rev().skip(1) {
         if !byte.is_ascii_digit() {
             break;
         }
-        value += u64::from(byte - b'0') * factor;
-        factor *= 10;
+        // A server can send as many digits as it likes.
+        value = value.wrapping_add(u64::from(byte - b'0').wrapping_mul(factor));
+        factor = factor.wrapping_mul(10);
     }
     value
 }
