@@ -113,10 +113,9 @@ pub(crate) fn open_results(path: &Path, read_only: bool) -> Result<Connection, S
         path: results.clone(),
         reason: error.to_string(),
     };
-    let flags = match read_only {
-        true => OpenFlags::SQLITE_OPEN_READ_ONLY,
-        false => OpenFlags::SQLITE_OPEN_READ_WRITE,
-    };
+    // Also to read: what a killed rqps had begun to write is taken back first. A file that nobody may
+    // write to is opened all the same.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
     let connection = Connection::open_with_flags(&results, flags).map_err(damaged)?;
     let found: u32 =
         connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(damaged)?;
@@ -124,10 +123,20 @@ pub(crate) fn open_results(path: &Path, read_only: bool) -> Result<Connection, S
         let (path, found) = (results.clone(), found.to_string());
         return Err(StoreError::Version { path, found, expected: schema::VERSION });
     }
-    if !read_only {
-        // A step that is said to be done must be on the disk.
-        connection.pragma_update(None, "synchronous", "full").map_err(damaged)?;
+    // SQLite takes what is missing of the last page for zeros.
+    let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let whole = number("page_count").map_err(damaged)? * number("page_size").map_err(damaged)?;
+    let length = fs::metadata(&results).map_err(file("read", &results))?.len() as i64;
+    if length < whole {
+        let reason = format!("its end is missing: it has {length} of {whole} bytes");
+        return Err(StoreError::Damaged { path: results, reason });
     }
+    let (name, value) = match read_only {
+        true => ("query_only", "on"),
+        // A step that is said to be done must be on the disk.
+        false => ("synchronous", "full"),
+    };
+    connection.pragma_update(None, name, value).map_err(damaged)?;
     Ok(connection)
 }
 
