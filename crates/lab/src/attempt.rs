@@ -125,7 +125,7 @@ impl Stage<'_, '_> {
     }
 
     pub(crate) fn tell_done(&mut self, record: &StepRecord, work: f64) {
-        let (seconds, unit) = (record.seconds, record.counts.unit());
+        let (seconds, unit) = (record.seconds, record.counts.unit().to_string());
         let rate = work / seconds;
         self.tell(&record.step, |contender, step| Event::StepDone {
             contender,
