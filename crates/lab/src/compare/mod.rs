@@ -8,7 +8,7 @@ mod loads;
 mod order;
 mod parts;
 mod pass;
-pub(crate) mod profile;
+mod profile;
 mod round;
 mod runs;
 mod stored_base;
@@ -31,6 +31,9 @@ pub(crate) use contestant::{Contestant, contestants};
 use loads::{Folders, load};
 pub(crate) use parts::Parts;
 pub(crate) use pass::WARM_UP;
+pub(crate) use profile::{
+    MOST_TESTS as MOST_PROFILED, ROUNDS as PROFILE_ROUNDS, per_contender as profiled_per_contender,
+};
 use round::{Draw, Round, Scene, Setting};
 use stored_base::Earlier;
 pub use stored_base::{StoredBaseError, stored_base};
@@ -169,8 +172,8 @@ fn rounds(
         }
         let seconds = round_began.elapsed().as_secs_f64();
         longest = longest.max(seconds);
-        let standing = (lab.judge)(plan, &directory.passes()?).standing;
-        (lab.watch)(Event::RoundDone { round: number, seconds, standing });
+        let interim = (lab.judge)(plan, &directory.passes()?);
+        (lab.watch)(Event::RoundDone { round: number, seconds, interim });
     }
     let failed = directory.passes()?.iter().any(|pass| failures(pass).next().is_some());
     Ok(if failed { Outcome::Failed } else { Outcome::Complete })
