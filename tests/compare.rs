@@ -486,30 +486,6 @@ fn a_profile_names_the_functions_of_a_real_server() {
     rqps.assert_nothing_is_left();
 }
 
-/// Postgres 17 finds many values in an index faster than 16 did, which is user CPU.
-#[test]
-fn a_longer_code_path_is_told_with_the_functions_that_a_profile_has() {
-    let rqps = Rqps::alone();
-    let arguments = format!(
-        "postgres@17.6 postgres@16.10 --workload micro:hot-points --no-twin --profile=all {SMALL}"
-    );
-    start(&rqps, &arguments).finish().expect_code(1);
-    let found = comparison(&rqps);
-    let contender = &found["contenders"][0];
-    let findings = contender["findings"].as_array().unwrap();
-    let longer = findings.iter().find(|one| one["rule"] == "R1");
-    let longer = longer.unwrap_or_else(|| panic!("no R1 in {findings:#?}"));
-    let statement = longer["statement"].as_str().unwrap();
-    let named = statement.split_once("Top growth: `").expect(statement).1;
-    let named = named.split('`').next().unwrap();
-    // The function is one that the profile says has grown, and no other grew more.
-    let functions = contender["profiles"][0]["functions"].as_array().unwrap();
-    let mut server = functions.iter().filter(|one| one["kernel"] == false);
-    let most = server.find(|one| one["low"].as_f64().is_some_and(|low| low > 0.0)).unwrap();
-    assert_eq!(most["name"], named, "{statement}");
-    assert_eq!(longer["next"], "the flame graphs in report.html");
-}
-
 const RUNS: &str =
     "--workload micro:point-query --rows 2K --secs 1 --rounds 3 --loads 1 --no-guards";
 
