@@ -63,7 +63,13 @@ pub(crate) fn attempt(
         Err(error) => {
             let log = if error.is_disconnect() { server.last_words() } else { None };
             let log = log.map(|log| format!("; {log}")).unwrap_or_default();
-            (Status::Failed, Some(format!("{error}{log}")))
+            let memory = match group.is_some_and(|group| group.memory_kills() > 0) {
+                true => {
+                    "; the kernel killed a process of the server: its memory limit is too small"
+                }
+                false => "",
+            };
+            (Status::Failed, Some(format!("{error}{memory}{log}")))
         }
     };
     record.status = status;
@@ -127,7 +133,7 @@ impl Stage<'_, '_> {
     }
 
     pub(crate) fn tell_done(&mut self, record: &StepRecord, work: f64) {
-        let (seconds, unit) = (record.seconds, record.counts.unit());
+        let (seconds, unit) = (record.seconds, record.counts.unit().to_string());
         let rate = work / seconds;
         self.tell(&record.step, |contender, step| Event::StepDone {
             contender,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use rqps_plan::{Contender, Plan};
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use crate::error::StoreError;
 use crate::record::Manifest;
@@ -37,9 +38,16 @@ impl RunDirectory {
         }
         let mut entries = fs::read_dir(path).map_err(file("read", path))?;
         if entries.any(|entry| entry.is_ok_and(|entry| entry.file_name() != LOCK)) {
-            return Err(StoreError::NotEmpty(path.to_path_buf()));
+            // What is there may be the beginning of a run that another is making.
+            let busy = path.join(LOCK).exists() && Self::is_busy(path);
+            let error = if busy { StoreError::Busy } else { StoreError::NotEmpty };
+            return Err(error(path.to_path_buf()));
         }
         let lock = lock(path)?;
+        // Another may have made its run and ended it since we looked.
+        if path.join(RESULTS).exists() {
+            return Err(StoreError::Taken(path.to_path_buf()));
+        }
         let logs = path.join("logs");
         fs::create_dir_all(&logs).map_err(file("make", &logs))?;
         write_whole(&path.join(PLAN), |out| out.write_all(plan.to_toml().as_bytes()))?;
@@ -113,10 +121,9 @@ pub(crate) fn open_results(path: &Path, read_only: bool) -> Result<Connection, S
         path: results.clone(),
         reason: error.to_string(),
     };
-    let flags = match read_only {
-        true => OpenFlags::SQLITE_OPEN_READ_ONLY,
-        false => OpenFlags::SQLITE_OPEN_READ_WRITE,
-    };
+    // Also to read: what a killed rqps had begun to write is taken back first. A file that nobody may
+    // write to is opened all the same.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
     let connection = Connection::open_with_flags(&results, flags).map_err(damaged)?;
     let found: u32 =
         connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(damaged)?;
@@ -124,10 +131,20 @@ pub(crate) fn open_results(path: &Path, read_only: bool) -> Result<Connection, S
         let (path, found) = (results.clone(), found.to_string());
         return Err(StoreError::Version { path, found, expected: schema::VERSION });
     }
-    if !read_only {
-        // A step that is said to be done must be on the disk.
-        connection.pragma_update(None, "synchronous", "full").map_err(damaged)?;
+    // SQLite takes what is missing of the last page for zeros.
+    let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let whole = number("page_count").map_err(damaged)? * number("page_size").map_err(damaged)?;
+    let length = fs::metadata(&results).map_err(file("read", &results))?.len() as i64;
+    if length < whole {
+        let reason = format!("its end is missing: it has {length} of {whole} bytes");
+        return Err(StoreError::Damaged { path: results, reason });
     }
+    let (name, value) = match read_only {
+        true => ("query_only", "on"),
+        // A step that is said to be done must be on the disk.
+        false => ("synchronous", "full"),
+    };
+    connection.pragma_update(None, name, value).map_err(damaged)?;
     Ok(connection)
 }
 
@@ -188,6 +205,17 @@ fn lock(path: &Path) -> Result<File, StoreError> {
     match flock(&held, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(held),
         Err(_) => Err(StoreError::Busy(path.to_path_buf())),
+    }
+}
+
+/// The right to work in a directory of several runs, which one process at a time has; given back
+/// when dropped. The directory itself is locked, so that no file is in it for that.
+pub fn alone_in(path: &Path) -> Result<File, StoreError> {
+    let held = File::open(path).map_err(file("open", path))?;
+    match flock(&held, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => Err(StoreError::Busy(path.to_path_buf())),
+        // A file system that knows no such locks is no reason not to measure.
+        _ => Ok(held),
     }
 }
 

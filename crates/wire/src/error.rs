@@ -5,7 +5,7 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The DBMS refused a statement. `code` is the SQLSTATE, or SQLite's extended result code.
-    #[error("{message} ({code})")]
+    #[error("{} ({})", shown(message), shown(code))]
     Server { code: String, message: String, class: Class },
     #[error("the server closed the connection")]
     Closed,
@@ -15,11 +15,11 @@ pub enum Error {
     Connect { address: String, source: io::Error },
     #[error("connection lost: {0}")]
     Io(#[from] io::Error),
-    #[error("cannot log in as '{user}': {reason}")]
+    #[error("cannot log in as '{user}': {}", shown(reason))]
     Login { user: String, reason: String },
     #[error("no TLS with {host}: {reason}")]
     Tls { host: String, reason: String },
-    #[error("the server does not keep to the protocol: {0}")]
+    #[error("the server does not keep to the protocol: {}", shown(.0))]
     Protocol(String),
     #[error("'{url}' is not a usable address: {reason}")]
     Address { url: String, reason: String },
@@ -34,6 +34,12 @@ pub enum Class {
     Stop,
     /// The server is going, or gone, or cannot be reached; its log may say why.
     Gone,
+}
+
+/// What a server says as people may be shown it: it could move their terminal's cursor otherwise.
+fn shown(text: &str) -> String {
+    let is_plain = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
+    text.chars().map(|c| if is_plain(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
 }
 
 impl Error {

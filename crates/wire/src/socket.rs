@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::tls::{Encrypted, Tls};
 
 /// A longer message is a broken stream rather than a row that a benchmark reads.
-const LONGEST_MESSAGE: usize = 256 << 20;
+pub(crate) const LONGEST_MESSAGE: usize = 256 << 20;
 
 pub(crate) struct Socket {
     stream: Stream,
@@ -116,10 +116,14 @@ impl Socket {
         }
         self.end -= self.start;
         self.start = 0;
-        if size > self.buffer.len() {
-            self.grow(size)?;
+        if size > LONGEST_MESSAGE {
+            return Err(too_long(size));
         }
-        while self.end - self.start < size {
+        while self.end < size {
+            if self.end == self.buffer.len() {
+                // With what has come, not with what is told to come: that may be a lie.
+                self.buffer.resize(2 * self.end, 0);
+            }
             let room = &mut self.buffer[self.end..];
             let received = match &mut self.stream {
                 Stream::Unix(socket) => {
@@ -145,6 +149,12 @@ impl Socket {
         self.start += size;
     }
 
+    /// Drops what has been received but its last `size` bytes.
+    #[inline(always)]
+    pub(crate) fn keep(&mut self, size: usize) {
+        self.start = self.end - size;
+    }
+
     /// Takes the next `size` bytes, which must have been received.
     #[inline(always)]
     pub(crate) fn take(&mut self, size: usize) -> &[u8] {
@@ -152,16 +162,27 @@ impl Socket {
         self.start += size;
         &self.buffer[start..self.start]
     }
+}
 
-    /// Sees to it that `size` bytes fit.
-    #[cold]
-    fn grow(&mut self, size: usize) -> Result<(), Error> {
-        if size > LONGEST_MESSAGE {
-            return Err(Error::Protocol(format!("a message of {size} bytes")));
-        }
-        self.buffer.resize(size.next_power_of_two(), 0);
-        Ok(())
+#[cold]
+pub(crate) fn too_long(size: usize) -> Error {
+    Error::Protocol(format!("a message of {size} bytes"))
+}
+
+/// Skips the messages at the begin whose length `length` tells, up to the first that it does not or
+/// that is not whole; answers how many, and what is behind them. That is most of what a large answer
+/// costs the client.
+#[inline(always)]
+pub(crate) fn skip_run(
+    mut messages: &[u8],
+    length: impl Fn(&[u8]) -> Option<usize>,
+) -> (u64, &[u8]) {
+    let mut count = 0;
+    while let Some(behind) = length(messages).and_then(|length| messages.get(length..)) {
+        messages = behind;
+        count += 1;
     }
+    (count, messages)
 }
 
 /// Asks the kernel for readiness before receiving what was asked for. On a Unix socket the server's

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use rqps_load::{Counters, Failure, Meter, Relay, Slice, Slicing, ThreadCost, Work};
+use rqps_load::{Counters, Driving, Failure, Meter, Relay, Slice, Slicing, ThreadCost, Work};
 use rqps_observe::{
     Clocks, Conduct, Edge, EdgeReader, EngineReading, Metric, Observer, Reading, guards, pin_thread,
 };
@@ -16,7 +16,7 @@ use super::order::order;
 use super::round::{Draw, Round, Running, place};
 use crate::attempt::kept;
 use crate::selftest::Slowed;
-use crate::{Event, Lab, LabError};
+use crate::{Event, Lab, LabError, Pace};
 
 /// A pass that a guard refuses is made again so often.
 pub(crate) const REPEATS: u32 = 2;
@@ -185,10 +185,24 @@ impl Round<'_> {
         let measured = order(contenders, cycles(time), &mut random);
         let all = (warm_up.len() + measured.len()) as f64;
         let (round, name) = (pass.round, pass.test.clone());
+        let live = relay.live();
+        let names: Vec<String> =
+            self.running.iter().map(|one| one.contestant.name.clone()).collect();
         let watch = &mut lab.watch;
         let mut tell = |done: usize| {
             let done = from + share * done as f64 / all;
-            watch(Event::Measuring { round, test: name.clone(), done });
+            let pace = |(name, live): (&String, &Driving)| {
+                let seconds = live.client_seconds() / f64::from(clients);
+                let pace = Pace::closed(live.operations(), seconds, clients as usize, 1.0);
+                (name.clone(), pace)
+            };
+            watch(Event::Measuring {
+                round,
+                test: name.clone(),
+                contender: None,
+                done,
+                paces: names.iter().zip(live.iter()).map(pace).collect(),
+            });
         };
         let result = (|| {
             let slowed = Slowed::timed(self.running.iter().map(|one| one.dosing.as_ref()))?;

@@ -240,14 +240,17 @@ impl Turn<'_> {
             let mut record = record(work.blank(order), contender, order);
             // The journal of attempts is for single runs; here a round is done or it is not.
             record.attempt = 1;
-            let test = format!("{contender}: {}", record.step);
+            let test = record.step.clone();
             let outer = &mut lab.watch;
             let mut watch = |event: Event| {
-                if let Event::Progress { done, .. } = event {
+                if let Event::Progress { contender, pace, done, .. } = event {
                     let done = f64::from(order - first) + done.clamp(0.0, 1.0);
                     let done = f64::from(self.number) + done / f64::from(count - first);
                     let done = done / self.setting.contestants.len() as f64;
-                    outer(Event::Measuring { round: self.round, test: test.clone(), done });
+                    let (round, test) = (self.round, test.clone());
+                    let paces = vec![(contender.clone(), pace)];
+                    let contender = Some(contender);
+                    outer(Event::Measuring { round, test, contender, done, paces });
                 }
             };
             let mut inner = Lab {

@@ -23,6 +23,8 @@ use hierarchy::{Controller, Parent, Version, all, counting, limiting};
 
 /// Names of groups start with this, the number of the process that made them and its start.
 const PREFIX: &str = "rqps";
+/// So many characters of what a group is for are in its name; a file's has room for 255 bytes.
+const LONGEST_NAME: usize = 40;
 /// The file of a group that lists its processes, and to which those to be moved are written.
 const PROCESSES: &str = "cgroup.procs";
 /// The length over which a CPU quota holds, in microseconds: the kernel's default.
@@ -75,6 +77,8 @@ impl Group {
     fn make(name: &str, parents: Vec<Parent>) -> Option<Group> {
         static GROUPS: AtomicU32 = AtomicU32::new(0);
         let number = GROUPS.fetch_add(1, Ordering::Relaxed);
+        // A contender's name may be a path, and of any length.
+        let name: String = name.replace('/', "_").chars().take(LONGEST_NAME).collect();
         let name = format!("{PREFIX}-{}-{number}-{name}", Owner::this());
         let mut group = Group { parts: Vec::new() };
         for parent in parents {
@@ -133,6 +137,18 @@ impl Group {
         // A kernel without swap accounting has no such file.
         let swap = path.join(swap);
         if swap.is_file() { write(&swap, &swap_value.to_string()) } else { Ok(()) }
+    }
+
+    /// How many processes of the group the kernel has killed because of its limit.
+    pub fn memory_kills(&self) -> u64 {
+        let Ok((path, version)) = self.need(Controller::Memory, "memory") else { return 0 };
+        let file = match version {
+            Version::One => "memory.oom_control",
+            Version::Two => "memory.events",
+        };
+        let text = fs::read_to_string(path.join(file)).unwrap_or_default();
+        let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
+        count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
     }
 
     /// Limits CPU time to so many CPUs, such as 0.9 or 1.5.

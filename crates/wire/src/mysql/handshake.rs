@@ -1,6 +1,8 @@
 //! Logging in: mysql_native_password, caching_sha2_password, MariaDB's ed25519 and unix_socket, and
 //! whatever else `mysql_common` knows.
 
+use std::io;
+
 use mysql_common::auth::plugins::{AuthProc, ChallengeResponsePlugin, Context, Response};
 use mysql_common::constants::CapabilityFlags;
 use mysql_common::io::ParseBuf;
@@ -105,7 +107,11 @@ pub(super) fn log_in(
     if payload.first() == Some(&0xff) {
         return Err(refused(login, server_error(&payload).to_string()));
     }
-    let handshake = HandshakePacket::deserialize((), &mut ParseBuf(&payload))
+    let handshake = match is_readable(&payload) {
+        true => HandshakePacket::deserialize((), &mut ParseBuf(&payload)),
+        false => Err(io::ErrorKind::InvalidData.into()),
+    };
+    let handshake = handshake
         .map_err(|error| Error::Protocol(format!("a greeting that cannot be read: {error}")))?;
     let mut capabilities = WANTED & handshake.capabilities();
     if matches!(login.address, Address::Tls { .. }) {
@@ -145,6 +151,16 @@ pub(super) fn log_in(
     send(&mut socket, &mut sequence, &response)?;
     finish(&mut socket, login, &secrets, exchange, sequence)?;
     Ok((socket, capabilities))
+}
+
+/// Whether a greeting tells a length of its salt that `mysql_common` can reckon with: it takes that
+/// of 128 bytes and more for a negative number, and servers send 21.
+fn is_readable(greeting: &[u8]) -> bool {
+    /// Between the server's version and the length: number, salt, capabilities and the like.
+    const BEFORE: usize = 20;
+    let version = greeting.iter().position(|byte| *byte == 0);
+    let length = version.and_then(|end| greeting.get(end + 1 + BEFORE));
+    length.is_none_or(|length| *length < 128)
 }
 
 fn send(socket: &mut Socket, sequence: &mut u8, payload: &impl MySerialize) -> Result<(), Error> {

@@ -1,0 +1,83 @@
+//! A server that says what it was told to say, whatever it is asked, and then nothing more. The fuzz
+//! targets (`fuzz/`) use it, too.
+
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::thread::JoinHandle;
+
+use rqps_wire::{Address, Connection, Error, Login, Statement, Target, Type, Value};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    Postgres,
+    Mysql,
+}
+
+/// What each call of a client came to, in the order of the calls; those that need what an earlier
+/// call did not get are missing.
+pub(crate) type Answers = Vec<(&'static str, Result<u64, Error>)>;
+
+/// Has a client log in and make every kind of call, with a server that says these bytes.
+pub(crate) fn converse(protocol: Protocol, says: &[u8]) -> Answers {
+    let folder = tempfile::tempdir().expect("a folder for the socket");
+    let path = folder.path().join("s");
+    let listener = UnixListener::bind(&path).expect("a socket");
+    let server = serve(listener, says.to_vec());
+    let login = Login {
+        address: Address::Unix { path },
+        user: "ann".to_string(),
+        password: Some("secret".to_string()),
+        database: "db".to_string(),
+        parameters: Vec::new(),
+    };
+    let target = match protocol {
+        Protocol::Postgres => Target::Postgres(login),
+        Protocol::Mysql => Target::Mysql(login),
+    };
+    let answers = ask(&target);
+    server.join().expect("the server has no reason to panic");
+    answers
+}
+
+fn serve(listener: UnixListener, says: Vec<u8>) -> JoinHandle<()> {
+    std::thread::spawn(move || {
+        let (stream, _) = listener.accept().expect("the client connects");
+        // A client that has had enough closes the connection, which ends both.
+        let heard = stream.try_clone().map(listen);
+        let _ = (&stream).write_all(&says);
+        let _ = stream.shutdown(Shutdown::Write);
+        if let Ok(heard) = heard {
+            heard.join().expect("it only reads");
+        }
+    })
+}
+
+fn listen(mut stream: UnixStream) -> JoinHandle<()> {
+    std::thread::spawn(move || {
+        let mut dropped = [0; 4096];
+        while stream.read(&mut dropped).is_ok_and(|count| count > 0) {}
+    })
+}
+
+fn ask(target: &Target) -> Answers {
+    let mut connection = match target.connect() {
+        Ok(connection) => connection,
+        Err(error) => return vec![("connect", Err(error))],
+    };
+    let mut answers: Answers = vec![("connect", Ok(0))];
+    answers.push(("run", connection.run("update t set n = 1")));
+    let rows = connection.query("select v from t").map(|rows| rows.len() as u64);
+    answers.push(("query", rows));
+    let prepared = connection.prepare("select v from t where id = ?", &[Type::Int8]);
+    match prepared {
+        Ok(statement) => answers.push(("execute", execute(&mut *connection, statement))),
+        Err(error) => answers.push(("prepare", Err(error))),
+    }
+    answers.push(("load", connection.load("t", &["id", "v"], b"1\tx\n2\ty\n")));
+    answers
+}
+
+fn execute(connection: &mut dyn Connection, statement: Statement) -> Result<u64, Error> {
+    connection.execute(statement, &[Value::Int(7)])
+}
