@@ -1,5 +1,6 @@
 //! Ctrl-C: once to end in an orderly way, twice to end at once.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -25,5 +26,10 @@ impl Cancel {
 
     pub(crate) fn is_wanted(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+
+    /// For whoever is asked whether to go on.
+    pub(crate) fn go_on(&self) -> ControlFlow<()> {
+        if self.is_wanted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }

@@ -18,7 +18,7 @@ use super::cancel::Cancel;
 use super::configs;
 use super::exit::Exit;
 use super::output;
-use super::progress::Progress;
+use super::progress::Fetching;
 
 /// What the data directories of shells are called, before a process id.
 const SHELL: &str = "shell-";
@@ -90,11 +90,11 @@ pub(super) fn table(heads: &[&str]) -> Table {
 }
 
 fn list(home: &Home, cancel: &Cancel) -> anyhow::Result<Exit> {
-    let mut progress = Progress::new();
-    let mut tell = |event| progress.fetch(event, cancel);
+    let mut fetching = Fetching::new();
+    let mut tell = |event| fetching.tell(event, cancel);
     let installed = source::installed(home, &mut tell).map_err(rqps_dbms::DbmsError::from)?;
     let available = source::available(Dbms::Postgres, &mut tell);
-    progress.finish();
+    fetching.finish();
 
     let mut builds = table(&["INSTALLED", "SOURCE", "COMPILER", "LIBC", "DIRECTORY"]);
     builds.add_row(["sqlite", "in rqps", "", "", ""]);
@@ -133,17 +133,17 @@ fn list(home: &Home, cancel: &Cancel) -> anyhow::Result<Exit> {
 }
 
 fn fetch(home: &Home, cancel: &Cancel, contenders: &[Sweep]) -> anyhow::Result<Exit> {
-    let mut progress = Progress::new();
     for contender in contenders.iter().flat_map(|sweep| &sweep.0) {
-        let mut tell = |event| progress.fetch(event, cancel);
+        let mut fetching = Fetching::new();
+        let mut tell = |event| fetching.tell(event, cancel);
         let ready = rqps_dbms::prepare(home, contender, &mut tell)?;
+        fetching.finish();
         let text = match ready.build() {
             Some(build) => describe(contender, build),
             None => format!("{contender}: nothing to fetch\n"),
         };
         output::print(&text)?;
     }
-    progress.finish();
     Ok(Exit::Done)
 }
 
@@ -162,8 +162,8 @@ fn start(
     contender: &Contender,
     data: Option<&Path>,
 ) -> anyhow::Result<Exit> {
-    let mut progress = Progress::new();
-    let ready = rqps_dbms::prepare(home, contender, &mut |event| progress.fetch(event, cancel))?;
+    let mut fetching = Fetching::new();
+    let ready = rqps_dbms::prepare(home, contender, &mut |event| fetching.tell(event, cancel))?;
     if ready.build().is_none() {
         bail!("'{contender}' has no server that could be started");
     }
@@ -176,7 +176,7 @@ fn start(
     }
     let place = Place { log: log_beside(&data), data, detached: true, environment: Vec::new() };
     ready.start(home, &place, &|| cancel.is_wanted())?;
-    progress.finish();
+    fetching.finish();
     let started = Lease::all(home)?.into_iter().find(|lease| lease.data == place.data);
     let lease = started.context("the server ended as soon as it had started; see its log")?;
     let (url, pid) = (&lease.url, lease.pid());
@@ -226,8 +226,8 @@ fn shell(home: &Home, cancel: &Cancel, contender: &Contender) -> anyhow::Result<
         converse(&target, cancel)?;
         return Ok(Exit::Done);
     }
-    let mut progress = Progress::new();
-    let ready = rqps_dbms::prepare(home, contender, &mut |event| progress.fetch(event, cancel))?;
+    let mut fetching = Fetching::new();
+    let ready = rqps_dbms::prepare(home, contender, &mut |event| fetching.tell(event, cancel))?;
     let temporary = home.data().map_err(rqps_dbms::DbmsError::from)?;
     let temporary = temporary.join(format!("{SHELL}{}", std::process::id()));
     let place = Place {
@@ -237,7 +237,7 @@ fn shell(home: &Home, cancel: &Cancel, contender: &Contender) -> anyhow::Result<
         environment: Vec::new(),
     };
     let mut server = ready.start(home, &place, &|| cancel.is_wanted())?;
-    progress.finish();
+    fetching.finish();
     let result = converse(server.target(), cancel);
     server.discard()?;
     // SQLite writes none.
@@ -298,14 +298,17 @@ fn prune(home: &Home, cancel: &Cancel, builds: bool, data: bool) -> anyhow::Resu
         output::note(&format!("removed {}", path.display()));
     }
     if builds {
-        let mut progress = Progress::new();
-        let mut tell = |event| progress.fetch(event, cancel);
+        let mut fetching = Fetching::new();
+        let mut tell = |event| fetching.tell(event, cancel);
         let fetched = source::installed(home, &mut tell).map_err(rqps_dbms::DbmsError::from)?;
+        fetching.finish();
         for build in fetched.iter().filter(|build| !build.archives.is_empty()) {
+            let mut fetching = Fetching::new();
+            let mut tell = |event| fetching.tell(event, cancel);
             source::remove(home, build, &mut tell).map_err(rqps_dbms::DbmsError::from)?;
+            fetching.finish();
             output::note(&format!("removed {}", build.root.display()));
         }
-        progress.finish();
     }
     Ok(Exit::Done)
 }

@@ -94,7 +94,7 @@ pub(crate) fn choose(items: Vec<Item>, only: &[String]) -> anyhow::Result<Vec<It
     Ok(items.into_iter().filter(is_chosen).collect())
 }
 
-fn expand(matrix: &Matrix) -> Result<Vec<Item>, MatrixError> {
+pub(crate) fn expand(matrix: &Matrix) -> Result<Vec<Item>, MatrixError> {
     let entries = matrix.workloads.iter().map(|entry| Ok((kind(entry)?, entry)));
     let entries: Vec<(&Kind, &Line<Entry>)> = entries.collect::<Result<_, MatrixError>>()?;
     for key in &matrix.shared {

@@ -1,7 +1,6 @@
 //! `rqps plan`: what a plan file comes to, with the time and the disk that it will take.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::Args;
 use indicatif::{HumanBytes, HumanDuration};
@@ -14,6 +13,7 @@ use super::dbms::table;
 use super::exit::Exit;
 use super::matrix::{self, Item};
 use super::output;
+use super::progress::clock;
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -290,16 +290,6 @@ fn overview(items: &[&Item], forecast: &Forecast) -> String {
     format!("{table}\n\nfree in {}: {free}; {fetched}\n", forecast.folder.display())
 }
 
-/// `1:02:03`
-fn clock(time: Duration) -> String {
-    let seconds = time.as_secs_f64().round() as u64;
-    let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
-    match hours {
-        0 => format!("{minutes}:{seconds:02}"),
-        _ => format!("{hours}:{minutes:02}:{seconds:02}"),
-    }
-}
-
 /// On what the figures rest.
 fn assumptions(items: &[&Item], forecast: &Forecast) -> String {
     let rate = |rate: f64| Count(rate as u64);
@@ -334,13 +324,6 @@ fn assumptions(items: &[&Item], forecast: &Forecast) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_are_read_at_a_glance() {
-        for (seconds, text) in [(0, "0:00"), (61, "1:01"), (3_723, "1:02:03")] {
-            assert_eq!(clock(Duration::from_secs(seconds)), text);
-        }
-    }
 
     #[test]
     fn steps_are_wrapped_between_names() {

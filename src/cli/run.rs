@@ -14,6 +14,7 @@ use super::exit::{self, Exit};
 use super::matrix::{self, Expanded, Item};
 use super::output;
 use super::plan::Forecast;
+use super::progress::Progress;
 use super::report;
 use super::session::{Site, Sitting};
 
@@ -115,9 +116,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     refuse_taken(&root, sitting.resume)?;
     write(&root.join(MATRIX), &text)?;
 
-    for (number, (item, ready)) in (1..).zip(left.iter().zip(&ready)) {
-        output::note(&format!("{} ({number} of {})", item.title, left.len()));
-        let outcome = measure(&site, item, &root, ready, sitting).unwrap_or_else(|error| {
+    let title = |number: usize, item: &Item| format!("{} ({number} of {})", item.title, left.len());
+    let titled = (1..).zip(&left).map(|(number, item)| (title(number, item), &item.plan));
+    let mut progress = Progress::new(titled)?;
+    for (place, (item, ready)) in left.iter().zip(&ready).enumerate() {
+        output::note(&title(place + 1, item));
+        let shown = (&mut progress, place);
+        let outcome = measure(&site, item, &root, ready, sitting, shown).unwrap_or_else(|error| {
             output::note(&format!("error: {}: {error:#}", item.title));
             exit::of(&error)
         });
@@ -176,13 +181,14 @@ fn measure(
     root: &Path,
     ready: &[Box<dyn Dbms>],
     sitting: &Sitting,
+    shown: (&mut Progress, usize),
 ) -> anyhow::Result<Exit> {
     let path = root.join(&item.title);
     let mut directory = match is_begun(&path) {
         true => RunDirectory::resume(&path)?,
         false => site.create(&path, item.plan.clone())?,
     };
-    let measured = site.measure(&mut directory, ready, sitting)?;
+    let measured = site.measure(&mut directory, ready, sitting, shown)?;
     if let Some((run, _)) = &measured.reported
         && !sitting.json
     {

@@ -151,9 +151,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         SessionLock::take(&SessionLock::host_path(), &command).map_err(rqps_lab::LabError::from)?;
 
     let mut experiments = Vec::new();
-    for (number, (part, ready)) in (1..).zip(parts.iter().zip(&ready)) {
-        note(&format!("{} ({number} of {})", part.title, parts.len()));
-        match measure(&alone, &site, part, ready, &out)? {
+    let title =
+        |number: usize, part: &Part| format!("{} ({number} of {})", part.title, parts.len());
+    let titled = (1..).zip(&parts).map(|(number, part)| (title(number, part), &part.plan));
+    let mut progress = Progress::new(titled)?;
+    for (place, (part, ready)) in parts.iter().zip(&ready).enumerate() {
+        note(&title(place + 1, part));
+        match measure(&alone, &site, part, ready, &out, (&mut progress, place))? {
             (Outcome::Complete, experiment) => experiments.push(experiment),
             (Outcome::Failed, _) => {
                 note(&format!("the logs are in {}", out.join(&part.title).display()));
@@ -161,7 +165,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             }
             (Outcome::Interrupted, _) => {
                 // Half a selftest says nothing.
-                remove(&parts[..number], &out)?;
+                remove(&parts[..=place], &out)?;
                 return Ok(Exit::Interrupted);
             }
         }
@@ -239,10 +243,11 @@ fn measure(
     part: &Part,
     ready: &[Box<dyn Dbms>],
     out: &Path,
+    (progress, place): (&mut Progress, usize),
 ) -> anyhow::Result<(Outcome, Experiment)> {
     let mut directory = site.create(&out.join(&part.title), part.plan.clone())?;
-    let mut progress = Progress::new();
-    let mut watch = |event| progress.event(event);
+    progress.begin(place);
+    let mut watch = |event| progress.event(&event);
     let cancelled = || site.cancel.is_wanted();
     let mut lab = Lab {
         home: &site.home,
@@ -252,7 +257,7 @@ fn measure(
         judge: &|_, _| Interim::default(),
     };
     let measured = rqps_lab::run_injected(alone, &mut lab, &mut directory, ready, &part.injections);
-    progress.finish();
+    progress.end();
     let (outcome, doses) =
         measured.with_context(|| format!("the run in '{}'", directory.path().display()))?;
     let text = serde_json::to_string_pretty(&doses).context("doses are plain data")?;

@@ -11,12 +11,12 @@ use rqps_dbms::{Dbms, Home};
 use rqps_lab::{Lab, Outcome};
 use rqps_plan::{Cache, Contender, Memory, Plan};
 use rqps_report::Gate;
-use rqps_store::{Manifest, PassRecord, Run, RunDirectory, StoreError};
+use rqps_store::{Manifest, Run, RunDirectory, StoreError};
 
 use super::cancel::Cancel;
 use super::exit::Exit;
 use super::output;
-use super::progress::Progress;
+use super::progress::{Fetching, Progress, standing};
 use super::report;
 
 /// A verb that measures: its flags come to a plan.
@@ -107,11 +107,9 @@ impl Site {
 
     /// Finds everything that can be wrong with a plan, and fetches the builds.
     pub(crate) fn prepare(&self, plan: &Plan) -> anyhow::Result<Vec<Box<dyn Dbms>>> {
-        let mut progress = Progress::new();
-        let mut tell = |event| progress.fetch(event, &self.cancel);
-        let ready = rqps_lab::prepare(&self.home, plan, &mut tell);
-        progress.finish();
-        Ok(ready?)
+        let mut fetching = Fetching::new();
+        let mut tell = |event| fetching.tell(event, &self.cancel);
+        Ok(rqps_lab::prepare(&self.home, plan, &mut tell)?)
     }
 
     /// Makes the directory of a new run.
@@ -142,25 +140,18 @@ impl Site {
         directory: &mut RunDirectory,
         ready: &[Box<dyn Dbms>],
         sitting: &Sitting,
+        (progress, workload): (&mut Progress, usize),
     ) -> anyhow::Result<Measured> {
-        let mut progress = Progress::new();
-        progress.line(&format!("results go to {}", directory.path().display()));
-        let mut watch = |event| progress.event(event);
+        output::note(&format!("results go to {}", directory.path().display()));
+        progress.begin(workload);
+        let mut watch = |event| progress.event(&event);
         let cancelled = || self.cancel.is_wanted();
-        let (home, keep_data) = (&self.home, sitting.keep_data);
-        let judge =
-            &|plan: &Plan, passes: &[PassRecord]| {
-                let rqps_report::Interim { settled, confirmed, standing, changed } =
-                    rqps_report::interim(plan, passes);
-                let changed = changed
-                    .into_iter()
-                    .map(|(test, contender, size)| rqps_lab::Changed { test, contender, size });
-                rqps_lab::Interim { settled, confirmed, standing, changed: changed.collect() }
-            };
+        let (home, keep_data, judge) = (&self.home, sitting.keep_data, &standing);
         let mut lab = Lab { home, watch: &mut watch, cancelled: &cancelled, keep_data, judge };
-        let outcome = rqps_lab::run(&mut lab, directory, ready)
-            .with_context(|| format!("the run in '{}'", directory.path().display()))?;
-        progress.finish();
+        let outcome = rqps_lab::run(&mut lab, directory, ready);
+        progress.end();
+        let outcome =
+            outcome.with_context(|| format!("the run in '{}'", directory.path().display()))?;
         let run = directory.run()?;
         let exit = match outcome {
             Outcome::Complete if sitting.strict && rqps_report::sla_missed(&run) => Exit::SlaMissed,
@@ -211,7 +202,9 @@ pub(crate) fn run(
         Some(directory) => directory,
         None => site.create(&sitting.directory(verb), plan)?,
     };
-    let Measured { exit, reported } = site.measure(&mut directory, &ready, sitting)?;
+    let mut progress = Progress::new([(String::new(), &directory.plan)])?;
+    let Measured { exit, reported } =
+        site.measure(&mut directory, &ready, sitting, (&mut progress, 0))?;
     if let Some((run, files)) = &reported {
         output::print(&report::result(run, sitting.json))?;
         files.iter().for_each(|file| output::note(&format!("wrote {}", file.display())));

@@ -34,6 +34,9 @@ pub(crate) fn run(
     let contender = &plan.contenders[index];
     let name = contender.name();
     let done = directory.done_steps(&name)?;
+    if !done.is_empty() {
+        (lab.watch)(Event::Resumed { contender: name.clone(), steps: done.len() });
+    }
     if done.len() == crate::steps(&plan.workload)? {
         return Ok(());
     }

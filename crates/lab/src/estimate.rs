@@ -1,15 +1,17 @@
 //! What a plan will take, before anything is started: time and disk, from the plan and from what such
 //! work took before. A busy or slow machine takes twice as long, a fast one half.
 
-use std::ops::{Add, AddAssign, Mul};
+use std::ops::Add;
 use std::time::Duration;
 
 use rqps_plan::{
-    Build, Compared, Comparison, Contender, Dbms, InsertBenchmark, Maintenance, Microbenchmark,
-    Plan, StepKind, Workload, row_bytes,
+    Build, Compared, Comparison, Contender, Dbms, InsertBenchmark, Maintenance, Method,
+    Microbenchmark, Plan, StepKind, Workload, row_bytes,
 };
 use rqps_workload::microbenchmark::{Sequence, select};
 
+use crate::compare::Contestant;
+use crate::selftest::Treatment;
 use crate::{LabError, compare, microbenchmark};
 
 /// How fast work is taken to be done, in rows per second. Medians of rqps with one client and 200K rows
@@ -38,7 +40,7 @@ const ROOM: u64 = 25;
 /// Where the time goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Time {
-    /// Data directories are made, servers started, data copied.
+    /// Data directories are made, servers started and stopped, data copied.
     pub starts: Duration,
     /// Rows loaded and indexed.
     pub loads: Duration,
@@ -50,6 +52,24 @@ pub struct Time {
 impl Time {
     pub fn total(&self) -> Duration {
         self.starts + self.loads + self.measured + self.pauses + self.checks
+    }
+}
+
+/// Sums what there is of each kind.
+impl<'a> FromIterator<&'a Piece> for Time {
+    fn from_iter<I: IntoIterator<Item = &'a Piece>>(pieces: I) -> Self {
+        let mut time = Time::default();
+        for piece in pieces {
+            let part = match piece.kind {
+                Kind::Start | Kind::End => &mut time.starts,
+                Kind::Load | Kind::Index => &mut time.loads,
+                Kind::Write | Kind::Timed => &mut time.measured,
+                Kind::Pause => &mut time.pauses,
+                Kind::Check => &mut time.checks,
+            };
+            *part += piece.time * piece.times;
+        }
+        time
     }
 }
 
@@ -66,27 +86,51 @@ impl Add for Time {
     }
 }
 
-impl AddAssign for Time {
-    fn add_assign(&mut self, other: Time) {
-        *self = *self + other;
+/// What time is spent on. Pieces of a kind are slower or faster than estimated together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A data directory is made or copied, and a server started on it.
+    Start,
+    Load,
+    Index,
+    /// So many rows are written.
+    Write,
+    /// Lasts as long as the plan says.
+    Timed,
+    Pause,
+    Check,
+    /// A server is stopped and its data are removed.
+    End,
+}
+
+impl Kind {
+    /// Takes as long as it takes: a slow contender takes longer.
+    pub(crate) fn is_work(self) -> bool {
+        !matches!(self, Kind::Timed | Kind::Pause)
     }
 }
 
-impl Mul<u32> for Time {
-    type Output = Time;
-    fn mul(self, factor: u32) -> Time {
-        Time {
-            starts: self.starts * factor,
-            loads: self.loads * factor,
-            measured: self.measured * factor,
-            pauses: self.pauses * factor,
-            checks: self.checks * factor,
-        }
+/// A part of the work with an estimate of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Piece {
+    /// Empty if all contenders do it in turn.
+    pub(crate) contender: String,
+    /// Empty for what belongs to no step.
+    pub(crate) step: String,
+    pub(crate) kind: Kind,
+    /// Of doing it once.
+    pub(crate) time: Duration,
+    pub(crate) times: u32,
+}
+
+impl Piece {
+    fn once(contender: &str, step: &str, kind: Kind, time: Duration) -> Piece {
+        Piece { contender: contender.to_string(), step: step.to_string(), kind, time, times: 1 }
     }
 }
 
 /// What a plan will take.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Estimate {
     /// Of every contender, in order; those of a comparison are its tests.
     pub steps: Vec<String>,
@@ -94,32 +138,35 @@ pub struct Estimate {
     pub time: Time,
     /// Bytes of data directories, with their logs, when they are most.
     pub disk: u64,
+    pub(crate) pieces: Vec<Piece>,
 }
 
 /// The estimate for a plan on a machine with so many CPUs and bytes of memory. An error if the plan
 /// has a test that there is not.
 pub fn estimate(plan: &Plan, cpus: u32, memory: u64) -> Result<Estimate, LabError> {
     let machine = Machine { cpus, memory };
-    let each = |of: &dyn Fn(&Contender) -> Time| {
-        plan.contenders.iter().map(of).fold(Time::default(), Time::add)
-    };
-    let disks = || plan.contenders.iter().map(|one| machine.disk(one, &plan.workload));
-    Ok(match &plan.workload {
-        Workload::InsertBenchmark(benchmark) => Estimate {
-            steps: benchmark.steps().into_iter().map(|step| step.name).collect(),
-            time: each(&|one| start(one) + machine.insert_benchmark(benchmark)),
-            disk: disks().max().unwrap_or(0),
-        },
-        Workload::Microbenchmark(benchmark) => {
-            let time = machine.microbenchmark(benchmark)?;
-            Estimate {
-                steps: microbenchmark::names(benchmark)?,
-                time: each(&|one| start(one) + time),
-                disk: disks().max().unwrap_or(0),
+    let mut pieces = Vec::new();
+    let steps = match &plan.workload {
+        Workload::InsertBenchmark(benchmark) => {
+            for one in &plan.contenders {
+                pieces.push(start(one));
+                pieces.extend(machine.insert_benchmark(&one.name(), benchmark));
+                pieces.push(end(one));
             }
+            benchmark.steps().into_iter().map(|step| step.name).collect()
         }
-        Workload::Comparison(comparison) => machine.comparison(plan, comparison)?,
-    })
+        Workload::Microbenchmark(benchmark) => {
+            for one in &plan.contenders {
+                pieces.push(start(one));
+                pieces.extend(machine.microbenchmark(&one.name(), benchmark)?);
+                pieces.push(end(one));
+            }
+            microbenchmark::names(benchmark)?
+        }
+        Workload::Comparison(comparison) => return machine.comparison(plan, comparison),
+    };
+    let disks = plan.contenders.iter().map(|one| machine.disk(one, &plan.workload));
+    Ok(Estimate { steps, time: pieces.iter().collect(), disk: disks.max().unwrap_or(0), pieces })
 }
 
 struct Machine {
@@ -135,97 +182,137 @@ impl Machine {
         Duration::from_secs_f64(rows as f64 / (rate * f64::from(parallel)))
     }
 
-    fn insert_benchmark(&self, plan: &InsertBenchmark) -> Time {
-        let mut time = Time::default();
+    fn insert_benchmark(&self, contender: &str, plan: &InsertBenchmark) -> Vec<Piece> {
+        let mut pieces = Vec::new();
         for step in plan.steps() {
+            let mut piece = |kind, time| {
+                pieces.push(Piece::once(contender, &step.name, kind, time));
+            };
+            if step.before == Maintenance::Pause {
+                piece(Kind::Pause, plan.pause.0);
+            }
             let rows = step.rows.saturating_mul(u64::from(plan.clients));
+            let loaded = plan.rows.0.saturating_mul(u64::from(plan.clients));
             let of = |rows, rate| self.seconds(rows, rate, plan.clients);
             match step.kind {
-                StepKind::Load => time.loads += of(rows, pace::LOAD),
-                StepKind::Index => {
-                    time.loads +=
-                        of(plan.rows.0.saturating_mul(u64::from(plan.clients)), pace::INDEX);
-                }
+                StepKind::Load => piece(Kind::Load, of(rows, pace::LOAD)),
+                StepKind::Index => piece(Kind::Index, of(loaded, pace::INDEX)),
                 StepKind::Write if step.rows_per_commit >= LARGE_TRANSACTION => {
-                    time.measured += of(rows, pace::WRITE);
+                    piece(Kind::Write, of(rows, pace::WRITE));
                 }
-                StepKind::Write => time.measured += of(rows, pace::SMALL_WRITE),
-                StepKind::Query { .. } => time.measured += plan.query_time.0,
-            }
-            if step.before == Maintenance::Pause {
-                time.pauses += plan.pause.0;
+                StepKind::Write => piece(Kind::Write, of(rows, pace::SMALL_WRITE)),
+                StepKind::Query { .. } => piece(Kind::Timed, plan.query_time.0),
             }
             if plan.check {
-                time.checks += self.seconds(plan.most_rows(), pace::CHECK, 1);
+                piece(Kind::Check, self.seconds(plan.most_rows(), pace::CHECK, 1));
             }
         }
-        time
+        pieces
     }
 
-    fn load(&self, plan: &Microbenchmark) -> Duration {
+    /// Of rows, and of their secondary index: one and not three.
+    fn load(&self, plan: &Microbenchmark) -> [(Kind, Duration); 2] {
         let rows = plan.rows.0.saturating_mul(u64::from(plan.tables));
-        // One secondary index and not three.
-        let index = 3.0 * pace::INDEX;
-        self.seconds(rows, pace::LOAD, plan.tables) + self.seconds(rows, index, plan.tables)
+        let of = |rate| self.seconds(rows, rate, plan.tables);
+        [(Kind::Load, of(pace::LOAD)), (Kind::Index, of(3.0 * pace::INDEX))]
     }
 
-    fn microbenchmark(&self, plan: &Microbenchmark) -> Result<Time, LabError> {
-        let mut time = Time { loads: self.load(plan), ..Time::default() };
+    fn microbenchmark(
+        &self,
+        contender: &str,
+        plan: &Microbenchmark,
+    ) -> Result<Vec<Piece>, LabError> {
+        let piece = |step: &str, kind, time| Piece::once(contender, step, kind, time);
+        let load = self.load(plan).map(|(kind, time)| piece(microbenchmark::LOAD, kind, time));
+        let mut pieces = Vec::from(load);
         let rows = plan.rows.0.saturating_mul(u64::from(plan.tables));
         for turn in microbenchmark::turns(plan)? {
-            let measured = turn.test.measured(plan);
-            time.measured += Microbenchmark::warm_up(measured) + measured;
+            let name = turn.name(plan);
             if turn.pays {
-                time.pauses += plan.pause.0;
+                pieces.push(piece(&name, Kind::Pause, plan.pause.0));
             }
+            let measured = turn.test.measured(plan);
+            let time = Microbenchmark::warm_up(measured) + measured;
+            pieces.push(piece(&name, Kind::Timed, time));
             if plan.check && turn.test.writes() {
-                time.checks += self.seconds(rows, pace::CHECK, 1);
+                pieces.push(piece(&name, Kind::Check, self.seconds(rows, pace::CHECK, 1)));
             }
         }
-        Ok(time)
+        Ok(pieces)
     }
 
+    /// In a round, what contestants do in turn is one piece.
     fn comparison(&self, plan: &Plan, comparison: &Comparison) -> Result<Estimate, LabError> {
-        let base = plan.contenders.first().filter(|_| comparison.twin);
-        let contestants = || plan.contenders.iter().chain(base);
-        let data = |one: &Contender| self.disk(one, &plan.workload);
-        let all: u64 = contestants().map(data).sum();
-        let mut once = Time::default();
-        let mut round = Time::default();
-        let steps = match &comparison.of {
+        let contestants = compare::contestants(plan, comparison, &Treatment::default());
+        let contender = |name: &Contestant| &plan.contenders[name.index];
+        let data = |one: &Contestant| self.disk(contender(one), &plan.workload);
+        let all: u64 = contestants.iter().map(data).sum();
+        let mut once: Vec<Piece> = Vec::new();
+        let mut round: Vec<Piece> = Vec::new();
+        let mut starting = Duration::ZERO;
+        for one in &contestants {
+            let started = start(contender(one)).time;
+            let work = match &comparison.of {
+                Compared::InsertBenchmark(benchmark) => {
+                    starting += started;
+                    round.extend(self.insert_benchmark(&one.name, benchmark));
+                    [(Kind::Start, started), (Kind::Load, Duration::ZERO)].to_vec()
+                }
+                Compared::Microbenchmark(benchmark) => {
+                    let copied = Duration::from_secs_f64(data(one) as f64 / pace::COPY);
+                    starting += Duration::from_secs(1) + copied;
+                    [&[(Kind::Start, started)], &self.load(benchmark)[..]].concat()
+                }
+            };
+            let loads = comparison.loads;
+            let piece =
+                |(kind, time)| Piece { times: loads, ..Piece::once(&one.name, "", kind, time) };
+            once.extend(work.into_iter().map(piece));
+        }
+        round.push(Piece::once("", "", Kind::Start, starting));
+        let steps: Vec<String> = match &comparison.of {
             Compared::InsertBenchmark(benchmark) => {
-                contestants().for_each(|one| {
-                    round += start(one) + self.insert_benchmark(benchmark);
-                });
                 benchmark.steps().into_iter().map(|step| step.name).collect()
             }
             Compared::Microbenchmark(benchmark) => {
                 let tests = select(&benchmark.tests, Sequence::Given)?;
-                contestants().for_each(|one| {
-                    let loads = self.load(benchmark);
-                    once += (start(one) + Time { loads, ..Time::default() }) * comparison.loads;
-                    let copied = Duration::from_secs_f64(data(one) as f64 / pace::COPY);
-                    round.starts += Duration::from_secs(1) + copied;
-                    for test in &tests {
-                        round.measured += test.measured(benchmark).mul_f64(1.0 + compare::WARM_UP);
+                for test in &tests {
+                    let (name, time) = (test.short_name(), test.measured(benchmark));
+                    let together = (time.mul_f64(1.0 + compare::WARM_UP), contestants.len() as u32);
+                    match comparison.method_of(name) {
+                        Method::Slices => {
+                            let time = together.0 * together.1;
+                            round.push(Piece::once("", name, Kind::Timed, time));
+                        }
+                        Method::Runs => round.extend(
+                            contestants
+                                .iter()
+                                .map(|one| Piece::once(&one.name, name, Kind::Timed, together.0)),
+                        ),
                     }
-                });
+                }
                 tests.iter().map(|test| test.short_name().to_string()).collect()
             }
         };
         // A budget ends what its rounds have left, but not before the fewest rounds.
+        let times = |rounds: u32| {
+            let round = round.iter().map(|piece| Piece { times: rounds, ..piece.clone() });
+            once.iter().cloned().chain(round).collect::<Vec<_>>()
+        };
+        let total = |rounds: u32| times(rounds).iter().collect::<Time>().total();
         let mut rounds = comparison.rounds;
         while rounds > comparison.fewest_rounds
-            && comparison.budget.is_some_and(|budget| (once + round * rounds).total() > budget.0)
+            && comparison.budget.is_some_and(|budget| total(rounds) > budget.0)
         {
             rounds -= 1;
         }
         let disk = match comparison.of {
             // Of every load a directory stays, and a round has a copy.
             Compared::Microbenchmark(_) => all * u64::from(comparison.loads + 1),
-            Compared::InsertBenchmark(_) => contestants().map(data).max().unwrap_or(0),
+            Compared::InsertBenchmark(_) => contestants.iter().map(data).max().unwrap_or(0),
         };
-        Ok(Estimate { steps, time: once + round * rounds, disk })
+        let pieces = times(rounds);
+        Ok(Estimate { steps, time: pieces.iter().collect(), disk, pieces })
     }
 
     /// A data directory when it is largest. Logs and what is sorted take no more than the memory, by
@@ -242,14 +329,23 @@ impl Machine {
 }
 
 /// Making an empty data directory and starting a server on it, as measured.
-fn start(contender: &Contender) -> Time {
+fn start(contender: &Contender) -> Piece {
     let seconds = match (&contender.build, contender.dbms, contender.engine.as_deref()) {
         (Build::Server { .. }, ..) | (_, Dbms::Sqlite, _) => 0,
         (_, Dbms::Postgres, _) | (_, _, Some("rocksdb")) => 2,
         (_, Dbms::Mysql, _) => 10,
         (_, Dbms::Mariadb, _) => 20,
     };
-    Time { starts: Duration::from_secs(seconds), ..Time::default() }
+    Piece::once(&contender.name(), "", Kind::Start, Duration::from_secs(seconds))
+}
+
+/// Stopping a server and removing its data, as measured with Postgres.
+fn end(contender: &Contender) -> Piece {
+    let seconds = match (&contender.build, contender.dbms) {
+        (Build::Server { .. }, _) | (_, Dbms::Sqlite) => 0,
+        _ => 1,
+    };
+    Piece::once(&contender.name(), "", Kind::End, Duration::from_secs(seconds))
 }
 
 /// Bytes of a data directory with hardly a row in it, as measured: InnoDB makes its redo logs as large

@@ -3,11 +3,21 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-#[derive(Clone, Debug, PartialEq)]
+use serde::{Deserialize, Serialize};
+
+use crate::Interim;
+
+/// Can be written down, to be told again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Event {
     /// A contender's server is being started.
     Starting {
         contender: String,
+    },
+    /// An earlier sitting has done the first steps of a contender.
+    Resumed {
+        contender: String,
+        steps: usize,
     },
     Started {
         contender: String,
@@ -38,13 +48,17 @@ pub enum Event {
         number: usize,
         steps: usize,
     },
-    /// Once a second during a step.
+    /// Once a second during a step; `done` is the share of its window, from 0 to 1.
     Progress {
         contender: String,
         step: String,
-        elapsed: Duration,
-        rate: f64,
+        pace: Pace,
         done: f64,
+    },
+    /// All rows of a load are there.
+    Indexing {
+        contender: String,
+        step: String,
     },
     Checking {
         contender: String,
@@ -55,7 +69,7 @@ pub enum Event {
         step: String,
         seconds: f64,
         rate: f64,
-        unit: &'static str,
+        unit: String,
     },
     /// All steps of a contender are done.
     ContenderDone {
@@ -95,7 +109,11 @@ pub enum Event {
     Measuring {
         round: u32,
         test: String,
+        /// Who is driven, if the contestants do not take turns some milliseconds each.
+        contender: Option<String>,
         done: f64,
+        /// Of those of whom it is known, by name.
+        paces: Vec<(String, Pace)>,
     },
     /// A guard did not let a test count.
     Refused {
@@ -107,7 +125,7 @@ pub enum Event {
     RoundDone {
         round: u32,
         seconds: f64,
-        standing: Vec<String>,
+        interim: Interim,
     },
     /// The budget ends a comparison before it has all its rounds.
     BudgetSpent {
@@ -131,8 +149,31 @@ pub enum Event {
     },
 }
 
+/// How fast a contender is at the moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Pace {
+    /// Of what the step counts, per second; in slices of the time that the contender is driven.
+    pub rate: f64,
+    /// Mean seconds of an operation of one client.
+    pub latency: f64,
+}
+
+impl Pace {
+    /// Of clients that each do one operation after the other, which is `worth` so much of what is
+    /// counted: then Little's law has the latency.
+    pub(crate) fn closed(operations: u64, seconds: f64, clients: usize, worth: f64) -> Pace {
+        match operations {
+            0 => Pace::default(),
+            _ => Pace {
+                rate: operations as f64 * worth / seconds,
+                latency: clients as f64 * seconds / operations as f64,
+            },
+        }
+    }
+}
+
 /// What a budget would have had to be, or what would have fit into it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Enough {
     /// Seconds that the fewest rounds of a verdict take, loading included.
     pub seconds: f64,

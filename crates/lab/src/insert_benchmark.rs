@@ -8,10 +8,10 @@ use rqps_plan::{InsertBenchmark, Maintenance, Operation, Step, StepKind};
 use rqps_store::StepRecord;
 use rqps_workload::insert_benchmark::{Assigned, Benchmark, Books, Cast};
 
-use crate::attempt::{Blank, Stage, Steps, add_window};
+use crate::attempt::{Blank, Stage, Steps, add_window, kept};
 use crate::engine;
-use crate::measure::{Ready, Tick, Window, measure};
-use crate::{Event, LabError};
+use crate::measure::{Ready, SECOND, Tick, Window, measure};
+use crate::{Event, LabError, Pace};
 
 /// How long the legacy profiles wait after they have begun a vacuum in the background.
 const BACKGROUND_HEAD_START: Duration = Duration::from_secs(5);
@@ -124,13 +124,13 @@ impl<'a> InsertBenchmarkSteps<'a> {
             false => (Operation::Insert, f64::from(step.rows_per_commit)),
         };
         let (contender, watch) = (stage.contender, &mut stage.lab.watch);
+        let leaders = parts.iter().filter(|(_, kind)| *kind == leader).count();
         let mut tick = |tick: Tick| {
+            let recent = of(&tick.recent, leader);
             watch(Event::Progress {
                 contender: contender.to_string(),
                 step: step.name.clone(),
-                elapsed: tick.elapsed,
-                rate: of(&tick.operations, leader) as f64 * rows_per_operation
-                    / tick.elapsed.as_secs_f64(),
+                pace: Pace::closed(recent, SECOND, leaders, rows_per_operation),
                 done: of(&tick.operations, Operation::Insert) as f64 / planned as f64,
             });
         };
@@ -176,6 +176,7 @@ impl Steps for InsertBenchmarkSteps<'_> {
         if step.before == Maintenance::Pause {
             self.pause(stage, record)?;
         }
+        record.statements = kept(self.benchmark.explained(step)?);
         stage.server.drop_logs()?;
         record.pause_seconds = paused.elapsed().as_secs_f64();
 

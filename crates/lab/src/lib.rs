@@ -16,6 +16,7 @@ mod event;
 mod insert_benchmark;
 mod measure;
 mod microbenchmark;
+mod remaining;
 mod selftest;
 
 use rand::SeedableRng;
@@ -25,10 +26,12 @@ use rqps_dbms::{Dbms, Home, source, with_cache};
 use rqps_observe::SessionLock;
 use rqps_plan::{Contender, Plan, Workload};
 use rqps_store::{PassRecord, RunDirectory};
+use serde::{Deserialize, Serialize};
 
 pub use error::LabError;
 pub use estimate::{Estimate, Time, build_bytes, estimate, log_share, pace};
-pub use event::{Enough, Event, Watch};
+pub use event::{Enough, Event, Pace, Watch};
+pub use remaining::Remaining;
 pub use selftest::{obstacle, run_injected};
 
 /// What the lab needs from the outside.
@@ -45,20 +48,31 @@ pub struct Lab<'a> {
 }
 
 /// What is known of a comparison before its end.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Interim {
     /// The tests that need no more rounds.
     pub settled: Vec<String>,
     /// The tests that need no fresh rounds after the plan's.
     pub confirmed: Vec<String>,
-    /// For people: where each test stands, a line each.
-    pub standing: Vec<String>,
+    /// Where each test stands.
+    pub standing: Vec<Standing>,
     /// The tests that have become slower, faster or dearer.
     pub changed: Vec<Changed>,
 }
 
+/// What is known of a contender in a test.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Standing {
+    pub contender: String,
+    pub test: String,
+    /// For people: how far it is from the base.
+    pub text: String,
+    /// How many rounds it needs in all until it is precise enough, if that can be told.
+    pub rounds_needed: Option<u32>,
+}
+
 /// A test in which a contender differs from the base.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Changed {
     pub test: String,
     pub contender: String,

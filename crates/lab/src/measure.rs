@@ -11,6 +11,9 @@ use rqps_store::Sample;
 /// A sample of less than so many seconds is no sample.
 const SHORTEST_SAMPLE: f64 = 0.05;
 
+/// Between ticks.
+pub(crate) const SECOND: f64 = 1.0;
+
 /// What came of a window.
 pub(crate) struct Window {
     pub(crate) seconds: f64,
@@ -25,6 +28,8 @@ pub(crate) struct Tick {
     pub(crate) elapsed: Duration,
     /// Operations since the window began, by worker.
     pub(crate) operations: Vec<u64>,
+    /// Of them, those of the last second.
+    pub(crate) recent: Vec<u64>,
 }
 
 /// Counters of the server, the host and the client's threads together.
@@ -110,10 +115,14 @@ pub(crate) fn measure(
         samples.push(Sample { at, cost: now.since(&last) });
         last = now;
     };
+    let mut seen = vec![0; live.len()];
     let mut each_second = |elapsed: u64| {
         sample(&mut meter, elapsed as f64 / 1e9);
-        let operations = live.iter().map(|live| live.operations()).collect();
-        tick(Tick { elapsed: Duration::from_nanos(elapsed), operations });
+        let operations: Vec<u64> = live.iter().map(|live| live.operations()).collect();
+        let recent =
+            operations.iter().zip(&seen).map(|(now, then)| now.saturating_sub(*then)).collect();
+        seen.clone_from(&operations);
+        tick(Tick { elapsed: Duration::from_nanos(elapsed), operations, recent });
     };
     let elapsed = crew.run(&orders, &mut each_second, cancelled)?;
     let seconds = elapsed as f64 / 1e9;

@@ -8,13 +8,13 @@ use rqps_plan::{Counts, Microbenchmark, Operation};
 use rqps_store::StepRecord;
 use rqps_workload::microbenchmark::{Assigned, Benchmark, Cast, Found, Sequence, Test, select};
 
-use crate::attempt::{Blank, Stage, Steps, add_window};
+use crate::attempt::{Blank, Stage, Steps, add_window, kept};
 use crate::engine;
-use crate::measure::{Ready, Tick, Window, measure};
-use crate::{Event, LabError};
+use crate::measure::{Ready, SECOND, Tick, Window, measure};
+use crate::{Event, LabError, Pace};
 
 /// The name of the step that fills the tables.
-const LOAD: &str = "load";
+pub(crate) const LOAD: &str = "load";
 
 /// A test with a number of clients.
 #[derive(Clone, Copy)]
@@ -29,7 +29,7 @@ pub(crate) struct Turn {
 
 impl Turn {
     /// What its step is called.
-    fn name(&self, plan: &Microbenchmark) -> String {
+    pub(crate) fn name(&self, plan: &Microbenchmark) -> String {
         let name = self.test.short_name();
         match plan.clients[..] {
             [_] => name.to_string(),
@@ -105,8 +105,10 @@ impl<'a> MicrobenchmarkSteps<'a> {
         let done = |done: u64, _: Duration| done as f64 / batches as f64;
         let window = self.window(stage, record, loaders, None, rows_each, &done)?;
         add_window(record, window, &parts, false);
+        stage.tell(&record.step, |contender, step| Event::Indexing { contender, step });
         let indexers = self.benchmark.indexers()?;
-        let window = self.window(stage, record, indexers, None, 0.0, &|_, _| 1.0)?;
+        // How far a CREATE INDEX is nobody tells.
+        let window = self.window(stage, record, indexers, None, 0.0, &|_, _| 0.0)?;
         record.index_seconds = Some(window.seconds);
         add_window(record, window, &[], false);
         stage.conclude(record, Some(|| Ok(self.benchmark.finish_load()?)))?;
@@ -128,6 +130,7 @@ impl<'a> MicrobenchmarkSteps<'a> {
         }
         stage.server.drop_logs()?;
         self.benchmark.before(test)?;
+        record.statements = kept(self.benchmark.explained(test)?);
         record.pause_seconds = paused.elapsed().as_secs_f64();
 
         let Cast { work, books } =
@@ -174,12 +177,12 @@ impl<'a> MicrobenchmarkSteps<'a> {
         let mut observer = stage.observer()?;
         let (contender, watch) = (stage.contender, &mut stage.lab.watch);
         let mut tick = |tick: Tick| {
-            let operations: u64 = tick.operations.iter().sum();
+            let [operations, recent] =
+                [&tick.operations, &tick.recent].map(|of| of.iter().sum::<u64>());
             watch(Event::Progress {
                 contender: contender.to_string(),
                 step: record.step.clone(),
-                elapsed: tick.elapsed,
-                rate: operations as f64 * worth / tick.elapsed.as_secs_f64(),
+                pace: Pace::closed(recent, SECOND, tick.recent.len(), worth),
                 done: done(operations, tick.elapsed),
             });
         };

@@ -69,7 +69,33 @@ pub struct Relay {
     halt: Arc<Halt>,
     /// Slices that the first client has ended.
     done: Arc<AtomicU64>,
+    /// By contender.
+    live: Arc<[Driving]>,
     failed: Arc<AtomicBool>,
+}
+
+/// What all clients together have done with a contender since the relay was started, readable from any
+/// thread. Written between slices.
+#[derive(Debug, Default)]
+pub struct Driving {
+    operations: AtomicU64,
+    nanos: AtomicU64,
+}
+
+impl Driving {
+    pub fn operations(&self) -> u64 {
+        self.operations.load(Ordering::Relaxed)
+    }
+
+    /// In measured parts of slices, the clients' seconds added up.
+    pub fn client_seconds(&self) -> f64 {
+        self.nanos.load(Ordering::Relaxed) as f64 / 1e9
+    }
+
+    fn add(&self, slice: &Slice) {
+        self.operations.fetch_add(slice.operations, Ordering::Relaxed);
+        self.nanos.fetch_add(slice.nanos, Ordering::Relaxed);
+    }
 }
 
 /// A client's slices, or an error with the contender that it is of.
@@ -89,6 +115,7 @@ struct Driver {
     meter: Option<Meter>,
     halt: Arc<Halt>,
     done: Option<Arc<AtomicU64>>,
+    live: Arc<[Driving]>,
     /// All clients begin a slice together.
     edge: Arc<Barrier>,
     /// A client met an error in this slice.
@@ -101,6 +128,8 @@ impl Relay {
     /// `work` is by client and contender; `meter` is read by the first client.
     pub fn start(work: Vec<Vec<Box<dyn Work>>>, meter: Meter) -> Result<Self, Error> {
         let (halt, done) = (Arc::new(Halt::default()), Arc::new(AtomicU64::new(0)));
+        let contenders = work.first().map_or(0, Vec::len);
+        let live: Arc<[Driving]> = (0..contenders).map(|_| Driving::default()).collect();
         let edge = Arc::new(Barrier::new(work.len()));
         let (failed, over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let (sender, reports) = channel();
@@ -114,6 +143,7 @@ impl Relay {
                 meter: meter.take(),
                 halt: halt.clone(),
                 done: (index == 0).then(|| done.clone()),
+                live: live.clone(),
                 edge: edge.clone(),
                 failed: failed.clone(),
                 over: over.clone(),
@@ -134,7 +164,12 @@ impl Relay {
             let id = id.recv().map_err(|_| Error::Protocol("a client's thread died".into()))?;
             clients.push(Client { orders, interrupters, thread, id });
         }
-        Ok(Relay { clients, reports, halt, done, failed })
+        Ok(Relay { clients, reports, halt, done, live, failed })
+    }
+
+    /// The live totals of each contender, by its place in the work.
+    pub fn live(&self) -> Arc<[Driving]> {
+        self.live.clone()
     }
 
     /// The clients' threads, for the kernel; to place them on CPUs.
@@ -220,7 +255,10 @@ impl Driver {
                 break;
             }
             match self.slice(contender, slicing) {
-                Ok(slice) => slices.push(slice),
+                Ok(slice) => {
+                    self.live[contender].add(&slice);
+                    slices.push(slice);
+                }
                 Err(of) => {
                     error = Some((contender, of));
                     self.failed.store(true, Ordering::Relaxed);

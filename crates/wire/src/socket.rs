@@ -149,6 +149,12 @@ impl Socket {
         self.start += size;
     }
 
+    /// Drops what has been received but its last `size` bytes.
+    #[inline(always)]
+    pub(crate) fn keep(&mut self, size: usize) {
+        self.start = self.end - size;
+    }
+
     /// Takes the next `size` bytes, which must have been received.
     #[inline(always)]
     pub(crate) fn take(&mut self, size: usize) -> &[u8] {
@@ -161,6 +167,22 @@ impl Socket {
 #[cold]
 pub(crate) fn too_long(size: usize) -> Error {
     Error::Protocol(format!("a message of {size} bytes"))
+}
+
+/// Skips the messages at the begin whose length `length` tells, up to the first that it does not or
+/// that is not whole; answers how many, and what is behind them. That is most of what a large answer
+/// costs the client.
+#[inline(always)]
+pub(crate) fn skip_run(
+    mut messages: &[u8],
+    length: impl Fn(&[u8]) -> Option<usize>,
+) -> (u64, &[u8]) {
+    let mut count = 0;
+    while let Some(behind) = length(messages).and_then(|length| messages.get(length..)) {
+        messages = behind;
+        count += 1;
+    }
+    (count, messages)
 }
 
 /// Asks the kernel for readiness before receiving what was asked for. On a Unix socket the server's

@@ -27,10 +27,11 @@ use crate::event::Enough;
 use crate::selftest::Treatment;
 use crate::{Event, Lab, LabError, Outcome};
 use canaries::Canaries;
-use contestant::{Contestant, contestants};
+pub(crate) use contestant::{Contestant, contestants};
 use loads::{Folders, load};
 pub(crate) use parts::Parts;
 pub(crate) use pass::WARM_UP;
+pub(crate) use profile::{MOST_TESTS as MOST_PROFILED, ROUNDS as PROFILE_ROUNDS};
 use round::{Draw, Round, Scene, Setting};
 
 /// What is wrong with a comparison before anything is started.
@@ -165,8 +166,8 @@ fn rounds(
         }
         let seconds = round_began.elapsed().as_secs_f64();
         longest = longest.max(seconds);
-        let standing = (lab.judge)(plan, &directory.passes()?).standing;
-        (lab.watch)(Event::RoundDone { round: number, seconds, standing });
+        let interim = (lab.judge)(plan, &directory.passes()?);
+        (lab.watch)(Event::RoundDone { round: number, seconds, interim });
     }
     let failed = directory.passes()?.iter().any(|pass| failures(pass).next().is_some());
     Ok(if failed { Outcome::Failed } else { Outcome::Complete })

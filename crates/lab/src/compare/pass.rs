@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use rqps_load::{Counters, Failure, Meter, Relay, Slice, Slicing, ThreadCost, Work};
+use rqps_load::{Counters, Driving, Failure, Meter, Relay, Slice, Slicing, ThreadCost, Work};
 use rqps_observe::{
     Clocks, Conduct, Edge, EdgeReader, EngineReading, Metric, Observer, Reading, guards, pin_thread,
 };
@@ -14,8 +14,9 @@ use rqps_workload::microbenchmark::{Benchmark, Books, Cast, Test};
 use super::canaries::Canaries;
 use super::order::order;
 use super::round::{Draw, Round, Running, place};
+use crate::attempt::kept;
 use crate::selftest::Slowed;
-use crate::{Event, Lab, LabError};
+use crate::{Event, Lab, LabError, Pace};
 
 /// A pass that a guard refuses is made again so often.
 pub(crate) const REPEATS: u32 = 2;
@@ -155,7 +156,8 @@ impl Round<'_> {
         let place = u64::from(self.scene.number) * 1_000 + u64::from(pass.attempt);
         for (slot, benchmark) in benchmarks.iter().enumerate() {
             benchmark.before(test).map_err(of(slot))?;
-            self.side(pass, slot).plans = benchmark.plans(test).map_err(of(slot))?;
+            let explained = benchmark.explained(test).map_err(of(slot))?;
+            self.side(pass, slot).statements = kept(explained);
             let Cast { work: clients, books: of_it } =
                 benchmark.cast(test, clients, place).map_err(of(slot))?;
             let dosing = &self.running[slot].dosing;
@@ -183,10 +185,24 @@ impl Round<'_> {
         let measured = order(contenders, cycles(time), &mut random);
         let all = (warm_up.len() + measured.len()) as f64;
         let (round, name) = (pass.round, pass.test.clone());
+        let live = relay.live();
+        let names: Vec<String> =
+            self.running.iter().map(|one| one.contestant.name.clone()).collect();
         let watch = &mut lab.watch;
         let mut tell = |done: usize| {
             let done = from + share * done as f64 / all;
-            watch(Event::Measuring { round, test: name.clone(), done });
+            let pace = |(name, live): (&String, &Driving)| {
+                let seconds = live.client_seconds() / f64::from(clients);
+                let pace = Pace::closed(live.operations(), seconds, clients as usize, 1.0);
+                (name.clone(), pace)
+            };
+            watch(Event::Measuring {
+                round,
+                test: name.clone(),
+                contender: None,
+                done,
+                paces: names.iter().zip(live.iter()).map(pace).collect(),
+            });
         };
         let result = (|| {
             let slowed = Slowed::timed(self.running.iter().map(|one| one.dosing.as_ref()))?;

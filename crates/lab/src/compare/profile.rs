@@ -18,9 +18,9 @@ use super::round::{Round, Scene, Setting, place};
 use crate::{Changed, Event, Lab, LabError};
 
 /// How often each contender is profiled in each test: as often as CAUSES.md asks for.
-const ROUNDS: u32 = 4;
+pub(crate) const ROUNDS: u32 = 4;
 /// So many tests are profiled if they are chosen by their verdicts.
-const MOST_TESTS: usize = 5;
+pub(crate) const MOST_TESTS: usize = 5;
 /// Less time has too few samples to tell functions apart.
 const SHORTEST: Duration = Duration::from_secs(1);
 /// How often the user's wish to stop is looked at and progress is told.
@@ -217,11 +217,17 @@ impl Round<'_> {
         let (warm_up, measured) = (slices(time.mul_f64(WARM_UP)), slices(time));
         let slicing = Slicing { slice: SLICE, head: Duration::ZERO };
         let all = (warm_up.len() + measured.len()) as f64;
-        let name = format!("{} of {}", test.short_name(), one.contestant.name);
+        let (name, contender) = (test.short_name(), &one.contestant.name);
         let (round, watch) = (self.scene.number, &mut lab.watch);
         let mut tell = |done: usize| {
             let done = from + share * done as f64 / all;
-            watch(Event::Measuring { round, test: name.clone(), done });
+            watch(Event::Measuring {
+                round,
+                test: name.to_string(),
+                contender: Some(contender.clone()),
+                done,
+                paces: Vec::new(),
+            });
         };
         let mut profiler = Profiler::attach(root, self.scene.setting.folders.path())?;
         relay.run(&warm_up, slicing, &mut tell, lab.cancelled).map_err(driven)?;

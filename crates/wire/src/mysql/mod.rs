@@ -5,7 +5,6 @@ mod handshake;
 mod load;
 mod packet;
 
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use mysql_common::constants::CapabilityFlags;
@@ -16,7 +15,10 @@ use crate::socket::Socket;
 use crate::tls::Check;
 use crate::{Connection, Interrupter, Row, Statement, Type, Value};
 use load::Loading;
-use packet::{length_encoded, put_length, send_payload, skim, whole_payload};
+use packet::{
+    length_encoded, next_payload, put_length, receive_packet, send_payload, skip_packets_below,
+    split_payload,
+};
 
 const COM_QUIT: u8 = 0x01;
 const COM_QUERY: u8 = 0x03;
@@ -73,71 +75,24 @@ pub struct Mysql {
 }
 
 struct Prepared {
-    id: u32,
     types: Vec<Type>,
+    /// What every execution begins with, behind room for a packet's head: command, statement, no
+    /// cursor, one iteration, no value is NULL, types as the server has been told.
+    execute_head: Vec<u8>,
     /// The server has been told the types; it keeps them.
     bound: bool,
 }
 
-/// What the results of a command have come to so far.
-struct Answer {
-    rows: u64,
-    expected: Expected,
-    error: Option<Error>,
-}
-
-/// What the next payload is.
-#[derive(Clone, Copy)]
-enum Expected {
-    Head,
-    /// Descriptions of columns, and how many.
-    Columns(u64),
-    Rows,
-}
-
-impl Answer {
-    /// Takes in the first payload of a result, the one that ends its rows, or an error.
-    #[inline(always)]
-    fn head_or_end(&mut self, payload: &[u8], deprecate_eof: bool) -> ControlFlow<()> {
-        match self.read(payload, deprecate_eof) {
-            Ok(None) => ControlFlow::Continue(()),
-            Ok(Some(status)) if status & MORE_RESULTS != 0 => {
-                self.expected = Expected::Head;
-                ControlFlow::Continue(())
-            }
-            Ok(Some(_)) => ControlFlow::Break(()),
-            Err(error) => {
-                self.error = Some(error);
-                ControlFlow::Break(())
-            }
-        }
-    }
-
-    /// Answers the status flags at the end of a result.
-    #[inline(always)]
-    fn read(&mut self, payload: &[u8], deprecate_eof: bool) -> Result<Option<u16>, Error> {
-        Ok(match (self.expected, payload) {
-            (_, [ERROR, ..]) => return Err(server_error(payload)),
-            (Expected::Rows, [END, rest @ ..]) if payload.len() < LONGEST_END => {
-                Some(end_status(rest, deprecate_eof)?)
-            }
-            (Expected::Rows, [_, ..]) => {
-                self.rows += 1;
-                None
-            }
-            (Expected::Head, [OK, rest @ ..]) => {
-                let (changed, rest) = length_encoded(rest)?;
-                self.rows = self.rows.wrapping_add(changed);
-                Some(status_flags(length_encoded(rest)?.1)?)
-            }
-            (Expected::Head, [first, ..]) if *first != LOCAL_INFILE => {
-                let (columns, _) = length_encoded(payload)?;
-                self.expected = Expected::Columns(descriptions(columns, deprecate_eof));
-                None
-            }
-            _ => return Err(unexpected(payload)),
-        })
-    }
+/// How a result begins.
+enum Head {
+    /// It has no rows.
+    Done {
+        changed: u64,
+        status: u16,
+    },
+    Rows {
+        columns: u64,
+    },
 }
 
 impl Mysql {
@@ -171,31 +126,67 @@ impl Mysql {
         send_payload(&mut self.socket, &mut self.sequence, &mut self.out)
     }
 
-    /// Receives all results of a command and answers the rows returned or changed.
+    /// Receives all results of a command and answers the rows returned or changed. Nothing is decoded.
     #[inline]
     fn drain(&mut self) -> Result<u64, Error> {
-        let mut answer = Answer { rows: 0, expected: Expected::Head, error: None };
-        let deprecate_eof = self.deprecate_eof;
-        skim(&mut self.socket, &mut self.sequence, &mut self.long, |payload| {
-            match (answer.expected, payload.first()) {
-                // A server that gives up says so in place of a description, too.
-                (Expected::Columns(left), Some(&first)) if first != ERROR => {
-                    answer.expected = match left {
-                        0 | 1 => Expected::Rows,
-                        left => Expected::Columns(left - 1),
-                    };
-                }
-                (Expected::Rows, Some(&first)) if first < END => answer.rows += 1,
-                _ => return answer.head_or_end(payload, deprecate_eof),
+        receive_packet(&mut self.socket)?;
+        match usual_answer(self.socket.received(), self.deprecate_eof) {
+            Some((rows, length)) => {
+                self.socket.skip(length);
+                Ok(rows)
             }
-            ControlFlow::Continue(())
-        })?;
-        answer.error.map_or(Ok(answer.rows), Err)
+            None => self.drain_any(),
+        }
+    }
+
+    /// The same for an answer of any kind, whether it has been received yet or not.
+    fn drain_any(&mut self) -> Result<u64, Error> {
+        let mut rows = 0;
+        loop {
+            let status = match self.head()? {
+                Head::Done { changed, status } => {
+                    rows = changed.wrapping_add(rows);
+                    status
+                }
+                Head::Rows { .. } => loop {
+                    let (count, behind) = skip_packets_below(self.socket.received(), END);
+                    rows += count;
+                    self.socket.keep(behind.len());
+                    let deprecate_eof = self.deprecate_eof;
+                    match end_of_rows(self.payload()?, deprecate_eof)? {
+                        Some(status) => break status,
+                        None => rows += 1,
+                    }
+                },
+            };
+            if status & MORE_RESULTS == 0 {
+                return Ok(rows);
+            }
+        }
+    }
+
+    /// How a result begins. What describes its columns is behind it then.
+    fn head(&mut self) -> Result<Head, Error> {
+        let head = self.payload()?;
+        match head {
+            [OK, rest @ ..] => {
+                let (changed, rest) = length_encoded(rest)?;
+                Ok(Head::Done { changed, status: status_flags(length_encoded(rest)?.1)? })
+            }
+            [ERROR, ..] => Err(server_error(head)),
+            [] | [LOCAL_INFILE, ..] => Err(unexpected(head)),
+            _ => {
+                let (columns, _) = length_encoded(head)?;
+                self.skip_columns(columns)?;
+                Ok(Head::Rows { columns })
+            }
+        }
     }
 
     /// Drops the descriptions of columns or parameters.
     fn skip_columns(&mut self, columns: u64) -> Result<(), Error> {
         for _ in 0..descriptions(columns, self.deprecate_eof) {
+            // A server that gives up says so in place of a description, too.
             let description = self.payload()?;
             if description.first() == Some(&ERROR) {
                 return Err(server_error(description));
@@ -206,8 +197,7 @@ impl Mysql {
 
     /// The next payload, whole.
     fn payload(&mut self) -> Result<&[u8], Error> {
-        whole_payload(&mut self.socket, &mut self.sequence, &mut self.long)?;
-        Ok(&self.long)
+        next_payload(&mut self.socket, &mut self.sequence, &mut self.long)
     }
 }
 
@@ -225,29 +215,16 @@ impl Connection for Mysql {
         self.send()?;
         let mut rows = Vec::new();
         loop {
-            let head = self.payload()?;
-            let status = match head.first() {
-                Some(&OK) => {
-                    let (_changed, rest) = length_encoded(&head[1..])?;
-                    status_flags(length_encoded(rest)?.1)?
-                }
-                Some(&ERROR) => return Err(server_error(head)),
-                Some(&LOCAL_INFILE) | None => return Err(unexpected(head)),
-                Some(_) => {
-                    let (columns, _) = length_encoded(head)?;
-                    self.skip_columns(columns)?;
+            let status = match self.head()? {
+                Head::Done { status, .. } => status,
+                Head::Rows { columns } => loop {
                     let deprecate_eof = self.deprecate_eof;
-                    loop {
-                        let row = self.payload()?;
-                        match row.first() {
-                            Some(&END) if row.len() < LONGEST_END => {
-                                break end_status(&row[1..], deprecate_eof)?;
-                            }
-                            Some(&ERROR) => return Err(server_error(row)),
-                            _ => rows.push(text_row(row, columns)?),
-                        }
+                    let row = self.payload()?;
+                    match end_of_rows(row, deprecate_eof)? {
+                        Some(status) => break status,
+                        None => rows.push(text_row(row, columns)?),
                     }
-                }
+                },
             };
             if status & MORE_RESULTS == 0 {
                 return Ok(rows);
@@ -275,39 +252,37 @@ impl Connection for Mysql {
             let given = parameters.len();
             return Err(Error::Protocol(format!("{wanted} parameters, and {given} are declared")));
         }
-        self.statements.push(Prepared { id, types: parameters.to_vec(), bound: false });
+        let mut execute_head = vec![0, 0, 0, 0, COM_STMT_EXECUTE];
+        execute_head.extend_from_slice(&id.to_le_bytes());
+        execute_head.extend_from_slice(&[0, 1, 0, 0, 0]);
+        if !parameters.is_empty() {
+            execute_head.resize(execute_head.len() + parameters.len().div_ceil(8) + 1, 0);
+        }
+        let types = parameters.to_vec();
+        self.statements.push(Prepared { types, execute_head, bound: parameters.is_empty() });
         Ok(Statement(self.statements.len() - 1))
     }
 
     #[inline]
     fn execute(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<u64, Error> {
-        self.begin(COM_STMT_EXECUTE);
         let prepared = &mut self.statements[statement.0];
         assert_eq!(values.len(), prepared.types.len(), "as many values as declared parameters");
         let out = &mut self.out;
-        out.extend_from_slice(&prepared.id.to_le_bytes());
-        // No cursor, and always one iteration.
-        out.extend_from_slice(&[0, 1, 0, 0, 0]);
-        if !values.is_empty() {
-            // No value is NULL.
-            out.resize(out.len() + values.len().div_ceil(8), 0);
-            out.push(u8::from(!prepared.bound));
-            if !prepared.bound {
-                for declared in &prepared.types {
-                    out.extend_from_slice(&[type_code(*declared), 0]);
+        out.clear();
+        out.extend_from_slice(&prepared.execute_head);
+        if !prepared.bound {
+            bind(out, &prepared.types);
+            prepared.bound = true;
+        }
+        for (value, declared) in values.iter().zip(&prepared.types) {
+            match (value, declared) {
+                (Value::Int(value), Type::Int4) => {
+                    out.extend_from_slice(&(*value as i32).to_le_bytes());
                 }
-                prepared.bound = true;
-            }
-            for (value, declared) in values.iter().zip(&prepared.types) {
-                match (value, declared) {
-                    (Value::Int(value), Type::Int4) => {
-                        out.extend_from_slice(&(*value as i32).to_le_bytes());
-                    }
-                    (Value::Int(value), _) => out.extend_from_slice(&value.to_le_bytes()),
-                    (Value::Text(text), _) => {
-                        put_length(out, text.len() as u64);
-                        out.extend_from_slice(text);
-                    }
+                (Value::Int(value), _) => out.extend_from_slice(&value.to_le_bytes()),
+                (Value::Text(text), _) => {
+                    put_length(out, text.len() as u64);
+                    out.extend_from_slice(text);
                 }
             }
         }
@@ -336,6 +311,39 @@ impl Drop for Mysql {
     }
 }
 
+/// The answer to a query that has been received whole, a single result with rows: how many, and its
+/// length. None if it is anything else.
+#[inline(always)]
+fn usual_answer(received: &[u8], deprecate_eof: bool) -> Option<(u64, usize)> {
+    let ([columns @ 1..LOCAL_INFILE], mut rest) = split_payload(received)? else { return None };
+    for _ in 0..descriptions(u64::from(*columns), deprecate_eof) {
+        let ([first, ..], behind) = split_payload(rest)? else { return None };
+        if *first == ERROR {
+            return None;
+        }
+        rest = behind;
+    }
+    let (rows, rest) = skip_packets_below(rest, END);
+    let ([END, end @ ..], rest) = split_payload(rest)? else { return None };
+    let status = match (end, deprecate_eof) {
+        // No rows were changed, and there is no last id.
+        ([0, 0, low, high, ..], true) | ([_, _, low, high], false) => {
+            u16::from_le_bytes([*low, *high])
+        }
+        _ => return None,
+    };
+    (status & MORE_RESULTS == 0).then_some((rows, received.len() - rest.len()))
+}
+
+/// Tells the server the types with this execution.
+#[cold]
+fn bind(out: &mut Vec<u8>, types: &[Type]) {
+    if let Some(flag) = out.last_mut() {
+        *flag = 1;
+    }
+    out.extend(types.iter().flat_map(|declared| [type_code(*declared), 0]));
+}
+
 /// Packets that describe so many columns or parameters, with the one that ends them where there is one.
 fn descriptions(columns: u64, deprecate_eof: bool) -> u64 {
     columns.saturating_add(u64::from(!deprecate_eof && columns > 0))
@@ -347,6 +355,18 @@ fn type_code(parameter: Type) -> u8 {
         Type::Int4 => 0x03,
         Type::Int8 => 0x08,
         Type::Varchar => 0xfd,
+    }
+}
+
+/// The status flags behind the rows, unless this payload is one of them.
+fn end_of_rows(payload: &[u8], deprecate_eof: bool) -> Result<Option<u16>, Error> {
+    match payload {
+        [END, rest @ ..] if payload.len() < LONGEST_END => {
+            end_status(rest, deprecate_eof).map(Some)
+        }
+        [ERROR, ..] => Err(server_error(payload)),
+        [] => Err(unexpected(payload)),
+        _ => Ok(None),
     }
 }
 

@@ -1,71 +1,61 @@
 //! The framing of packets: three bytes of length, a sequence number, a payload. A payload of 16 MiB
 //! or more is sent in several packets.
 
-use std::ops::ControlFlow;
-
 use crate::error::Error;
-use crate::socket::{LONGEST_MESSAGE, Socket, too_long};
+use crate::socket::{LONGEST_MESSAGE, Socket, skip_run, too_long};
 
 pub(super) const HEAD: usize = 4;
 /// A packet of this length is followed by more of the same payload.
 const FULL: usize = 0xff_ffff;
 
-/// Hands the payloads that come to `each` until it has seen enough. What has been received is gone
-/// through in one pass: that is most of what an answer costs the client. A payload of more than one
-/// packet is put together in `long` first.
-#[inline(always)]
-pub(super) fn skim(
-    socket: &mut Socket,
+/// The next payload. One of more than a packet is put together in `long`.
+pub(super) fn next_payload<'a>(
+    socket: &'a mut Socket,
     sequence: &mut u8,
-    long: &mut Vec<u8>,
-    mut each: impl FnMut(&[u8]) -> ControlFlow<()>,
-) -> Result<(), Error> {
-    loop {
-        let received = socket.received();
-        let mut rest = received;
-        let mut seen = ControlFlow::Continue(());
-        while let Some((packet, after)) = split_packet(rest).filter(|(packet, _)| is_whole(packet))
-        {
-            rest = after;
-            *sequence = packet[3].wrapping_add(1);
-            seen = each(&packet[HEAD..]);
-            if seen.is_break() {
-                break;
-            }
-        }
-        let taken = received.len() - rest.len();
-        socket.skip(taken);
-        if seen.is_continue() && !receive_packet(socket)? {
-            whole_payload(socket, sequence, long)?;
-            seen = each(long);
-        }
-        if seen.is_break() {
-            return Ok(());
-        }
+    long: &'a mut Vec<u8>,
+) -> Result<&'a [u8], Error> {
+    let received = socket.received();
+    let length = match told_length(received) {
+        Some(length) if length <= received.len() => length,
+        _ => receive_packet(socket)?,
+    };
+    if length >= HEAD + FULL {
+        whole_payload(socket, sequence, long)?;
+        return Ok(long);
     }
+    let packet = socket.take(length);
+    *sequence = packet[3].wrapping_add(1);
+    Ok(&packet[HEAD..])
 }
 
-/// Receives the next packet, and answers whether it is a payload; a part of one may be left to receive.
-#[inline(never)]
-fn receive_packet(socket: &mut Socket) -> Result<bool, Error> {
+/// Receives the next packet, and answers its length.
+pub(super) fn receive_packet(socket: &mut Socket) -> Result<usize, Error> {
     socket.receive(HEAD)?;
     let length = told_length(socket.received()).unwrap_or(HEAD);
-    if length < HEAD + FULL {
-        socket.receive(length)?;
-    }
-    Ok(length < HEAD + FULL)
+    socket.receive(length)?;
+    Ok(length)
 }
 
-/// Whether a packet is a payload and not a part of one.
+/// Skips the packets at the begin whose payloads begin with less than `end`; answers how many, and
+/// what is behind them.
 #[inline(always)]
-fn is_whole(packet: &[u8]) -> bool {
-    packet.len() < HEAD + FULL
+pub(super) fn skip_packets_below(packets: &[u8], end: u8) -> (u64, &[u8]) {
+    skip_run(packets, |packets| match packets {
+        [_, _, _, _, first, ..] if *first < end => {
+            // One without a payload has nothing to begin with.
+            told_length(packets).filter(|length| (HEAD + 1..HEAD + FULL).contains(length))
+        }
+        _ => None,
+    })
 }
 
-/// A packet that has been received, and what comes behind it.
+/// A payload that has been received whole, and what comes behind it. None if it is part of a longer
+/// one.
 #[inline(always)]
-fn split_packet(received: &[u8]) -> Option<(&[u8], &[u8])> {
-    received.split_at_checked(told_length(received)?)
+pub(super) fn split_payload(received: &[u8]) -> Option<(&[u8], &[u8])> {
+    let length = told_length(received).filter(|length| *length < HEAD + FULL)?;
+    let (packet, rest) = received.split_at_checked(length)?;
+    Some((&packet[HEAD..], rest))
 }
 
 /// Bytes of the packet that begins here, if its head has been received.
@@ -93,7 +83,7 @@ pub(super) fn whole_payload(
         if payload.len() > LONGEST_MESSAGE {
             return Err(too_long(payload.len()));
         }
-        if is_whole(packet) {
+        if length < HEAD + FULL {
             return Ok(());
         }
     }

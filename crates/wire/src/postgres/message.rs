@@ -1,58 +1,33 @@
 //! The framing of messages: a type, a length, a body.
 
 use std::io;
-use std::ops::ControlFlow;
 
 use bytes::BytesMut;
 use postgres_protocol::message::backend::Message;
 
 use crate::error::Error;
-use crate::socket::Socket;
+use crate::socket::{Socket, skip_run};
 
 /// A type byte and a length that counts itself.
 const HEAD: usize = 5;
 
-/// Hands the messages that come to `each`, by type and body, until it has seen enough. What has been
-/// received is gone through in one pass: that is most of what an answer costs the client.
-#[inline(always)]
-pub(super) fn skim(
-    socket: &mut Socket,
-    mut each: impl FnMut(u8, &[u8]) -> ControlFlow<()>,
-) -> Result<(), Error> {
-    loop {
-        let received = socket.received();
-        let mut rest = received;
-        let mut seen = ControlFlow::Continue(());
-        while let Some((tag, body, after)) = split_message(rest) {
-            rest = after;
-            seen = each(tag, body);
-            if seen.is_break() {
-                break;
-            }
-        }
-        let taken = received.len() - rest.len();
-        socket.skip(taken);
-        if seen.is_break() {
-            return Ok(());
-        }
-        receive_message(socket)?;
-    }
+/// The type and body of the next message.
+pub(super) fn next_message(socket: &mut Socket) -> Result<(u8, &[u8]), Error> {
+    let received = socket.received();
+    let length = match told_length(received) {
+        Some(length) if length <= received.len() => length,
+        _ => receive_message(socket)?,
+    };
+    let message = socket.take(length);
+    Ok((message[0], &message[HEAD..]))
 }
 
-/// Receives the next message.
-#[inline(never)]
-fn receive_message(socket: &mut Socket) -> Result<usize, Error> {
+/// Receives the next message, and answers its length.
+pub(super) fn receive_message(socket: &mut Socket) -> Result<usize, Error> {
     socket.receive(HEAD)?;
     let length = told_length(socket.received()).unwrap_or(HEAD);
     socket.receive(length)?;
     Ok(length)
-}
-
-/// The type and body of a message that has been received whole, and what comes behind it.
-#[inline(always)]
-fn split_message(received: &[u8]) -> Option<(u8, &[u8], &[u8])> {
-    let (message, rest) = received.split_at_checked(told_length(received)?)?;
-    Some((message[0], &message[HEAD..], rest))
 }
 
 /// Bytes of the message that begins here, if its head has been received.
@@ -63,11 +38,20 @@ fn told_length(received: &[u8]) -> Option<usize> {
     Some((u32::from_be_bytes(*length) as usize + 1).max(HEAD))
 }
 
-/// The type and body of the next message.
-pub(super) fn next_message(socket: &mut Socket) -> Result<(u8, &[u8]), Error> {
-    let length = receive_message(socket)?;
-    let message = socket.take(length);
-    Ok((message[0], &message[HEAD..]))
+/// Skips the rows at the begin; answers how many, and what is behind them.
+#[inline(always)]
+pub(super) fn skip_rows(messages: &[u8]) -> (u64, &[u8]) {
+    skip_run(messages, |messages| match messages {
+        [b'D', ..] => told_length(messages),
+        _ => None,
+    })
+}
+
+/// The type and body of a message that has been received whole, and what comes behind it.
+#[inline(always)]
+pub(super) fn split_message(received: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let (message, rest) = received.split_at_checked(told_length(received)?)?;
+    Some((message[0], &message[HEAD..], rest))
 }
 
 /// The next message decoded, for everything off the hot path.

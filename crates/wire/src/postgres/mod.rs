@@ -4,7 +4,6 @@
 mod message;
 mod startup;
 
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use bytes::BytesMut;
@@ -17,7 +16,7 @@ use crate::login::{Login, Scheme};
 use crate::socket::Socket;
 use crate::tls::Check;
 use crate::{Connection, Interrupter, Row, Statement, Type, Value};
-use message::{decode, next_decoded, next_message, skim};
+use message::{decode, next_decoded, next_message, receive_message, skip_rows, split_message};
 
 const SCHEME: Scheme = Scheme {
     port: 5432,
@@ -45,8 +44,10 @@ pub fn login(url: &str) -> Result<Login, Error> {
 
 pub struct Postgres {
     socket: Socket,
-    /// Reused for every message sent.
+    /// Reused for every message that is sent off the hot path,
     out: BytesMut,
+    /// and on it.
+    execution: Vec<u8>,
     statements: Vec<Prepared>,
 }
 
@@ -69,7 +70,8 @@ const LOAD_CHUNK: usize = 64 << 10;
 impl Postgres {
     pub fn connect(login: &Login) -> Result<Self, Error> {
         let socket = startup::log_in(Socket::connect(&login.address)?, login)?;
-        Ok(Postgres { socket, out: BytesMut::with_capacity(8 << 10), statements: Vec::new() })
+        let (out, execution) = (BytesMut::with_capacity(8 << 10), Vec::with_capacity(8 << 10));
+        Ok(Postgres { socket, out, execution, statements: Vec::new() })
     }
 
     fn send(&mut self) -> Result<(), Error> {
@@ -82,30 +84,55 @@ impl Postgres {
     /// rows are counted by their message type.
     #[inline]
     fn drain(&mut self) -> Result<u64, Error> {
+        receive_message(&mut self.socket)?;
+        match usual_answer(self.socket.received()) {
+            Some((rows, length)) => {
+                self.socket.skip(length);
+                Ok(rows)
+            }
+            None => self.drain_any(),
+        }
+    }
+
+    /// The same for an answer of any kind, whether it has been received yet or not.
+    fn drain_any(&mut self) -> Result<u64, Error> {
         let mut rows = 0;
         let mut error = None;
-        let end = skim(&mut self.socket, |tag, body| {
+        loop {
+            let (count, behind) = skip_rows(self.socket.received());
+            rows += count;
+            self.socket.keep(behind.len());
+            let (tag, body) = match next_message(&mut self.socket) {
+                Ok(message) => message,
+                // The last thing said before the end says more than the end.
+                Err(end) => return Err(error.unwrap_or(end)),
+            };
             match tag {
                 b'D' => rows += 1,
                 // A command that returns no rows tells how many it changed.
                 b'C' if rows == 0 => rows = trailing_number(body),
                 // Completions, notices and parameter changes carry nothing to count.
                 b'1' | b'2' | b'3' | b'C' | b'N' | b'S' | b'T' | b'n' | b'I' | b'A' | b't' => {}
-                b'Z' => return ControlFlow::Break(()),
+                b'Z' => return error.map_or(Ok(rows), Err),
                 b'E' => error = Some(server_error(body)),
-                other => {
-                    error = Some(unexpected(other));
-                    return ControlFlow::Break(());
-                }
+                other => return Err(unexpected(other)),
             }
-            ControlFlow::Continue(())
-        });
-        match error {
-            None => end.map(|()| rows),
-            // The last thing said before the end says more than the end.
-            Some(error) => Err(error),
         }
     }
+}
+
+/// An answer to an execution that has been received whole: the rows returned or changed, and its
+/// length. None if anything else is in it.
+#[inline(always)]
+fn usual_answer(received: &[u8]) -> Option<(u64, usize)> {
+    let (b'2', _, rest) = split_message(received)? else { return None };
+    let (mut rows, rest) = skip_rows(rest);
+    let (b'C', tag, rest) = split_message(rest)? else { return None };
+    if rows == 0 {
+        rows = trailing_number(tag);
+    }
+    let (b'Z', _, rest) = split_message(rest)? else { return None };
+    Some((rows, received.len() - rest.len()))
 }
 
 impl Connection for Postgres {
@@ -150,7 +177,8 @@ impl Connection for Postgres {
     fn execute(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<u64, Error> {
         let prepared = &self.statements[statement.0];
         assert_eq!(values.len(), prepared.types.len(), "as many values as declared parameters");
-        let out = &mut self.out;
+        let out = &mut self.execution;
+        out.clear();
         out.extend_from_slice(&prepared.bind_head);
         for (value, declared) in values.iter().zip(&prepared.types) {
             match (value, declared) {
@@ -174,7 +202,7 @@ impl Connection for Postgres {
         let length = (out.len() + BIND_TAIL - 1) as u32;
         out[1..5].copy_from_slice(&length.to_be_bytes());
         out.extend_from_slice(&TAIL);
-        self.send()?;
+        self.socket.send(out)?;
         self.drain()
     }
 

@@ -1,0 +1,612 @@
+//! What is left of the time while plans are carried out: at first the estimate, then more and more what
+//! the same work has taken. Reads no clock: whoever asks says how late it is.
+
+use std::collections::BTreeSet;
+
+use rqps_plan::{Compared, Comparison, Plan, Profiled, Workload};
+
+use crate::compare::{MOST_PROFILED, PROFILE_ROUNDS};
+use crate::estimate::{Estimate, Kind, Piece};
+use crate::measure::SECOND;
+use crate::{Event, Interim};
+
+/// So many seconds of what was estimated count beside what was measured, so that a short piece with a
+/// large overhead does not change the estimate of a long one.
+const DOUBT: f64 = 0.5;
+/// From this share of a piece on its own pace alone tells when it ends.
+const TELLING: f64 = 0.2;
+
+/// Follows plans that are carried out one after the other.
+#[derive(Clone, Debug)]
+pub struct Remaining {
+    workloads: Vec<Work>,
+    /// The workload that is carried out, and its piece in hand.
+    workload: usize,
+    current: Option<usize>,
+    /// When time was last added to the piece in hand, in seconds since the beginning.
+    counted: f64,
+    /// When the window of the piece in hand began, and the share of it that is done.
+    window: Option<(f64, f64)>,
+}
+
+/// A workload's pieces and its rules.
+#[derive(Clone, Debug)]
+struct Work {
+    pieces: Vec<Progress>,
+    steps: Vec<String>,
+    comparison: Option<Rounds>,
+    began: f64,
+}
+
+/// What limits the rounds of a comparison, and what follows them.
+#[derive(Clone, Debug)]
+struct Rounds {
+    most: u32,
+    fresh: u32,
+    /// In seconds.
+    budget: Option<f64>,
+    /// Its steps build on each other, so that all are done in every round.
+    is_whole: bool,
+    /// The tests that fresh rounds are likely to have.
+    unconfirmed: BTreeSet<String>,
+    /// The tests that are likely to be profiled, and whether their verdicts choose them.
+    profiled: BTreeSet<String>,
+    by_verdict: bool,
+}
+
+/// A piece of the estimate and what has come of it. Pieces of one name are one here if no event tells
+/// them apart.
+#[derive(Clone, Debug)]
+struct Progress {
+    contender: String,
+    step: String,
+    kind: Kind,
+    /// Seconds of doing it once.
+    planned: f64,
+    /// How often it is still to be begun.
+    left: u32,
+    /// Whether it was begun and has not ended.
+    is_open: bool,
+    /// Seconds since it was begun.
+    spent: f64,
+    /// Seconds of those that have ended, and their number.
+    seen: f64,
+    times: u32,
+}
+
+impl Progress {
+    fn new(piece: &Piece) -> Progress {
+        Progress {
+            contender: piece.contender.clone(),
+            step: piece.step.clone(),
+            kind: piece.kind,
+            planned: piece.time.as_secs_f64(),
+            left: piece.times,
+            is_open: false,
+            spent: 0.0,
+            seen: 0.0,
+            times: 0,
+        }
+    }
+
+    fn close(&mut self) {
+        if std::mem::take(&mut self.is_open) {
+            self.seen += std::mem::take(&mut self.spent);
+            self.times += 1;
+        }
+    }
+
+    fn mean(&self) -> Option<f64> {
+        (self.times > 0).then(|| self.seen / f64::from(self.times))
+    }
+}
+
+impl Work {
+    fn new(plan: &Plan, estimate: &Estimate) -> Work {
+        let (steps, began) = (estimate.steps.clone(), 0.0);
+        let Workload::Comparison(comparison) = &plan.workload else {
+            let pieces = estimate.pieces.iter().map(Progress::new).collect();
+            return Work { pieces, steps, comparison: None, began };
+        };
+        let mut pieces: Vec<Progress> = Vec::new();
+        for piece in &estimate.pieces {
+            let kind = match (piece.contender.as_str(), piece.step.as_str()) {
+                (_, "") if !piece.contender.is_empty() => Kind::Load,
+                (_, "") => Kind::Start,
+                _ => Kind::Timed,
+            };
+            let named = |one: &&mut Progress| {
+                (&one.contender, &one.step) == (&piece.contender, &piece.step)
+            };
+            match pieces.iter_mut().find(named) {
+                Some(one) => one.planned += piece.time.as_secs_f64(),
+                None => pieces.push(Progress { kind, ..Progress::new(piece) }),
+            }
+        }
+        Work { pieces, steps, comparison: Some(Rounds::new(comparison)), began }
+    }
+
+    fn find(&self, contender: &str, step: &str, kind: Kind) -> Option<usize> {
+        self.pieces.iter().position(|one| {
+            (one.contender.as_str(), one.step.as_str(), one.kind) == (contender, step, kind)
+        })
+    }
+
+    /// The piece that measures a step.
+    fn window(&self, contender: &str, step: &str) -> Option<usize> {
+        self.pieces.iter().position(|one| {
+            (one.contender.as_str(), one.step.as_str()) == (contender, step)
+                && !matches!(one.kind, Kind::Pause | Kind::Check)
+        })
+    }
+
+    fn drop(&mut self, is_dropped: impl Fn(&Progress) -> bool) {
+        self.pieces.iter_mut().filter(|one| is_dropped(one)).for_each(|one| one.left = 0);
+    }
+
+    /// How much slower a contender has been than the others at the same work of a kind. Who loads
+    /// slowly may write fast, so kinds do not tell of each other.
+    fn slowness(&self, piece: &Progress) -> f64 {
+        let own = |one: &&Progress| one.contender == piece.contender && one.kind == piece.kind;
+        let pairs = self.pieces.iter().filter(own);
+        let pairs = pairs.filter_map(|one| Some((one.mean()?, self.others(one)?)));
+        let sums = pairs.fold((DOUBT, DOUBT), |sum, (own, others)| (sum.0 + own, sum.1 + others));
+        sums.0 / sums.1
+    }
+
+    /// The mean of what others took for the same, where as much was expected of them.
+    fn others(&self, piece: &Progress) -> Option<f64> {
+        let same = |one: &&Progress| {
+            (&one.step, one.kind, one.planned) == (&piece.step, piece.kind, piece.planned)
+                && one.contender != piece.contender
+        };
+        let means: Vec<f64> = self.pieces.iter().filter(same).filter_map(Progress::mean).collect();
+        (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64)
+    }
+}
+
+impl Rounds {
+    fn new(comparison: &Comparison) -> Rounds {
+        let tests = match (&comparison.profile, &comparison.of) {
+            (Some(Profiled::All), Compared::Microbenchmark(of)) => of.tests.clone(),
+            (Some(Profiled::Tests(tests)), _) => tests.clone(),
+            _ => Vec::new(),
+        };
+        Rounds {
+            most: comparison.rounds,
+            fresh: comparison.confirm.unwrap_or(0),
+            budget: comparison.budget.map(|budget| budget.0.as_secs_f64()),
+            is_whole: matches!(comparison.of, Compared::InsertBenchmark(_)),
+            unconfirmed: BTreeSet::new(),
+            profiled: tests.into_iter().collect(),
+            by_verdict: comparison.profile == Some(Profiled::Changed),
+        }
+    }
+}
+
+/// The rounds that are left of a comparison.
+impl Work {
+    /// A round begins.
+    fn reach(&mut self, round: u32) {
+        // Whatever was to be loaded is there.
+        self.drop(|one| one.kind == Kind::Load);
+        let Some(rounds) = &self.comparison else { return };
+        let last = if round > rounds.most { rounds.most + rounds.fresh } else { rounds.most };
+        let left = (last + 1).saturating_sub(round);
+        let most = left + if round > rounds.most { 0 } else { rounds.fresh };
+        self.pieces.iter_mut().for_each(|one| one.left = one.left.min(most));
+    }
+
+    /// A round has ended: how many more each test needs.
+    fn foresee(&mut self, round: u32, interim: &Interim) {
+        let Some(rounds) = &mut self.comparison else { return };
+        let is_in = |names: &[String], test: &String| names.contains(test);
+        let is_open = |test: &&String| !is_in(&interim.confirmed, test);
+        rounds.unconfirmed = match rounds.fresh {
+            // Nothing is known of them.
+            _ if interim.standing.is_empty() => BTreeSet::new(),
+            0 => BTreeSet::new(),
+            _ => self.steps.iter().filter(is_open).cloned().collect(),
+        };
+        if rounds.by_verdict {
+            let mut changed: Vec<_> = interim.changed.iter().collect();
+            changed.sort_by(|left, right| right.size.total_cmp(&left.size));
+            let mut names: Vec<&String> = Vec::new();
+            for one in changed {
+                if !names.contains(&&one.test) && names.len() < MOST_PROFILED {
+                    names.push(&one.test);
+                }
+            }
+            rounds.profiled = names.into_iter().cloned().collect();
+        }
+        let most = rounds.most;
+        let fresh_left = (most + rounds.fresh).saturating_sub(round.max(most));
+        let of = |test: &String| {
+            let needed = interim.standing.iter().filter(|one| one.test == *test);
+            let needed = needed.map(|one| one.rounds_needed.unwrap_or(most)).max();
+            match is_in(&interim.settled, test) {
+                true => 0,
+                false => needed.unwrap_or(most).min(most).saturating_sub(round),
+            }
+        };
+        let each: Vec<(u32, u32)> = (self.steps.iter())
+            .map(|test| (of(test), if rounds.unconfirmed.contains(test) { fresh_left } else { 0 }))
+            .collect();
+        let longest = |of: fn(&(u32, u32)) -> u32| each.iter().map(of).max().unwrap_or(0);
+        let all = longest(|one| one.0) + longest(|one| one.1);
+        let is_whole = rounds.is_whole;
+        for piece in self.pieces.iter_mut().filter(|one| one.kind != Kind::Load) {
+            let place = self.steps.iter().position(|step| *step == piece.step);
+            piece.left = match place.filter(|_| !is_whole) {
+                Some(place) => each[place].0 + each[place].1,
+                None => all,
+            };
+        }
+    }
+
+    /// No more rounds of this sort: fresh ones may follow those of the plan.
+    fn stop(&mut self, round: u32) {
+        let Some(rounds) = &self.comparison else { return };
+        let left = if round < rounds.most { rounds.fresh } else { 0 };
+        let unconfirmed = rounds.unconfirmed.clone();
+        self.repeat(&unconfirmed, left);
+    }
+
+    /// So many rounds of these tests are left, and no others.
+    fn repeat(&mut self, tests: &BTreeSet<String>, times: u32) {
+        for piece in &mut self.pieces {
+            let is_start = piece.kind == Kind::Start && !tests.is_empty();
+            piece.left = if is_start || tests.contains(&piece.step) { times } else { 0 };
+        }
+    }
+
+    fn profile(&mut self, tests: &[String]) {
+        let tests = tests.iter().cloned().collect();
+        self.repeat(&tests, PROFILE_ROUNDS);
+        if let Some(rounds) = &mut self.comparison {
+            // They are pieces now, and not part of the budget.
+            rounds.profiled = BTreeSet::new();
+            (rounds.by_verdict, rounds.budget) = (false, None);
+        }
+    }
+}
+
+impl Remaining {
+    /// Before anything is begun; each plan with its estimate.
+    pub fn new<'a>(plans: impl IntoIterator<Item = (&'a Plan, &'a Estimate)>) -> Remaining {
+        Remaining {
+            workloads: plans.into_iter().map(|(plan, of)| Work::new(plan, of)).collect(),
+            workload: 0,
+            current: None,
+            counted: 0.0,
+            window: None,
+        }
+    }
+
+    /// A plan is begun; those before it are over, whatever is left of them. `now` is in seconds since
+    /// the beginning, here and below.
+    pub fn begin(&mut self, workload: usize, now: f64) {
+        self.close(now);
+        self.workload = workload;
+        for work in &mut self.workloads[..workload] {
+            work.drop(|_| true);
+        }
+        self.workloads[workload].began = now;
+    }
+
+    /// The seconds that are left, of all plans.
+    pub fn seconds(&self, now: f64) -> f64 {
+        let each = self.workloads.iter().enumerate();
+        each.map(|(at, work)| self.of(at, work, now)).sum()
+    }
+
+    fn of(&self, at: usize, work: &Work, now: f64) -> f64 {
+        let in_hand = if at == self.workload { self.in_hand(now) } else { 0.0 };
+        let sum = |times: &dyn Fn(&Progress) -> u32| -> f64 {
+            let pieces = work.pieces.iter().filter(|one| times(one) > 0);
+            pieces.map(|one| f64::from(times(one)) * self.expected(work, one)).sum()
+        };
+        let left = in_hand + sum(&|one| one.left);
+        let Some(rounds) = &work.comparison else { return left };
+        let profiles = match rounds.profiled.is_empty() {
+            true => 0.0,
+            false => {
+                sum(&|one| match one.kind == Kind::Start || rounds.profiled.contains(&one.step) {
+                    true => PROFILE_ROUNDS,
+                    false => 0,
+                })
+            }
+        };
+        let starts = work.pieces.iter().filter(|one| one.kind == Kind::Start);
+        let rounds_left = starts.map(|one| one.left).max().unwrap_or(0);
+        let Some(budget) = rounds.budget.filter(|_| rounds_left > 0) else {
+            return left + profiles;
+        };
+        // What is begun ends, but no round begins that would not end in time.
+        let in_rounds = sum(&|one| one.left.min(rounds_left) * u32::from(one.kind != Kind::Load));
+        let before = left - in_rounds;
+        let spent = if at == self.workload { now - work.began } else { 0.0 };
+        let each = in_rounds / f64::from(rounds_left);
+        let fit = ((budget - spent - before) / each).floor().clamp(0.0, f64::from(rounds_left));
+        before + fit * each + profiles
+    }
+
+    /// What the piece in hand still takes.
+    fn in_hand(&self, now: f64) -> f64 {
+        let work = &self.workloads[self.workload];
+        let Some(piece) = self.current.map(|at| &work.pieces[at]) else { return 0.0 };
+        let since = (now - self.counted).max(0.0);
+        let by_expectation = (self.expected(work, piece) - piece.spent - since).max(0.0);
+        match self.window {
+            Some((began, done)) if done > 0.0 => {
+                let took = self.counted - began;
+                let at_its_pace = (took * (1.0 / done - 1.0) - since).max(0.0);
+                let weight = (done / TELLING).min(1.0);
+                weight * at_its_pace + (1.0 - weight) * by_expectation
+            }
+            _ => by_expectation,
+        }
+    }
+
+    /// The seconds of doing a piece once: as it took itself before, or others for the same, or as
+    /// pieces of its kind compare with their estimates.
+    fn expected(&self, work: &Work, piece: &Progress) -> f64 {
+        if let Some(mean) = piece.mean() {
+            return mean;
+        }
+        if let Some(others) = work.others(piece) {
+            return others * work.slowness(piece);
+        }
+        let all = || self.workloads.iter().flat_map(|work| &work.pieces);
+        let ratio = |is_like: &dyn Fn(&Progress) -> bool| {
+            let seen = all().filter(|one| is_like(one) && one.times > 0);
+            let (seen, planned) = seen.fold((0.0, 0.0), |sum, one| {
+                (sum.0 + one.seen, sum.1 + one.planned * f64::from(one.times))
+            });
+            (planned > 0.0).then(|| (seen + DOUBT) / (planned + DOUBT))
+        };
+        let of_kind = ratio(&|one| one.kind == piece.kind);
+        let of_work = || match piece.kind.is_work() {
+            true => ratio(&|one| one.kind.is_work()),
+            false => None,
+        };
+        piece.planned * of_kind.or_else(of_work).unwrap_or(1.0)
+    }
+
+    /// Adds the time since to the piece in hand.
+    fn count(&mut self, now: f64) {
+        if let Some(at) = self.current {
+            self.workloads[self.workload].pieces[at].spent += now - self.counted;
+        }
+        self.counted = now;
+    }
+
+    /// Nothing is in hand any more.
+    fn leave(&mut self, now: f64) {
+        self.count(now);
+        (self.current, self.window) = (None, None);
+    }
+
+    /// Whatever was begun has ended.
+    fn close(&mut self, now: f64) {
+        self.leave(now);
+        self.workloads[self.workload].pieces.iter_mut().for_each(Progress::close);
+    }
+
+    /// Takes a piece in hand. That of a round is open until the round ends, for it may be come back
+    /// to.
+    fn enter(&mut self, piece: usize, now: f64) {
+        if self.current == Some(piece) {
+            return;
+        }
+        match self.workloads[self.workload].comparison {
+            Some(_) => self.leave(now),
+            None => self.close(now),
+        }
+        self.current = Some(piece);
+        let piece = &mut self.workloads[self.workload].pieces[piece];
+        if !std::mem::replace(&mut piece.is_open, true) {
+            piece.left = piece.left.saturating_sub(1);
+        }
+    }
+
+    pub fn event(&mut self, event: &Event, now: f64) {
+        let work = &mut self.workloads[self.workload];
+        let entered = match event {
+            Event::Starting { contender } => work.find(contender, "", Kind::Start),
+            Event::Loading { contender } => work.find(contender, "", Kind::Load),
+            Event::Pausing { contender, step, .. } => work.find(contender, step, Kind::Pause),
+            Event::StepBegun { contender, step, .. } => work.window(contender, step),
+            Event::Indexing { contender, step } => work.find(contender, step, Kind::Index),
+            Event::Checking { contender, step } => work.find(contender, step, Kind::Check),
+            Event::Progress { done, .. } => {
+                self.count(now);
+                let began = self.window.map_or(now - SECOND, |(began, _)| began);
+                self.window = Some((began, done.clamp(0.0, 1.0)));
+                None
+            }
+            Event::StepDone { contender, .. } => {
+                let is_left = |one: &Progress| one.contender == *contender && one.left > 0;
+                let mut left = work.pieces.iter().filter(|one| is_left(one));
+                let is_last = left.all(|one| one.kind == Kind::End);
+                work.find(contender, "", Kind::End).filter(|_| is_last)
+            }
+            Event::Resumed { contender, steps } => {
+                let is_all = *steps == work.steps.len();
+                let done = work.steps[..*steps].to_vec();
+                work.drop(|one| {
+                    one.contender == *contender && (is_all || done.contains(&one.step))
+                });
+                None
+            }
+            Event::ContenderDone { contender } | Event::Failed { contender, .. } => {
+                work.drop(|one| one.contender == *contender);
+                None
+            }
+            Event::Loaded { .. } => {
+                self.close(now);
+                None
+            }
+            Event::RoundBegun { round, .. } => {
+                work.reach(*round);
+                work.find("", "", Kind::Start)
+            }
+            Event::Measuring { contender, test, .. } => {
+                let of = |contender: &str| work.window(contender, test);
+                contender.as_deref().and_then(of).or_else(|| of(""))
+            }
+            Event::RoundDone { round, interim, .. } => {
+                self.close(now);
+                self.workloads[self.workload].foresee(*round, interim);
+                None
+            }
+            Event::BudgetSpent { rounds, .. } => {
+                work.stop(*rounds);
+                None
+            }
+            Event::ProfilesBegun { tests, .. } => {
+                work.profile(tests);
+                None
+            }
+            Event::Profiling { .. } => {
+                self.close(now);
+                self.workloads[self.workload].find("", "", Kind::Start)
+            }
+            _ => None,
+        };
+        if let Some(piece) = entered {
+            self.enter(piece, now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rqps_plan::{Count, Microbenchmark, Span};
+
+    use super::*;
+    use crate::estimate;
+
+    const TESTS: [&str; 2] = ["point-query", "hot-points"];
+
+    fn microbenchmark() -> Microbenchmark {
+        Microbenchmark {
+            tables: 1,
+            rows: Count(1_000_000),
+            clients: vec![1],
+            read_time: Span(Duration::from_secs(10)),
+            write_time: Span(Duration::from_secs(10)),
+            tests: TESTS.map(str::to_string).to_vec(),
+            fair_writes: true,
+            pause: Span(Duration::ZERO),
+            pay_after_each_write: false,
+            check: false,
+        }
+    }
+
+    fn remaining(workload: Workload) -> (Remaining, f64) {
+        let contenders = ["a=sqlite", "b=sqlite"].map(|one| one.parse().unwrap()).to_vec();
+        let plan = Plan { contenders, seed: 1, cache: None, memory: None, workload };
+        let estimate = estimate(&plan, 2, 16 << 30).unwrap();
+        let mut remaining = Remaining::new([(&plan, &estimate)]);
+        remaining.begin(0, 0.0);
+        (remaining, estimate.time.total().as_secs_f64())
+    }
+
+    fn step(contender: &str, step: &str) -> Event {
+        let (contender, step) = (contender.to_string(), step.to_string());
+        Event::StepBegun { contender, step, number: 1, steps: 3 }
+    }
+
+    fn is_about(seconds: f64, expected: f64) -> bool {
+        (seconds - expected).abs() < 0.1
+    }
+
+    #[test]
+    fn at_first_it_is_the_estimate_and_time_goes() {
+        let (mut remaining, total) = remaining(Workload::Microbenchmark(microbenchmark()));
+        assert!(is_about(remaining.seconds(0.0), total));
+        remaining.event(&step("a", "load"), 0.0);
+        assert!(is_about(remaining.seconds(3.0), total - 3.0));
+    }
+
+    #[test]
+    fn what_one_contender_took_another_is_taken_to_take() {
+        let (mut remaining, _) = remaining(Workload::Microbenchmark(microbenchmark()));
+        let load = "load".to_string();
+        remaining.event(&step("a", "load"), 0.0);
+        remaining.event(&Event::Indexing { contender: "a".to_string(), step: load }, 40.0);
+        remaining.event(&step("a", "point-query"), 60.0);
+        remaining.event(&step("a", "hot-points"), 73.0);
+        remaining.event(&Event::ContenderDone { contender: "a".to_string() }, 86.0);
+        remaining.event(&Event::Starting { contender: "b".to_string() }, 86.0);
+        assert!(is_about(remaining.seconds(86.0), 86.0), "{}", remaining.seconds(86.0));
+        // Loaded twice as fast: that says nothing about the indexes.
+        remaining.event(&step("b", "load"), 86.0);
+        let indexing = Event::Indexing { contender: "b".to_string(), step: "load".to_string() };
+        remaining.event(&indexing, 106.0);
+        assert!(is_about(remaining.seconds(106.0), 46.0), "{}", remaining.seconds(106.0));
+    }
+
+    #[test]
+    fn a_step_is_told_by_its_own_pace_when_a_fifth_is_done() {
+        let (mut remaining, _) = remaining(Workload::Microbenchmark(microbenchmark()));
+        let (contender, load) = ("a".to_string(), "load".to_string());
+        remaining.event(&step("a", "load"), 0.0);
+        let before = remaining.seconds(1.0);
+        let pace = crate::Pace::default();
+        for second in 1..=4 {
+            let (contender, step) = (contender.clone(), load.clone());
+            let done = 0.05 * f64::from(second);
+            remaining.event(&Event::Progress { contender, step, pace, done }, f64::from(second));
+        }
+        // One million rows at 100K per second were expected to take 10 s.
+        assert!(is_about(remaining.seconds(4.0) - before, 16.0 - 9.0));
+    }
+
+    #[test]
+    fn what_was_done_before_or_will_not_be_done_is_not_left() {
+        let (mut remaining, total) = remaining(Workload::Microbenchmark(microbenchmark()));
+        remaining.event(&Event::Resumed { contender: "a".to_string(), steps: 3 }, 0.0);
+        assert!(is_about(remaining.seconds(0.0), total / 2.0));
+        let failed = Event::Failed { contender: "b".to_string(), error: String::new() };
+        remaining.event(&failed, 1.0);
+        assert!(is_about(remaining.seconds(1.0), 0.0));
+    }
+
+    #[test]
+    fn a_comparison_has_the_rounds_that_its_tests_need_and_that_fit() {
+        let mut comparison = Comparison::new(Compared::Microbenchmark(microbenchmark()));
+        (comparison.rounds, comparison.fewest_rounds, comparison.twin) = (10, 2, false);
+        let after_a_round = |comparison: &Comparison, interim: Interim| {
+            let (mut remaining, _) = remaining(Workload::Comparison(comparison.clone()));
+            remaining.event(&Event::RoundBegun { round: 1, rounds: 10, tests: 2 }, 0.0);
+            for (test, at) in TESTS.into_iter().zip([1.0, 11.0]) {
+                let (test, paces) = (test.to_string(), Vec::new());
+                let event = Event::Measuring { round: 1, test, contender: None, done: 0.0, paces };
+                remaining.event(&event, at);
+            }
+            remaining.event(&Event::RoundDone { round: 1, seconds: 21.0, interim }, 21.0);
+            remaining.seconds(21.0)
+        };
+        let nothing = after_a_round(&comparison, Interim::default());
+        assert!(is_about(nothing, 9.0 * 21.0), "{nothing}");
+        let standing = TESTS.map(|test| crate::Standing {
+            contender: "b".to_string(),
+            test: test.to_string(),
+            text: String::new(),
+            rounds_needed: Some(3),
+        });
+        let interim = Interim { standing: standing.to_vec(), ..Interim::default() };
+        let three = after_a_round(&comparison, interim.clone());
+        assert!(is_about(three, 2.0 * 21.0), "{three}");
+        let settled = vec![TESTS[0].to_string()];
+        let one_settled = after_a_round(&comparison, Interim { settled, ..interim });
+        assert!(is_about(one_settled, 2.0 * 11.0), "{one_settled}");
+        comparison.budget = Some(Span(Duration::from_secs(70)));
+        let fitting = after_a_round(&comparison, Interim::default());
+        assert!(is_about(fitting, 2.0 * 21.0), "{fitting}");
+    }
+}

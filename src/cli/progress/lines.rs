@@ -1,0 +1,107 @@
+//! Events as lines of text, for whoever reads a log.
+
+use rqps_lab::{Enough, Event, Standing};
+
+use super::number::grouped;
+
+/// What an event is to a reader.
+pub(super) enum Told {
+    /// What is being done now.
+    Now(String),
+    /// What has come of it: on a terminal the live view has it.
+    Done(String),
+    /// What must be seen, on a terminal too.
+    Noted(String),
+    /// It happens too often for a log.
+    Nothing,
+}
+
+pub(super) fn told(event: &Event) -> Told {
+    use Told::{Done, Noted, Nothing, Now};
+    match event {
+        Event::Starting { contender } => Now(format!("{contender}: starting")),
+        Event::Resumed { contender, steps } => {
+            let plural = if *steps == 1 { "step is" } else { "steps are" };
+            Done(format!("{contender}: {steps} {plural} done already"))
+        }
+        Event::Started { contender, version, seconds } => {
+            Done(format!("{contender}: version {version}, started in {seconds:.1} s"))
+        }
+        Event::Pausing { contender, step, at_least } => Now(format!(
+            "{contender}: maintenance and a pause of {:.0} s before {step}",
+            at_least.as_secs_f64()
+        )),
+        Event::Rested { contender, step, seconds } => {
+            Done(format!("{contender}: at rest after {seconds:.1} s, before {step}"))
+        }
+        Event::Noted { contender, step, note } => Noted(format!("{contender}: {step}: {note}")),
+        Event::StepBegun { contender, step, number, steps } => {
+            Now(format!("{contender}: {step} ({number} of {steps})"))
+        }
+        Event::Progress { .. } | Event::Measuring { .. } => Nothing,
+        Event::Indexing { contender, step } => {
+            Now(format!("{contender}: creating the indexes of {step}"))
+        }
+        Event::Checking { contender, step } => Now(format!("{contender}: checking {step}")),
+        Event::StepDone { contender, step, seconds, rate, unit } => {
+            let rate = grouped(*rate);
+            Done(format!("{contender}: {step:<8} {seconds:>7.1} s {rate:>12} {unit}"))
+        }
+        Event::ContenderDone { contender } => Done(format!("{contender}: done")),
+        Event::DataKept { contender, path } => {
+            Noted(format!("{contender}: its data stay in {}", path.display()))
+        }
+        Event::Loading { contender } => Now(format!("{contender}: loading")),
+        Event::Loaded { contender, version, seconds } => {
+            Done(format!("{contender}: version {version}, loaded in {seconds:.1} s"))
+        }
+        Event::RoundBegun { round, rounds, tests } => {
+            Now(format!("round {round} of at most {rounds}, {tests} tests"))
+        }
+        Event::Refused { test, why, attempt } => {
+            Noted(format!("{test}: attempt {attempt} does not count: {why}"))
+        }
+        Event::RoundDone { round, seconds, interim } => {
+            let line = |Standing { contender, test, text, .. }: &Standing| {
+                format!("\n  {contender} {test}: {text}")
+            };
+            let standing: String = interim.standing.iter().map(line).collect();
+            Done(format!("round {round}: {seconds:.1} s{standing}"))
+        }
+        Event::InPairs { servers, fit, needed, available } => Noted(format!(
+            "{servers} servers need about {needed} MB and {available} MB are available: {fit} of \
+             them fit, so the base takes turns with one contender at a time"
+        )),
+        Event::BudgetSpent { rounds, enough } => Noted(budget_spent(*rounds, *enough)),
+        Event::ProfilesBegun { tests, .. } if tests.is_empty() => {
+            Done("nothing is profiled: no test has changed".to_string())
+        }
+        Event::ProfilesBegun { tests, left_out } => {
+            let text = format!("profiling {}", tests.join(", "));
+            match left_out.is_empty() {
+                true => Done(text),
+                false => {
+                    let left_out = left_out.join(",");
+                    Noted(format!("{text}\n  changed too, but less: --profile={left_out}"))
+                }
+            }
+        }
+        Event::Profiling { round, rounds } => Now(format!("profiles: round {round} of {rounds}")),
+        Event::Failed { contender, error } => Noted(format!("error: {contender}: {error}")),
+    }
+}
+
+fn budget_spent(rounds: u32, enough: Option<Enough>) -> String {
+    let plural = if rounds == 1 { "" } else { "s" };
+    let enough = enough.map_or(String::new(), |Enough { seconds, tests }| {
+        let fit = match tests {
+            0 => "not even one test fits".to_string(),
+            1 => "one test fits".to_string(),
+            tests => format!("{tests} tests fit"),
+        };
+        format!(
+            "; the fewest rounds of a verdict would take {seconds:.0} s, and into this budget {fit}"
+        )
+    });
+    format!("the budget ended the comparison after {rounds} round{plural}{enough}")
+}

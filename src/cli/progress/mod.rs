@@ -1,0 +1,196 @@
+//! What the person who waits is shown: a live view on a terminal, plain lines otherwise.
+
+mod board;
+mod lines;
+mod number;
+#[cfg(test)]
+mod replay;
+mod screen;
+mod standing;
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use console::Term;
+use indicatif::HumanBytes;
+use rqps_dbms::source::Progress as Fetch;
+use rqps_lab::{Estimate, Event, LabError, Remaining};
+use rqps_plan::{Plan, Source};
+
+use super::cancel::Cancel;
+use super::output::note;
+use board::Board;
+use lines::{Told, told};
+pub(crate) use number::clock;
+use screen::{Screen, View};
+pub(crate) use standing::standing;
+
+/// Whether there is somebody at a terminal who would see a view change. A log of CI is none, even
+/// where it looks like a terminal.
+fn is_live() -> bool {
+    let is_smart = std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
+    let is_ci = std::env::var_os("CI").is_some_and(|ci| !ci.is_empty() && ci != "false");
+    Term::stderr().is_term() && is_smart && !is_ci
+}
+
+/// Shows the fetching of builds.
+pub(crate) struct Fetching {
+    screen: Option<Screen<Doing>>,
+    last: String,
+}
+
+/// One line.
+struct Doing(String);
+
+impl View for Doing {
+    fn lines(&self, width: usize, _height: usize) -> Vec<String> {
+        let line = console::truncate_str(&self.0, width.saturating_sub(1), "…");
+        if line.is_empty() { Vec::new() } else { vec![line.into_owned()] }
+    }
+}
+
+impl Fetching {
+    pub(crate) fn new() -> Self {
+        let screen = is_live().then(|| Screen::start(Doing(String::new())));
+        Fetching { screen, last: String::new() }
+    }
+
+    /// Answers whether to go on with it.
+    pub(crate) fn tell(&mut self, progress: Fetch, cancel: &Cancel) -> ControlFlow<()> {
+        let (text, detail) = match progress {
+            // The system answers at once.
+            Fetch::Looking { source: Source::System } | Fetch::Asking { .. } => Default::default(),
+            Fetch::Looking { source } => (format!("asking {source} for versions"), None),
+            Fetch::Fetching { what } => (format!("fetching {what}"), None),
+            Fetch::Unpacking { done, total } => {
+                let (done, total) = (HumanBytes(done), HumanBytes(total));
+                ("unpacking".to_string(), Some(format!("unpacking {done} of {total}")))
+            }
+            Fetch::Waiting => ("waiting for another rqps that is fetching".to_string(), None),
+        };
+        if let (Some(screen), false) = (&self.screen, text.is_empty()) {
+            let (is_new, shown) = (text != self.last, detail.unwrap_or_else(|| text.clone()));
+            screen.update(|view| {
+                view.0 = shown;
+                is_new
+            });
+        } else if !text.is_empty() && text != self.last {
+            note(&text);
+        }
+        if !text.is_empty() {
+            self.last = text;
+        }
+        cancel.go_on()
+    }
+
+    /// Nothing is left of it on the terminal, as when it is dropped.
+    pub(crate) fn finish(self) {}
+}
+
+/// Shows workloads that are carried out one after the other.
+pub(crate) struct Progress {
+    boards: Vec<Board>,
+    clock: Clock,
+    screen: Option<Screen<Live>>,
+    last: String,
+}
+
+/// What has gone of the time, and what is left of it.
+#[derive(Clone)]
+struct Clock {
+    began: Instant,
+    remaining: Remaining,
+}
+
+impl Clock {
+    fn now(&self) -> f64 {
+        self.began.elapsed().as_secs_f64()
+    }
+
+    /// In seconds.
+    fn left(&self) -> f64 {
+        self.remaining.seconds(self.now())
+    }
+}
+
+/// The view of a workload that is carried out.
+struct Live {
+    board: Board,
+    clock: Clock,
+}
+
+impl View for Live {
+    fn lines(&self, width: usize, height: usize) -> Vec<String> {
+        self.board.lines(width, height, self.clock.now(), self.clock.left())
+    }
+}
+
+impl Progress {
+    /// Of plans with their titles; one alone needs none.
+    pub(crate) fn new<'a>(
+        plans: impl IntoIterator<Item = (String, &'a Plan)>,
+    ) -> Result<Self, LabError> {
+        let (cpus, memory) = (rqps_observe::cpus(), rqps_dbms::memory());
+        let estimate = |(title, plan): (String, &'a Plan)| {
+            Ok((title, plan, rqps_lab::estimate(plan, cpus, memory)?))
+        };
+        let all: Vec<(String, &Plan, Estimate)> =
+            plans.into_iter().map(estimate).collect::<Result<_, LabError>>()?;
+        let remaining = Remaining::new(all.iter().map(|(_, plan, estimate)| (*plan, estimate)));
+        let board = |(title, plan, estimate): &(String, &Plan, Estimate)| {
+            Board::new(title.clone(), plan, estimate)
+        };
+        Ok(Progress {
+            boards: all.iter().map(board).collect(),
+            clock: Clock { began: Instant::now(), remaining },
+            screen: None,
+            last: String::new(),
+        })
+    }
+
+    /// A workload begins, by its place.
+    pub(crate) fn begin(&mut self, workload: usize) {
+        let now = self.clock.now();
+        self.clock.remaining.begin(workload, now);
+        let (board, clock) = (self.boards[workload].clone(), self.clock.clone());
+        self.screen = is_live().then(|| Screen::start(Live { board, clock }));
+    }
+
+    /// The workload has ended, and the terminal is free.
+    pub(crate) fn end(&mut self) {
+        self.screen = None;
+    }
+
+    pub(crate) fn event(&mut self, event: &Event) {
+        let now = self.clock.now();
+        self.clock.remaining.event(event, now);
+        let told = told(event);
+        let Some(screen) = &self.screen else { return self.log(event, told) };
+        if let Told::Noted(text) = &told {
+            screen.line(text);
+        }
+        let remaining = self.clock.remaining.clone();
+        screen.update(|view| {
+            view.clock.remaining = remaining;
+            view.board.event(event)
+        });
+    }
+
+    /// Plain lines: what is being done now is told once.
+    fn log(&mut self, event: &Event, told: Told) {
+        let text = match told {
+            Told::Nothing => return,
+            Told::Now(text) if text == self.last => return,
+            Told::Now(text) => {
+                self.last.clone_from(&text);
+                text
+            }
+            Told::Done(text) | Told::Noted(text) => text,
+        };
+        note(&text);
+        if matches!(event, Event::StepDone { .. } | Event::RoundDone { .. }) {
+            let left = Duration::from_secs_f64(self.clock.left());
+            note(&format!("about {} left", clock(left)));
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! The time that is left, held against runs that were made: from what was told of them and when.
+//!
+//! Each file in `recorded/` is such a run: its plans and the machine's CPUs and memory, then a line for
+//! each event with the seconds since the beginning. `cargo test --bin rqps record_runs -- --ignored`
+//! makes them anew with real servers, from the plans below.
+
+use std::cell::RefCell;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use rqps_lab::{Event, Lab, Outcome, Remaining};
+use rqps_plan::{Matrix, Plan};
+use serde::{Deserialize, Serialize};
+
+use super::standing;
+use crate::cli::matrix::{Item, expand};
+use crate::cli::session::Site;
+
+const PLANS: [(&str, &str); 4] = [
+    (
+        "insert-benchmark",
+        "contenders = ['sqlite', 'mmap=sqlite?mmap_size=256M', 'small=sqlite?cache_size=100']
+         [ibench.a]
+         rows = '50K'
+         rates = [100, 200]
+         query-secs = 5",
+    ),
+    (
+        "microbenchmarks",
+        "contenders = ['postgres@17.6', 'sqlite']
+         [micro.a]
+         rows = '20K'
+         secs = 4
+         tests = ['point-query', 'hot-points', 'scan', 'update-nonindex']",
+    ),
+    (
+        "comparison",
+        "contenders = ['sqlite', 'mmap=sqlite?mmap_size=256M', 'small=sqlite?cache_size=100']
+         [compare.a]
+         workload = 'micro:point-query,hot-points,range-covered-pk,read-only-sum,update-nonindex'
+         secs = 0.5
+         rounds = 10",
+    ),
+    (
+        "matrix",
+        "contenders = ['postgres@17.6', 'sqlite']
+         rows = '20K'
+         [ibench.a]
+         query-secs = 3
+         rates = [100]
+         [micro.b]
+         secs = 2
+         tests = ['point-query', 'range-covered-pk', 'insert']
+         [compare.c]
+         workload = 'micro:point-query,read-only-sum'
+         rounds = 6
+         secs = 0.5",
+    ),
+];
+
+#[derive(Serialize, Deserialize)]
+struct Head {
+    plans: Vec<String>,
+    cpus: u32,
+    memory: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+enum Line {
+    /// A plan is begun, by its place.
+    Begin(usize),
+    Event(Event),
+    End,
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli/progress/recorded")
+}
+
+fn items(text: &str) -> Vec<Item> {
+    expand(&Matrix::parse(text).unwrap()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Runs the plans and writes down what is told.
+#[test]
+#[ignore = "runs real servers for some minutes, on a machine that should have nothing else to do"]
+fn record_runs() {
+    fs::create_dir_all(folder()).unwrap();
+    for (name, text) in PLANS {
+        let items = items(text);
+        let head = Head {
+            plans: items.iter().map(|item| item.plan.to_toml()).collect(),
+            cpus: rqps_observe::cpus(),
+            memory: rqps_dbms::memory(),
+        };
+        let mut recorded = serde_json::to_string(&head).unwrap() + "\n";
+        for (seconds, line) in record(&items) {
+            recorded += &serde_json::to_string(&((1e3 * seconds).round() / 1e3, line)).unwrap();
+            recorded.push('\n');
+        }
+        fs::write(folder().join(format!("{name}.jsonl")), recorded).unwrap();
+    }
+}
+
+fn record(items: &[Item]) -> Vec<(f64, Line)> {
+    let site = Site::new().unwrap();
+    let ready: Vec<_> = items.iter().map(|item| site.prepare(&item.plan).unwrap()).collect();
+    let out = tempfile::tempdir().unwrap();
+    let (began, lines) = (Instant::now(), RefCell::new(Vec::new()));
+    let note = |line: Line| lines.borrow_mut().push((began.elapsed().as_secs_f64(), line));
+    for (place, (item, ready)) in items.iter().zip(&ready).enumerate() {
+        let mut directory = site.create(&out.path().join(&item.title), item.plan.clone()).unwrap();
+        note(Line::Begin(place));
+        let mut last = (String::new(), f64::NEG_INFINITY);
+        let mut watch = |mut event: Event| {
+            // Once a second is enough of what is told more often.
+            if let Event::Measuring { test, paces, .. } = &mut event {
+                paces.clear();
+                let now = began.elapsed().as_secs_f64();
+                if *test == last.0 && now < last.1 + 1.0 {
+                    return;
+                }
+                last = (test.clone(), now);
+            }
+            note(Line::Event(event));
+        };
+        let mut lab = Lab {
+            home: &site.home,
+            watch: &mut watch,
+            cancelled: &|| false,
+            keep_data: false,
+            judge: &standing,
+        };
+        let outcome = rqps_lab::run(&mut lab, &mut directory, ready).unwrap();
+        assert_eq!(outcome, Outcome::Complete);
+    }
+    note(Line::End);
+    lines.into_inner()
+}
+
+/// What remained and what was foretold, at each event.
+fn foretold(recorded: &str) -> (f64, Vec<(f64, f64)>) {
+    let (head, lines) = recorded.split_once('\n').unwrap();
+    let head: Head = serde_json::from_str(head).unwrap();
+    let plans: Vec<Plan> = head.plans.iter().map(|text| Plan::from_toml(text).unwrap()).collect();
+    let estimates: Vec<_> = plans
+        .iter()
+        .map(|plan| rqps_lab::estimate(plan, head.cpus, head.memory).unwrap())
+        .collect();
+    let mut remaining = Remaining::new(plans.iter().zip(&estimates));
+    let lines: Vec<(f64, Line)> =
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let total = lines.last().unwrap().0;
+    let mut told = Vec::new();
+    for (now, line) in lines {
+        match line {
+            Line::Begin(place) => remaining.begin(place, now),
+            Line::Event(event) => remaining.event(&event, now),
+            Line::End => break,
+        }
+        told.push((now, remaining.seconds(now)));
+    }
+    (total, told)
+}
+
+/// How far off it was from a quarter of a run on, as a share of what remained; of the last moments as
+/// a share of a tenth of the run.
+fn largest_error(name: &str) -> (f64, String) {
+    let recorded = fs::read_to_string(folder().join(format!("{name}.jsonl"))).unwrap();
+    let (total, told) = foretold(&recorded);
+    let late = told.into_iter().filter(|(now, _)| *now >= 0.25 * total);
+    let errors = late.map(|(now, foretold)| {
+        let left = total - now;
+        let error = (foretold - left).abs() / left.max(0.1 * total);
+        (error, format!("{name}: {foretold:.1} s and not {left:.1} s at {now:.1} of {total:.1} s"))
+    });
+    errors.max_by(|one, other| one.0.total_cmp(&other.0)).unwrap()
+}
+
+#[test]
+fn from_a_quarter_of_a_run_on_the_remaining_time_is_right_within_a_fifth() {
+    for (name, _) in PLANS {
+        let (error, told) = largest_error(name);
+        assert!(error <= 0.2, "{told}");
+    }
+}

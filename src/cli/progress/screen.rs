@@ -1,0 +1,136 @@
+//! The terminal while something runs: a thread draws the live view on it, seldom, so that what is
+//! measured does not notice.
+
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use console::{Term, measure_text_width};
+
+/// The clock and the share of what is done are drawn so often.
+const LOOK: Duration = Duration::from_secs(1);
+/// Whatever happens, it is not drawn again sooner.
+const SHORTEST: Duration = Duration::from_millis(250);
+
+pub(super) trait View: Send + 'static {
+    /// Lines narrower than the width, and fewer than the height.
+    fn lines(&self, width: usize, height: usize) -> Vec<String>;
+}
+
+/// Draws a view until it is dropped; then nothing is left of it.
+pub(super) struct Screen<V: View> {
+    shared: Arc<Shared<V>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared<V> {
+    state: Mutex<State<V>>,
+    changed: Condvar,
+}
+
+struct State<V> {
+    view: V,
+    term: Term,
+    /// What is on the terminal; the cursor is at the beginning of the line below, so that whatever
+    /// ends rqps leaves no half line. It is never hidden.
+    drawn: Vec<String>,
+    is_changed: bool,
+    is_over: bool,
+}
+
+impl<V: View> Screen<V> {
+    pub(super) fn start(view: V) -> Self {
+        let (term, drawn) = (Term::buffered_stderr(), Vec::new());
+        let state = State { view, term, drawn, is_changed: true, is_over: false };
+        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
+        let of_thread = shared.clone();
+        // It is not bound to the CPU that its starter may be bound to later, to drive slices on it.
+        let thread = std::thread::Builder::new().name("live-view".to_string());
+        let thread = thread.spawn(move || of_thread.draw_until_over()).ok();
+        Screen { shared, thread }
+    }
+
+    /// Changes what is shown; `change` answers whether that is worth drawing before the next look.
+    pub(super) fn update(&self, change: impl FnOnce(&mut V) -> bool) {
+        let mut state = self.shared.lock();
+        if change(&mut state.view) {
+            state.is_changed = true;
+            self.shared.changed.notify_one();
+        }
+    }
+
+    /// A line that stays, above the view.
+    pub(super) fn line(&self, text: &str) {
+        self.shared.lock().draw(Some(text));
+    }
+}
+
+impl<V: View> Drop for Screen<V> {
+    fn drop(&mut self) {
+        self.shared.lock().is_over = true;
+        self.shared.changed.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // It has nothing to say; if it panicked, what was measured is worth more.
+            let _ = thread.join();
+        }
+        let mut state = self.shared.lock();
+        // A terminal that is gone need not be cleared.
+        let _ = state.clear().and_then(|()| state.term.flush());
+    }
+}
+
+impl<V: View> Shared<V> {
+    fn lock(&self) -> MutexGuard<'_, State<V>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn draw_until_over(&self) {
+        let mut state = self.lock();
+        while !state.is_over {
+            state.is_changed = false;
+            state.draw(None);
+            let drawn = Instant::now();
+            loop {
+                let wait = if state.is_changed { SHORTEST } else { LOOK };
+                let left = wait.saturating_sub(drawn.elapsed());
+                if state.is_over || left.is_zero() {
+                    break;
+                }
+                let woken = self.changed.wait_timeout(state, left);
+                state = woken.unwrap_or_else(PoisonError::into_inner).0;
+            }
+        }
+    }
+}
+
+impl<V: View> State<V> {
+    /// Draws the view anew, with a line above it that stays.
+    fn draw(&mut self, above: Option<&str>) {
+        // A terminal that is gone shows nothing, and that is no error.
+        let _ = self.try_draw(above);
+    }
+
+    fn try_draw(&mut self, above: Option<&str>) -> io::Result<()> {
+        self.clear()?;
+        if let Some(text) = above {
+            self.term.write_line(text)?;
+        }
+        let (height, width) = self.term.size();
+        self.drawn = self.view.lines(width.into(), height.into());
+        for line in &self.drawn {
+            self.term.write_line(line)?;
+        }
+        self.term.flush()
+    }
+
+    /// Takes the view away. A terminal that has become narrower since has wrapped its lines.
+    fn clear(&mut self) -> io::Result<()> {
+        let width = usize::from(self.term.size().1).max(1);
+        let rows = |line: String| measure_text_width(&line).div_ceil(width).max(1);
+        let rows = std::mem::take(&mut self.drawn).into_iter().map(rows).sum();
+        // The cursor's line has what was typed meanwhile.
+        self.term.clear_line()?;
+        self.term.clear_last_lines(rows)
+    }
+}
