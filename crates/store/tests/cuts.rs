@@ -57,6 +57,7 @@ fn step(order: u32) -> StepRecord {
         engine: EngineReading::default(),
         engine_samples: Default::default(),
         note: None,
+        statements: Default::default(),
     }
 }
 
