@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Args;
 use rqps_dbms::Dbms;
-use rqps_store::{RunDirectory, StoreError};
+use rqps_store::{RunDirectory, StoreError, alone_in};
 use serde::{Deserialize, Serialize};
 
 use super::dbms::table;
@@ -87,6 +87,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let root = sitting.directory("run");
     let Expanded { items, text } = expanded(arguments, &root)?;
     let chosen = matrix::choose(items, &arguments.only)?;
+    // A new matrix makes its directory when all is known to be right.
+    let alone = (sitting.resume && root.is_dir()).then(|| alone_in(&root)).transpose()?;
     let mut outcomes = match sitting.resume {
         true => Outcomes::read(&root)?,
         false => Outcomes::default(),
@@ -106,6 +108,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         left.iter().map(|item| site.prepare(&item.plan).with_context(|| item.title.clone()));
     let ready: Vec<Vec<Box<dyn Dbms>>> = ready.collect::<Result<_, _>>()?;
     fs::create_dir_all(&root).with_context(|| format!("cannot make '{}'", root.display()))?;
+    let _alone = match alone {
+        Some(alone) => alone,
+        None => alone_in(&root)?,
+    };
+    // Another may have made its matrix there since we looked.
+    refuse_taken(&root, sitting.resume)?;
     write(&root.join(MATRIX), &text)?;
 
     let title = |number: usize, item: &Item| format!("{} ({number} of {})", item.title, left.len());

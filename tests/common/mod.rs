@@ -313,6 +313,10 @@ impl Running {
         stdin.write_all(text.as_bytes()).unwrap();
     }
 
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     /// Waits for the end.
     pub(crate) fn finish(mut self) -> Finished {
         drop(self.child.stdin.take());

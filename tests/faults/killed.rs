@@ -1,12 +1,10 @@
 //! Servers and rqps itself killed or interrupted at work: what is said, what is left, and that
 //! `--resume` finishes the rest.
 
-mod common;
-
 use std::time::{Duration, Instant};
 
-use common::result::{Finished, RunResult};
-use common::{AT_ONCE, Rqps, Running, await_that, processes};
+use crate::common::result::{Finished, RunResult};
+use crate::common::{AT_ONCE, Rqps, Running, await_that, processes};
 use rustix::process::Signal;
 
 /// Six steps, of which the last two take as long as they are told to.

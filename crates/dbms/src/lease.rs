@@ -125,7 +125,35 @@ pub fn reap(home: &Home) -> Result<(), DbmsError> {
             lease.end(home);
         }
     }
+    reap_sockets(home)
+}
+
+/// Removes the directories that were made for sockets by an rqps that was killed before it signed
+/// the lease.
+fn reap_sockets(home: &Home) -> Result<(), DbmsError> {
+    let named: Vec<PathBuf> =
+        Lease::all(home)?.into_iter().map(|lease| lease.socket_directory).collect();
+    let directory = home.run()?;
+    let entries = fs::read_dir(&directory).map_err(DbmsError::file("read", &directory))?;
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let maker = path.file_name().and_then(|name| socket_maker(name.to_str()?));
+        if maker.is_some_and(|pid| ProcessId::of(pid).is_none()) && !named.contains(&path) {
+            // Another rqps may be doing the same.
+            let _ = fs::remove_dir_all(&path);
+        }
+    }
     Ok(())
+}
+
+/// What the directory of a socket is called, by the rqps that makes it.
+pub(crate) fn socket_directory(maker: u32, number: u32) -> String {
+    format!("rqps-{maker}-{number}")
+}
+
+fn socket_maker(name: &str) -> Option<i32> {
+    let (maker, number) = name.strip_prefix("rqps-")?.split_once('-')?;
+    number.parse::<u32>().ok()?;
+    maker.parse().ok()
 }
 
 #[cfg(test)]
@@ -156,6 +184,28 @@ mod tests {
         reap(&home).unwrap();
         assert!(!server.wait().unwrap().success());
         assert_eq!(Lease::all(&home).unwrap(), []);
+    }
+
+    #[test]
+    fn only_the_directories_of_dead_makers_are_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::at(directory.path()).unwrap();
+        let mut gone = Command::new("true").spawn().unwrap();
+        gone.wait().unwrap();
+        let run = home.run().unwrap();
+        let make = |name: String| fs::create_dir(run.join(name)).unwrap();
+        make(socket_directory(gone.id(), 0));
+        make(socket_directory(std::process::id(), 0));
+        make("rqps-mine".to_string());
+        reap(&home).unwrap();
+        let mut left: Vec<PathBuf> =
+            fs::read_dir(&run).unwrap().map(|entry| entry.unwrap().path()).collect();
+        left.sort();
+        assert_eq!(
+            left,
+            [socket_directory(std::process::id(), 0), "rqps-mine".into()]
+                .map(|name| run.join(name))
+        );
     }
 
     #[test]

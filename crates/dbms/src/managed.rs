@@ -16,7 +16,7 @@ use crate::control::{Arrange, Control};
 use crate::error::DbmsError;
 use crate::files;
 use crate::home::Home;
-use crate::lease::{Lease, ProcessId};
+use crate::lease::{Lease, ProcessId, socket_directory};
 use crate::meter::EngineMeter;
 use crate::process;
 use crate::{Place, Quiesce, Server};
@@ -325,7 +325,7 @@ impl SocketDirectory {
     fn make(home: &Home) -> Result<Self, DbmsError> {
         static SERVERS: AtomicU32 = AtomicU32::new(0);
         let number = SERVERS.fetch_add(1, Ordering::Relaxed);
-        let name = format!("rqps-{}-{number}", std::process::id());
+        let name = socket_directory(std::process::id(), number);
         let mut path = home.run()?.join(&name);
         if path.as_os_str().len() + SOCKET_NAME.len() > LONGEST_SOCKET_PATH {
             path = std::env::temp_dir().join(&name);

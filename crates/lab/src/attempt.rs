@@ -6,7 +6,8 @@ use rqps_dbms::{Quiesce, Server};
 use rqps_load::Tally;
 use rqps_observe::{EngineReading, Group, Metric, Observer, Reading, bytes_below};
 use rqps_plan::{Counts, Operation};
-use rqps_store::{RunDirectory, Second, Status, StepRecord, WorkerRecord};
+use rqps_store::{RunDirectory, Second, StatementRecord, Status, StepRecord, WorkerRecord};
+use rqps_workload::Explained;
 
 use crate::measure::Window;
 use crate::{Event, Lab, LabError};
@@ -106,7 +107,14 @@ pub(crate) fn record(blank: Blank, contender: &str, order: u32) -> StepRecord {
         engine: EngineReading::default(),
         engine_samples: Default::default(),
         note: None,
+        statements: Vec::new(),
     }
+}
+
+/// Statements as they are kept.
+pub(crate) fn kept(found: Vec<Explained>) -> Vec<StatementRecord> {
+    let kept = |Explained { text, times, plan }| StatementRecord { text, times, plan };
+    found.into_iter().map(kept).collect()
 }
 
 impl Stage<'_, '_> {

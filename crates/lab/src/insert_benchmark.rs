@@ -8,7 +8,7 @@ use rqps_plan::{InsertBenchmark, Maintenance, Operation, Step, StepKind};
 use rqps_store::StepRecord;
 use rqps_workload::insert_benchmark::{Assigned, Benchmark, Books, Cast};
 
-use crate::attempt::{Blank, Stage, Steps, add_window};
+use crate::attempt::{Blank, Stage, Steps, add_window, kept};
 use crate::engine;
 use crate::measure::{Ready, SECOND, Tick, Window, measure};
 use crate::{Event, LabError, Pace};
@@ -176,6 +176,7 @@ impl Steps for InsertBenchmarkSteps<'_> {
         if step.before == Maintenance::Pause {
             self.pause(stage, record)?;
         }
+        record.statements = kept(self.benchmark.explained(step)?);
         stage.server.drop_logs()?;
         record.pause_seconds = paused.elapsed().as_secs_f64();
 

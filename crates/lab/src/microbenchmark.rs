@@ -8,7 +8,7 @@ use rqps_plan::{Counts, Microbenchmark, Operation};
 use rqps_store::StepRecord;
 use rqps_workload::microbenchmark::{Assigned, Benchmark, Cast, Found, Sequence, Test, select};
 
-use crate::attempt::{Blank, Stage, Steps, add_window};
+use crate::attempt::{Blank, Stage, Steps, add_window, kept};
 use crate::engine;
 use crate::measure::{Ready, SECOND, Tick, Window, measure};
 use crate::{Event, LabError, Pace};
@@ -130,6 +130,7 @@ impl<'a> MicrobenchmarkSteps<'a> {
         }
         stage.server.drop_logs()?;
         self.benchmark.before(test)?;
+        record.statements = kept(self.benchmark.explained(test)?);
         record.pause_seconds = paused.elapsed().as_secs_f64();
 
         let Cast { work, books } =

@@ -31,6 +31,8 @@ const NINES = {
   label: "percentile",
   scale: { time: false, range: (_, min, max) => [0, Math.max(1, max)] },
   axis: { incrs: [1], values: (_, ticks) => ticks.map(share) },
+  // The last tick is longer than others and at the very end.
+  padding: [null, 36, null, null],
   value: (_, x) => x == null ? "-" : share(x),
 };
 
@@ -53,6 +55,7 @@ function plot(parent, { title, file, xs, lines, scale, over, sync, hooks }) {
   const chart = new uPlot({
     width: holder.clientWidth, height: HEIGHT,
     cursor: { sync: sync ? { key: sync } : undefined, drag: { x: true, y: false } },
+    padding: over.padding,
     scales: { x: over.scale, y: scale },
     axes: [
       { ...axis, ...over.axis },

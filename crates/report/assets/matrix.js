@@ -19,8 +19,8 @@ function estimate(logs) {
 }
 
 /** A contender against the base: logs of value, low and high, with what was judged of it. */
-function compared(matrix, row, contender) {
-  const { measure, base } = state;
+function compared(matrix, row, contender, base = state.base) {
+  const { measure } = state;
   const mark = row.marks[contender];
   const judged = measure === 0 && base === matrix.base && matrix.is_comparison;
   let found = null;
@@ -132,10 +132,11 @@ function drawMatrix(matrix) {
     .filter(Number.isFinite).map(Math.abs);
   const extent = { value: 1.05 * Math.min(1.4, Math.max(0.02, ...ends)), all: !matrix.is_comparison };
 
-  const table = document.createElement("table");
-  table.className = "matrix";
   const measure = matrix.measures[state.measure];
-  element(table, "caption", `${measure.name}, ${measure.unit}: ${measure.legend}; ${measure.more_is_better ? "more" : "less"} is better`);
+  holder.replaceChildren();
+  const better = measure.more_is_better ? "more" : "less";
+  element(holder, "p", `${measure.name}, ${measure.unit}: ${measure.legend}; ${better} is better`, "note");
+  const table = element(holder, "table", null, "matrix");
   const head = element(element(table, "thead"), "tr");
   element(head, "th", "test").scope = "col";
   for (const index of columns) {
@@ -166,7 +167,6 @@ function drawMatrix(matrix) {
       else fillCell(td, cells[at][column], extent, index === state.base);
     });
   });
-  holder.replaceChildren(table);
 }
 
 /** What the table shows, for a spreadsheet. */

@@ -6,9 +6,9 @@ const hasData = typeof DecompressionStream !== "undefined";
 async function drawVisible() {
   const visible = selector => [...document.querySelectorAll(selector + ":not([data-drawn])")]
     .filter(place => !place.closest("details:not([open])"));
-  const [figures, rounds, tables] =
-    ["figure.chart", "figure.rounds", "details[data-engine] > div"].map(visible);
-  for (const place of [...figures, ...rounds, ...tables]) {
+  const [figures, rounds, curves, histories, tables] =
+    ["figure.chart", "figure.rounds", "figure.curves", ".histories", "details[data-engine] > div"].map(visible);
+  for (const place of [...figures, ...rounds, ...curves, ...histories, ...tables]) {
     place.dataset.drawn = "";
     if (!hasData) place.textContent = "This needs a browser of 2023 or later.";
   }
@@ -16,6 +16,11 @@ async function drawVisible() {
   for (const figure of figures) await drawChart(figure);
   const matrix = await parsed("matrix");
   for (const figure of rounds) drawRounds(figure, matrix);
+  for (const holder of histories) drawHistories(holder, matrix, (await parsed("histories"))[holder.dataset.history]);
+  for (const figure of curves) {
+    const found = (await parsed("curves")).find(curve => curve.test === figure.dataset.test);
+    if (found) drawCurves(figure, found);
+  }
   // The report wrote these tables, with every name escaped.
   for (const place of tables) place.innerHTML = (await parsed("engine"))[place.parentElement.dataset.engine];
 }
@@ -156,7 +161,9 @@ async function begin() {
     if (matrix && !(names.length === 1 && (names[0] === "x" || names[0] === "place" || names[0] === "open"))) drawMatrix(matrix);
     const again = [];
     if (names.includes("hide") || names.includes("x")) again.push("figure.chart");
+    if (names.includes("hide")) again.push("figure.curves");
     if (names.includes("hide") || names.includes("measure")) again.push("figure.rounds");
+    if (["hide", "measure", "base", "view", "sort"].some(name => names.includes(name))) again.push(".histories");
     for (const selector of again) {
       for (const figure of document.querySelectorAll(selector)) delete figure.dataset.drawn;
     }

@@ -1,5 +1,13 @@
 // The rounds of a test as dots.
 
+/** Round values from one to another, three to seven of them. */
+function ticks(low, high) {
+  const power = 10 ** Math.floor(Math.log10((high - low) / 3));
+  const step = power * [5, 2, 1].find(times => (high - low) / (power * times) >= 3);
+  const from = Math.ceil(low / step);
+  return Array.from({ length: Math.floor(high / step) - from + 1 }, (_, index) => Number(((from + index) * step).toPrecision(12)));
+}
+
 function drawRounds(figure, matrix) {
   const row = matrix.rows.find(row => row.name === figure.dataset.row);
   const measure = matrix.measures[state.measure];
@@ -27,7 +35,7 @@ function drawRounds(figure, matrix) {
   const y = value => top + (height - top - bottom) * (high - value) / (high - low);
   const svg = drawn(figure, "svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", class: "dots",
     "aria-label": `${row.name}: ${title}` });
-  for (const value of [least, (least + most) / 2, most]) {
+  for (const value of ticks(low, high)) {
     drawn(svg, "line", { class: "grid", x1: left, x2: width - right, y1: y(value), y2: y(value) });
     drawn(svg, "text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, format(value));
   }

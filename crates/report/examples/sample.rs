@@ -31,16 +31,18 @@ fn main() -> io::Result<()> {
     let mut silent = sample::run(&["sqlite", "postgres@17.6"], 5);
     sample::silence(&mut silent);
     let hostile = "postgres@/opt/</script><script>alert(1)</script>&\"'|`*/bin";
-    let many: Vec<String> = (0..50).map(|index| format!("c{index}=postgres@17.{index}")).collect();
-    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let fifty: Vec<String> = (0..50).map(|index| format!("c{index}=postgres@17.{index}")).collect();
+    let many: Vec<&str> = fifty.iter().map(String::as_str).collect();
     let mut vacuumed = suite::run(&three, &[1]);
     suite::vacuum_each_write(&mut vacuumed);
-    let runs: [(&str, Run); 12] = [
+    let runs: [(&str, Run); 14] = [
         ("micro", suite::run(&three, &[1])),
         ("micro-vacuumed", vacuumed),
         ("scaleup", suite::run(&three, &[1, 2, 4, 8, 16])),
         ("comparison", suite::comparison()),
         ("judged", suite::judged()),
+        ("released", suite::released()),
+        ("crowd", suite::crowd(&fifty, 8, 6, 40)),
         ("profiled", suite::profiled()),
         ("usual", usual),
         ("trouble", trouble),

@@ -1,5 +1,6 @@
 //! Tables for spreadsheets and scripts: one row per contender and step, and one per second.
 
+mod rounds;
 mod suite;
 
 use std::fmt::Write as _;
@@ -11,6 +12,7 @@ use rqps_store::{Operation, Run};
 
 use crate::model::{Measured, Model, metrics, seconds};
 
+pub(crate) use rounds::rounds;
 pub use suite::suite_files;
 
 /// The metrics of every finished step under the posts' column names.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use rqps_plan::{Contender, Plan};
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use crate::error::StoreError;
 use crate::record::Manifest;
@@ -37,9 +38,16 @@ impl RunDirectory {
         }
         let mut entries = fs::read_dir(path).map_err(file("read", path))?;
         if entries.any(|entry| entry.is_ok_and(|entry| entry.file_name() != LOCK)) {
-            return Err(StoreError::NotEmpty(path.to_path_buf()));
+            // What is there may be the beginning of a run that another is making.
+            let busy = path.join(LOCK).exists() && Self::is_busy(path);
+            let error = if busy { StoreError::Busy } else { StoreError::NotEmpty };
+            return Err(error(path.to_path_buf()));
         }
         let lock = lock(path)?;
+        // Another may have made its run and ended it since we looked.
+        if path.join(RESULTS).exists() {
+            return Err(StoreError::Taken(path.to_path_buf()));
+        }
         let logs = path.join("logs");
         fs::create_dir_all(&logs).map_err(file("make", &logs))?;
         write_whole(&path.join(PLAN), |out| out.write_all(plan.to_toml().as_bytes()))?;
@@ -197,6 +205,17 @@ fn lock(path: &Path) -> Result<File, StoreError> {
     match flock(&held, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(held),
         Err(_) => Err(StoreError::Busy(path.to_path_buf())),
+    }
+}
+
+/// The right to work in a directory of several runs, which one process at a time has; given back
+/// when dropped. The directory itself is locked, so that no file is in it for that.
+pub fn alone_in(path: &Path) -> Result<File, StoreError> {
+    let held = File::open(path).map_err(file("open", path))?;
+    match flock(&held, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => Err(StoreError::Busy(path.to_path_buf())),
+        // A file system that knows no such locks is no reason not to measure.
+        _ => Ok(held),
     }
 }
 

@@ -6,6 +6,7 @@
 mod directory;
 mod error;
 mod merge;
+mod packed;
 mod pass;
 mod profile;
 mod read;
@@ -15,12 +16,15 @@ pub mod selftest;
 mod series;
 mod write;
 
-pub use directory::{RunDirectory, file_name};
+pub use directory::{RunDirectory, alone_in, file_name};
 pub use error::StoreError;
 pub use merge::{Difference, MergeError, Part, merge};
+pub use packed::PackedHistogram;
 pub use pass::{PassRecord, SideRecord, SideSecond, SliceRecord};
 pub use profile::ProfileRecord;
-pub use record::{ContenderRecord, Manifest, Second, Status, StepRecord, WorkerRecord};
+pub use record::{
+    ContenderRecord, Manifest, Second, StatementRecord, Status, StepRecord, WorkerRecord,
+};
 pub use rqps_plan::Operation;
 pub use series::{Column, EngineSample, Sample, Series};
 

@@ -6,8 +6,8 @@ use rqps_observe::{EngineReading, EngineValue, Kind, Metric, Reading};
 use rusqlite::{Connection, Row, Transaction, params};
 
 use crate::error::StoreError;
-use crate::read::{engine_series, engine_values};
-use crate::{RunDirectory, Series};
+use crate::read::{engine_series, engine_values, json};
+use crate::{PackedHistogram, RunDirectory, Series, StatementRecord};
 
 /// One test in one round. All its contenders were started for this round.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -60,12 +60,14 @@ pub struct SideRecord {
     pub cost: Reading,
     /// Bytes of the database's files before; the cost has those after.
     pub bytes_before: Option<u64>,
-    /// How its statements are carried out: the shape of their plans, where the DBMS tells it.
-    pub plans: Option<String>,
+    /// What its clients send, and how the DBMS carries it out.
+    pub statements: Vec<StatementRecord>,
     /// Why it did not go on: what was met, and how its server ended.
     pub failed: Option<String>,
     /// Of a whole run, by second.
     pub seconds: Vec<SideSecond>,
+    /// Of a whole run: nanoseconds that the operations took that its throughput counts.
+    pub service: Option<PackedHistogram>,
     /// Of a whole run: a few counters of the DBMS, about once a second.
     pub engine_samples: Series<String>,
 }
@@ -136,7 +138,8 @@ create table pass_side (
     slot integer not null,          -- in the order in which servers were started, from 0
     watched integer not null,       -- operations in the window of pass_engine
     bytes_before integer,           -- of the database's files; pass_cost has those after
-    plans text,                     -- shape of the plans of its statements
+    statements text not null,       -- that were sent, as JSON: text, times in an operation, plan
+    service blob,                   -- of a whole run: HdrHistogram V2 of service times
     failed text,                    -- why it did not go on
     primary key (pass, contender)
 ) without rowid;
@@ -269,15 +272,16 @@ fn insert_side(
     side: &SideRecord,
 ) -> Result<(), StoreError> {
     transaction.execute(
-        "insert into pass_side (pass, contender, slot, watched, bytes_before, plans, failed) \
-         values (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        "insert into pass_side (pass, contender, slot, watched, bytes_before, statements, service, \
+         failed) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         params![
             pass,
             contender,
             side.slot,
             side.watched as i64,
             side.bytes_before.map(|bytes| bytes as i64),
-            side.plans,
+            serde_json::to_string(&side.statements).expect("text and numbers are JSON"),
+            side.service.as_ref().map(PackedHistogram::bytes),
             side.failed,
         ],
     )?;
@@ -358,8 +362,6 @@ pub(crate) fn passes(connection: &Connection) -> Result<Vec<PassRecord>, rusqlit
 }
 
 fn pass(row: &Row<'_>) -> Result<PassRecord, rusqlite::Error> {
-    let json = |column: &str| row.get::<_, String>(column);
-    let broken = |_| rusqlite::Error::InvalidQuery;
     Ok(PassRecord {
         round: row.get("round")?,
         test: row.get("test")?,
@@ -372,8 +374,8 @@ fn pass(row: &Row<'_>) -> Result<PassRecord, rusqlite::Error> {
         invalid: row.get("invalid")?,
         started: row.get("started")?,
         seconds: row.get("seconds")?,
-        cpus: serde_json::from_str(&json("cpus")?).map_err(broken)?,
-        canary: serde_json::from_str(&json("canary")?).map_err(broken)?,
+        cpus: json(row, "cpus")?,
+        canary: json(row, "canary")?,
         cost: BTreeMap::new(),
         sides: BTreeMap::new(),
         slices: Vec::new(),
@@ -408,7 +410,11 @@ fn sides(
             slot: row.get("slot")?,
             watched: row.get::<_, i64>("watched")? as u64,
             bytes_before: row.get::<_, Option<i64>>("bytes_before")?.map(|bytes| bytes as u64),
-            plans: row.get("plans")?,
+            statements: json(row, "statements")?,
+            service: row
+                .get::<_, Option<Vec<u8>>>("service")?
+                .map(PackedHistogram::stored)
+                .transpose()?,
             failed: row.get("failed")?,
             ..SideRecord::default()
         };

@@ -108,6 +108,11 @@ fn steps(connection: &Connection, with: Samples) -> Result<Vec<StepRecord>, rusq
     Ok(steps)
 }
 
+/// A column that holds JSON.
+pub(crate) fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Result<T, rusqlite::Error> {
+    serde_json::from_str(&row.get::<_, String>(column)?).map_err(|_| rusqlite::Error::InvalidQuery)
+}
+
 fn step(row: &Row<'_>) -> Result<StepRecord, rusqlite::Error> {
     let status: String = row.get("status")?;
     let status = Status::ALL.into_iter().find(|known| known.name() == status);
@@ -136,6 +141,7 @@ fn step(row: &Row<'_>) -> Result<StepRecord, rusqlite::Error> {
         engine: EngineReading::default(),
         engine_samples: Series::default(),
         note: row.get("note")?,
+        statements: json(row, "statements")?,
     })
 }
 
@@ -251,7 +257,7 @@ fn metric(row: &Row<'_>, index: usize) -> Result<Metric, rusqlite::Error> {
     Metric::from_name(&row.get::<_, String>(index)?).ok_or(rusqlite::Error::InvalidQuery)
 }
 
-fn decode(bytes: &[u8]) -> Result<Histogram<u64>, rusqlite::Error> {
+pub(crate) fn decode(bytes: &[u8]) -> Result<Histogram<u64>, rusqlite::Error> {
     Deserializer::new()
         .deserialize(&mut &bytes[..])
         .map_err(|_| rusqlite::Error::InvalidColumnName("a histogram that cannot be read".into()))

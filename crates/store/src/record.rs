@@ -105,6 +105,18 @@ pub struct StepRecord {
     pub engine_samples: Series<String>,
     /// What a reader must know, such as a wait that was given up.
     pub note: Option<String>,
+    pub statements: Vec<StatementRecord>,
+}
+
+/// A statement that the clients of a step sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatementRecord {
+    /// With `?` for values; of a long list only the first.
+    pub text: String,
+    /// How often an operation sends it.
+    pub times: u32,
+    /// The shape of its plan: nodes and indexes, the outermost first, where the DBMS tells it.
+    pub plan: Option<String>,
 }
 
 /// One connection's work in a step.

@@ -1,7 +1,7 @@
 //! The tables of `results.sqlite`.
 
 /// Raised with every change that an older rqps could not read.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 
 /// Sources of series, and the name of the times of their samples.
 pub(crate) const HOST: &str = "host";
@@ -53,6 +53,7 @@ create table step (
     counted_rows integer,           -- rows indexed or scanned
     index_seconds real,
     note text,                      -- what a reader must know, such as a wait that was given up
+    statements text not null,       -- that were sent, as JSON: text, times in an operation, plan
     unique (contender, place, attempt)
 );
 -- One row per connection that worked in a step.

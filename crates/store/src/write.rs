@@ -94,8 +94,8 @@ fn insert_step(transaction: &Transaction<'_>, record: &StepRecord) -> Result<i64
     transaction.execute(
         "insert into step (contender, step, title, grouped, counts, place, attempt, status, error, \
          started, seconds, pause_seconds, check_seconds, clients, target_rate, counted_rows, \
-         index_seconds, note) \
-         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+         index_seconds, note, statements) \
+         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
         params![
             record.contender,
             record.step,
@@ -115,6 +115,7 @@ fn insert_step(transaction: &Transaction<'_>, record: &StepRecord) -> Result<i64
             record.counted_rows.map(|rows| rows as i64),
             record.index_seconds,
             record.note,
+            serde_json::to_string(&record.statements).expect("text and numbers are JSON"),
         ],
     )?;
     Ok(transaction.last_insert_rowid())
@@ -196,7 +197,7 @@ fn insert_engine(
     Ok(())
 }
 
-fn encode(histogram: &Histogram<u64>) -> Vec<u8> {
+pub(crate) fn encode(histogram: &Histogram<u64>) -> Vec<u8> {
     let mut bytes = Vec::new();
     V2Serializer::new()
         .serialize(histogram, &mut bytes)

@@ -56,6 +56,7 @@ fn step(order: u32) -> StepRecord {
         samples: Default::default(),
         engine: EngineReading::default(),
         engine_samples: Default::default(),
+        statements: Vec::new(),
         note: None,
     }
 }

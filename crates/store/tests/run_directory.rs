@@ -7,8 +7,8 @@ use hdrhistogram::Histogram;
 use rqps_observe::{EngineReading, Kind, Metric, Reading};
 use rqps_plan::{Contender, Count, Counts, InsertBenchmark, Operation, Plan, Profile, Workload};
 use rqps_store::{
-    ContenderRecord, EngineSample, Manifest, Run, RunDirectory, Sample, Second, Status, StepRecord,
-    WorkerRecord,
+    ContenderRecord, EngineSample, Manifest, PackedHistogram, PassRecord, Run, RunDirectory,
+    Sample, Second, SideRecord, SideSecond, StatementRecord, Status, StepRecord, WorkerRecord,
 };
 
 fn plan() -> Plan {
@@ -72,7 +72,17 @@ fn step(contender: &str, order: u32) -> StepRecord {
         engine: engine(40),
         engine_samples: [EngineSample { at: 1.25, values: engine(30) }].into_iter().collect(),
         note: Some("a wait was given up".to_string()),
+        statements: statements(),
     }
+}
+
+fn statements() -> Vec<StatementRecord> {
+    let statement = |text: &str, times, plan: Option<&str>| StatementRecord {
+        text: text.to_string(),
+        times,
+        plan: plan.map(str::to_string),
+    };
+    vec![statement("BEGIN", 1, None), statement("SELECT 'é' WHERE id=?", 10, Some("Index Scan"))]
 }
 
 fn engine(rows: u64) -> EngineReading {
@@ -109,8 +119,41 @@ fn a_run_is_read_back_as_it_was_written() {
     );
     assert_eq!((&found.cost, &found.samples), (&first.cost, &first.samples));
     assert_eq!((&found.engine, &found.engine_samples), (&first.engine, &first.engine_samples));
-    assert_eq!(found.note, first.note);
+    assert_eq!((&found.note, &found.statements), (&first.note, &first.statements));
     assert_eq!((found.target_rate, found.counted_rows), (Some(100.0), Some(1_100)));
+}
+
+#[test]
+fn a_pass_is_read_back_as_it_was_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut run = create(directory.path());
+    let service = PackedHistogram::of(&step("sqlite", 0).workers[0].service);
+    let side = SideRecord {
+        slot: 1,
+        watched: 41,
+        statements: statements(),
+        service: Some(service.clone()),
+        seconds: vec![SideSecond { operations: 20, server_cpu: 7 }],
+        ..SideRecord::default()
+    };
+    let pass = PassRecord {
+        round: 1,
+        test: "scan".to_string(),
+        part: 1,
+        load: 1,
+        attempt: 1,
+        cpus: vec![0, 1],
+        canary: vec![7, 8],
+        sides: [("sqlite".to_string(), side)].into(),
+        ..PassRecord::default()
+    };
+    run.save_pass(&pass).unwrap();
+    assert_eq!(run.passes().unwrap(), [pass]);
+    assert_eq!(service.unpacked(), step("sqlite", 0).workers[0].service);
+
+    let results = rusqlite::Connection::open(directory.path().join("results.sqlite")).unwrap();
+    results.execute("update pass_side set service = x'00'", []).unwrap();
+    assert!(Run::open(directory.path()).unwrap_err().to_string().contains("damaged"));
 }
 
 #[test]

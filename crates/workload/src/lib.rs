@@ -2,10 +2,12 @@
 //! right. Knows nothing of how time is kept or what an operation cost.
 
 mod dialect;
+mod explain;
 pub mod insert_benchmark;
 pub mod microbenchmark;
 mod random;
 mod script;
 
 pub use dialect::Dialect;
+pub use explain::Explained;
 pub use random::{Random, stream};

@@ -49,7 +49,7 @@ pub(super) fn parse(text: &str) -> Vec<Line> {
         let rest = rest.trim_start();
         let value = rest.strip_prefix('=').unwrap_or(rest).trim();
         let value = match value.strip_prefix('\'').and_then(|value| value.strip_suffix('\'')) {
-            Some(quoted) => quoted.replace("''", "'"),
+            Some(quoted) => quoted.replace("''", "'").replace(r"\\", r"\"),
             None => value.to_string(),
         };
         match name {
@@ -83,8 +83,15 @@ mod tests {
 
     #[test]
     fn files_are_read_as_postgres_reads_them() {
-        let text = "a = 1 # one\nb='x # y'\n\n# c = 3\nd 4\ne = 'it''s'\nf = g=1;h=2\n";
-        let expected = [("a", "1"), ("b", "x # y"), ("d", "4"), ("e", "it's"), ("f", "g=1;h=2")];
+        let text = "a = 1 # one\nb='x # y'\n\n# c = 3\nd 4\ne = 'it''s'\nf = g=1;h=2\nh='a\\\\b'\n";
+        let expected = [
+            ("a", "1"),
+            ("b", "x # y"),
+            ("d", "4"),
+            ("e", "it's"),
+            ("f", "g=1;h=2"),
+            ("h", r"a\b"),
+        ];
         assert_eq!(parse(text), expected.map(|(name, value)| setting(name, value, false)));
     }
 

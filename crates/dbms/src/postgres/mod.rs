@@ -90,7 +90,7 @@ impl Postgres {
             ("log_destination", "stderr".to_string()),
             ("logging_collector", "off".to_string()),
         ];
-        let line = |name: &str, value: &str| format!("{name} = '{}'\n", value.replace('\'', "''"));
+        let line = |name: &str, value: &str| format!("{name} = {}\n", quoted(value));
         let mut text: String =
             self.settings.iter().map(|(name, value)| line(name, value)).collect();
         text.extend(own.iter().map(|(name, value)| line(name, value)));
@@ -174,6 +174,12 @@ impl Dbms for Postgres {
     }
 }
 
+/// A value as postgresql.conf has it.
+fn quoted(value: &str) -> String {
+    let escaped = value.replace('\\', r"\\").replace('\'', "''").replace('\n', r"\n");
+    format!("'{escaped}'")
+}
+
 /// All settings that the build knows, from the build itself.
 fn setting_names(installed: &Installed) -> Result<Vec<String>, DbmsError> {
     let program = installed.root.join("bin/postgres");
@@ -206,6 +212,12 @@ mod tests {
 
     use super::*;
     use crate::source;
+
+    #[test]
+    fn values_are_text_whatever_is_in_them() {
+        assert_eq!(quoted(r"it's a \ "), r"'it''s a \\ '");
+        assert_eq!(quoted("a\nport = 1"), r"'a\nport = 1'");
+    }
 
     /// A real build: fetched once per machine, and started where its user can reach it.
     fn with_postgres(test: impl FnOnce(&Postgres, &Home, &Place)) {

@@ -14,6 +14,7 @@ use rqps_workload::microbenchmark::{Benchmark, Books, Cast, Test};
 use super::canaries::Canaries;
 use super::order::order;
 use super::round::{Draw, Round, Running, place};
+use crate::attempt::kept;
 use crate::selftest::Slowed;
 use crate::{Event, Lab, LabError, Pace};
 
@@ -155,7 +156,8 @@ impl Round<'_> {
         let place = u64::from(self.scene.number) * 1_000 + u64::from(pass.attempt);
         for (slot, benchmark) in benchmarks.iter().enumerate() {
             benchmark.before(test).map_err(of(slot))?;
-            self.side(pass, slot).plans = benchmark.plans(test).map_err(of(slot))?;
+            let explained = benchmark.explained(test).map_err(of(slot))?;
+            self.side(pass, slot).statements = kept(explained);
             let Cast { work: clients, books: of_it } =
                 benchmark.cast(test, clients, place).map_err(of(slot))?;
             let dosing = &self.running[slot].dosing;

@@ -8,7 +8,9 @@ use rand::seq::SliceRandom;
 use rqps_dbms::{Place, Server};
 use rqps_observe::{Clocks, Conduct, Group, Metric, Reading, guards};
 use rqps_plan::{Compared, Counts, Microbenchmark, Operation};
-use rqps_store::{PassRecord, RunDirectory, SideRecord, SideSecond, SliceRecord, StepRecord};
+use rqps_store::{
+    PackedHistogram, PassRecord, RunDirectory, SideRecord, SideSecond, SliceRecord, StepRecord,
+};
 use rqps_workload::microbenchmark::{Sequence, select};
 use rqps_workload::{insert_benchmark, microbenchmark};
 
@@ -348,8 +350,24 @@ fn side(record: &StepRecord, turn: u32) -> SideRecord {
         engine: record.engine.clone(),
         engine_samples: record.engine_samples.clone(),
         seconds,
+        service: counted_times(record),
+        statements: record.statements.clone(),
         ..SideRecord::default()
     }
+}
+
+/// Service times of what the step counts; none of indexes, which are no operations.
+fn counted_times(record: &StepRecord) -> Option<PackedHistogram> {
+    let operation = match record.counts {
+        Counts::RowsIndexed => return None,
+        Counts::RowsInserted => Operation::Insert,
+        Counts::Queries => Operation::Query,
+        Counts::Statements | Counts::RowsScanned => Operation::Transaction,
+    };
+    let mut workers = record.workers.iter().filter(|worker| worker.operation == operation);
+    let mut all = workers.next()?.service.clone();
+    workers.for_each(|worker| all.add(&worker.service).expect("histograms grow as they must"));
+    Some(PackedHistogram::of(&all))
 }
 
 /// A whole run as one slice. Its reads are what the step counts.

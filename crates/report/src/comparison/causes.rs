@@ -107,13 +107,19 @@ impl Pair<'_> {
         let dbms =
             |name: &str| run.contenders.iter().find(|one| one.name == name).map(|one| &one.dbms);
         let last = passes.last().filter(|_| dbms(self.base) == dbms(self.contender))?;
-        let of = |name: &str| last.sides.get(name)?.plans.as_deref();
+        let of = |name: &str| -> Option<Vec<&str>> {
+            let statements = last.sides.get(name)?.statements.iter();
+            Some(statements.filter_map(|statement| statement.plan.as_deref()).collect())
+        };
         let (base, contender) = (of(self.base)?, of(self.contender)?);
+        if base.is_empty() || contender.is_empty() {
+            return None;
+        }
         if base == contender {
-            return Some(Plans { base: base.to_string(), contender: contender.to_string() });
+            return Some(Plans { base: base.join("\n"), contender: contender.join("\n") });
         }
         // Of several statements those whose plans differ.
-        let pairs = base.lines().zip(contender.lines()).filter(|(one, other)| one != other);
+        let pairs = base.into_iter().zip(contender).filter(|(one, other)| one != other);
         let (base, contender): (Vec<&str>, Vec<&str>) = pairs.unzip();
         Some(Plans { base: base.join("; "), contender: contender.join("; ") })
     }

@@ -8,7 +8,7 @@ use rqps_store::{PassRecord, Run};
 use super::costs::per_statement;
 use super::labels::class;
 use super::observed::{Observed, Quantity, level, restart};
-use super::{Judged, TWIN, Verdicts};
+use super::{Judged, Verdicts};
 use crate::model::{Mark, Matrix, MatrixMeasure, MatrixRow, Refused, throughput};
 
 /// A cost of a statement in one pass.
@@ -73,13 +73,8 @@ const COSTS: [Cost; 8] = [
 ];
 
 impl Verdicts<'_> {
-    /// The base, the contenders in the order of the plan and the twin, if there is one.
     pub(crate) fn matrix(&self, run: &Run) -> Matrix {
-        let mut names = vec![self.base.as_str()];
-        names.extend(self.judged.iter().map(|judged| judged.contender.as_str()));
-        if self.plan.twin {
-            names.push(TWIN);
-        }
+        let names = self.names();
         let has_value = |cost: &&Cost| {
             let mut passes = run.passes.iter();
             passes.any(|pass| names.iter().any(|name| is_something((cost.value)(pass, name))))

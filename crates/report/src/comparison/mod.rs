@@ -3,6 +3,7 @@
 mod causes;
 mod costs;
 mod course;
+mod curves;
 mod flame;
 mod interim;
 mod json;
@@ -23,17 +24,18 @@ use rqps_stats::cause::{Evidence, Finding, explain_suite};
 use rqps_stats::label::Label;
 use rqps_stats::noise::Noise;
 use rqps_stats::verdict::Verdict;
-use rqps_store::Run;
+use rqps_store::{Run, StatementRecord};
 
-use observed::Observed;
 use pair::{Pair, Suite, kind};
 
+pub(crate) use curves::Curves;
 pub(crate) use flame::flames;
 pub use interim::{Interim, interim};
 pub(crate) use json::Comparison as ComparisonJson;
 pub use junit::junit;
 pub(crate) use labels::{class, counts, label, word};
 pub(crate) use markdown::lines as markdown;
+pub(crate) use observed::Observed;
 pub(crate) use profile::{Profiled, readable};
 pub(crate) use remarks::with_interval;
 pub(crate) use text::{percent, text};
@@ -121,6 +123,31 @@ impl<'a> Verdicts<'a> {
         let (judged, cpus) = (judged.collect(), run.manifest.cpus);
         let (base, reading) = (base.clone(), observed::reading(&run.passes));
         Some(Verdicts { plan, base, tests, judged, is_io_bound, seed, cpus, reading })
+    }
+
+    /// The base, the contenders in the order of the plan and the twin, if there is one.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        let judged = self.judged.iter().map(|judged| judged.contender.as_str());
+        let twin = self.plan.twin.then_some(TWIN);
+        [self.base.as_str()].into_iter().chain(judged).chain(twin).collect()
+    }
+
+    /// By contender, what was sent in a test: that of the last pass that counts.
+    pub(crate) fn statements<'t>(
+        &'t self,
+        test: &Observed<'a>,
+    ) -> Vec<(&'t str, &'a [StatementRecord])> {
+        let of = |name: &&'t str| {
+            let side = test.counted_with(name).last()?.sides.get(*name)?;
+            Some((*name, side.statements.as_slice()))
+        };
+        let names = self.names();
+        names.iter().filter(|name| **name != TWIN).filter_map(of).collect()
+    }
+
+    /// How the passes of each test went.
+    pub(crate) fn curves(&self) -> Vec<Curves<'_>> {
+        curves::curves(&self.tests, &self.names())
     }
 
     pub(crate) fn is_sliced(&self) -> bool {

@@ -120,18 +120,40 @@ pub(crate) fn foreign_percent(pass: &PassRecord, cpus: u32) -> Option<f64> {
     share(&String::new(), pass.seconds).or_else(of_runs)
 }
 
+/// The level of a contender in each cycle of a pass; nothing of whole runs, which are a single one.
+pub(crate) fn by_cycle(pass: &PassRecord, contender: &str, quantity: Quantity) -> Vec<f64> {
+    let cycle = names(pass).len() as u32;
+    let own = || pass.slices.iter().filter(|slice| slice.contender == contender);
+    let Some(last) = own().map(|slice| slice.place / cycle).max().filter(|last| *last > 0) else {
+        return Vec::new();
+    };
+    let mut sums = vec![(0.0, 0.0); last as usize + 1];
+    for slice in own() {
+        let (amount, per) = measured(slice, quantity);
+        let sum = &mut sums[(slice.place / cycle) as usize];
+        *sum = (sum.0 + amount, sum.1 + per);
+    }
+    let clients = clients(pass, quantity);
+    sums.into_iter()
+        .map(|(amount, per)| if per > 0.0 { amount / per * clients } else { 0.0 })
+        .collect()
+}
+
+/// The clients of a contender work at the same time, so that their rates add up.
+fn clients(pass: &PassRecord, quantity: Quantity) -> f64 {
+    match quantity {
+        Quantity::Rate => pass.slices.iter().map(|slice| slice.client).max().unwrap_or(1).into(),
+        _ => 1.0,
+    }
+}
+
 /// The level of a contender in a pass, over all its slices.
 pub(crate) fn level(pass: &PassRecord, contender: &str, quantity: Quantity) -> Option<f64> {
     let own = pass.slices.iter().filter(|slice| slice.contender == contender);
     let (amount, per) = own
         .map(|slice| measured(slice, quantity))
         .fold((0.0, 0.0), |(amount, per), (more, longer)| (amount + more, per + longer));
-    // The clients of a contender work at the same time.
-    let clients = match quantity {
-        Quantity::Rate => pass.slices.iter().map(|slice| slice.client).max().unwrap_or(1),
-        _ => 1,
-    };
-    (amount > 0.0 && per > 0.0).then(|| amount / per * f64::from(clients))
+    (amount > 0.0 && per > 0.0).then(|| amount / per * clients(pass, quantity))
 }
 
 /// Of the clients' time in a contender's slices, the share that they waited for the slowest of them: a

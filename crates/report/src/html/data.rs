@@ -12,24 +12,37 @@ use maud::{Markup, html};
 use serde::Serialize;
 
 use super::table::table;
-use crate::csv::{csv, suite_files};
+use crate::comparison::Verdicts;
+use crate::csv::{csv, rounds, suite_files};
 use crate::json::summary_json;
-use crate::model::{Matrix, Model, charts, engine, machine, percentiles};
+use crate::model::{History, Matrix, Model, charts, engine, machine, percentiles};
 
 /// Offered for saving: the id of the script element, the name of the file, and what it is.
-const FILES: [(&str, &str, &str); 3] = [
+type File = (&'static str, &'static str, &'static str);
+
+const FILES: [File; 2] = [
     ("plan", "plan.toml", "what was run, to run it again"),
     ("result", "result-summary.json", "everything but the single seconds, as JSON"),
-    ("metrics-csv", "metrics.csv", "the metrics of all steps as CSV"),
 ];
+const OF_STEPS: File = ("metrics-csv", "metrics.csv", "the metrics of all steps as CSV");
+const OF_ROUNDS: File = ("rounds-csv", "rounds.csv", "every measure of every round as CSV");
 
-pub(super) fn section(model: &Model, matrix: Option<&Matrix>) -> Markup {
+pub(super) fn section(
+    model: &Model,
+    verdicts: Option<&Verdicts<'_>>,
+    matrix: Option<&Matrix>,
+    histories: &[History],
+) -> Markup {
     let of_suite = suite_files(model.run);
+    let (file, table) = match matrix.filter(|matrix| matrix.is_comparison) {
+        Some(matrix) => (OF_ROUNDS, rounds(matrix)),
+        None => (OF_STEPS, csv(model.run)),
+    };
     html! {
         section #data {
             h2 { "Data" }
             ul.files {
-                @for (id, file, what) in FILES {
+                @for (id, file, what) in FILES.into_iter().chain([file]) {
                     li { button type="button" data-source=(id) data-file=(file) { (file) } " " (what) }
                 }
                 @for (file, _) in &of_suite {
@@ -44,10 +57,12 @@ pub(super) fn section(model: &Model, matrix: Option<&Matrix>) -> Markup {
             (json("machine", &machine(model)))
             (json("percentiles", &percentiles(model)))
             (json("matrix", &matrix))
+            (json("histories", &histories))
+            (json("curves", &verdicts.map(Verdicts::curves)))
             (embedded("engine", &engine_tables(model)))
             (embedded("plan", &model.run.plan.to_toml()))
             (embedded("result", &summary_json(model.run)))
-            (embedded("metrics-csv", &csv(model.run)))
+            (embedded(file.0, &table))
             @for (file, content) in &of_suite { (embedded(file, content)) }
         }
     }

@@ -4,18 +4,34 @@ use maud::{Markup, html};
 use rqps_stats::normalised::{IOSTAT, VMSTAT};
 use rqps_stats::{COSTS, Column, METRICS};
 
-use crate::model::MEASURES;
+use super::why;
+use crate::comparison::Verdicts;
+use crate::model::{MEASURES, Matrix};
 
-/// Of the microbenchmarks, or of the Insert Benchmark.
-pub(super) fn section(is_suite: bool, has_matrix: bool) -> Markup {
+/// What the page has, and so must be explained.
+pub(super) struct Legend<'a> {
+    /// Microbenchmarks; the Insert Benchmark otherwise.
+    pub(super) is_suite: bool,
+    /// Of a comparison, which has neither's columns.
+    pub(super) verdicts: Option<&'a Verdicts<'a>>,
+    pub(super) matrix: Option<&'a Matrix>,
+}
+
+pub(super) fn section(page: &Legend<'_>) -> Markup {
     html! {
         section #legend {
             h2 { "Legend" }
-            @if is_suite { (suite()) } @else { (steps()) }
+            @match (page.verdicts, page.matrix) {
+                (Some(verdicts), Some(matrix)) => (comparison(verdicts, matrix)),
+                _ if page.is_suite => (suite()),
+                _ => (steps()),
+            }
             h3 { "Keys" }
             dl.legend {
                 @for (key, what, is_of_matrix) in KEYS {
-                    @if has_matrix || !is_of_matrix { div { dt { kbd { (key) } } dd { (what) } } }
+                    @if page.matrix.is_some() || !is_of_matrix {
+                        div { dt { kbd { (key) } } dd { (what) } }
+                    }
                 }
             }
         }
@@ -31,6 +47,56 @@ const KEYS: [(&str, &str, bool); 6] = [
     ("m", "the next measure", true),
     ("v", "relative or as measured", true),
 ];
+
+/// Verdicts, in the order of their worth; docs/verdicts.md has the rules.
+const LABELS: [(&str, &str); 7] = [
+    ("regression", "slower beyond doubt, and by the margin or more"),
+    ("small regression", "slower beyond doubt, by less than the margin"),
+    ("improvement, small improvement", "the same of what is faster"),
+    (
+        "efficiency regression",
+        "as fast, but a statement costs more CPU beyond doubt, by the margin or more",
+    ),
+    ("no change", "beyond doubt no further than the margin to either side"),
+    ("inconclusive", "none of these can be said"),
+    ("invalid", "a guard refused it, or the base differs from its twin"),
+];
+
+/// Words that the tables of a comparison have.
+const WORDS: [(&str, &str); 6] = [
+    ("rQPS", "statements per second as a share of the base's: 0.97 is 3 % slower"),
+    ("could have seen", "a true change of that size is found with a chance of 80 %"),
+    ("round", "all servers are started anew; what is between rounds is what intervals are made of"),
+    (
+        "twin",
+        "the base once more, from data of its own: how much it differs is how much is nothing",
+    ),
+    ("suite shift", "what all tests have in common; to suite is what is left of a test without it"),
+    ("margin", "a change that does not matter in practice, the band in the plots"),
+];
+
+fn comparison(verdicts: &Verdicts<'_>, matrix: &Matrix) -> Markup {
+    html! {
+        h3 { "Verdicts" }
+        (words(LABELS.into_iter()))
+        h3 { "Words" }
+        (words(WORDS.into_iter()))
+        h3 { "Measures" }
+        dl.legend {
+            @for measure in &matrix.measures {
+                div { dt { (measure.name) } dd { (measure.legend) " (" (measure.unit) ")" } }
+            }
+        }
+        @if why::is_known(verdicts) {
+            h3 { "What else changed per statement" }
+            (words(why::METRICS.into_iter().map(|(_, name, legend)| (name, legend))))
+        }
+    }
+}
+
+fn words<'w>(words: impl Iterator<Item = (&'w str, &'w str)>) -> Markup {
+    html! { dl.legend { @for (word, what) in words { div { dt { (word) } dd { (what) } } } } }
+}
 
 fn steps() -> Markup {
     html! {
@@ -48,9 +114,7 @@ fn steps() -> Markup {
 fn suite() -> Markup {
     html! {
             h3 { "Tests" }
-            dl.legend {
-                @for measure in &MEASURES { div { dt { (measure.name) } dd { (measure.legend) } } }
-            }
+            (words(MEASURES.iter().map(|measure| (measure.name, measure.legend))))
             h3 { "iostat, vmstat normalized by operation rate" }
             (definitions(&IOSTAT))
             (definitions(&VMSTAT))

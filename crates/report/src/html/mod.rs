@@ -2,10 +2,12 @@
 
 mod data;
 mod environment;
+mod history;
 mod legend;
 mod profiles;
 mod relative;
 mod rounds;
+mod statements;
 mod step;
 mod strip;
 mod suite;
@@ -17,16 +19,19 @@ mod why;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use rqps_store::Run;
 
+use self::legend::Legend;
 use crate::comparison::Verdicts;
-use crate::model::{Model, Prose, Suite, matrix};
+use crate::model::{Matrix, Model, Prose, Suite, histories, matrix};
 
 pub(crate) const STYLE: &str = include_str!("../../assets/report.css");
 /// One after the other, in one scope of their own.
-const SCRIPTS: [&str; 6] = [
+const SCRIPTS: [&str; 8] = [
     include_str!("../../assets/state.js"),
     include_str!("../../assets/charts.js"),
     include_str!("../../assets/matrix.js"),
     include_str!("../../assets/rounds.js"),
+    include_str!("../../assets/curves.js"),
+    include_str!("../../assets/history.js"),
     include_str!("../../assets/save.js"),
     include_str!("../../assets/report.js"),
 ];
@@ -48,6 +53,9 @@ pub fn html(run: &Run) -> String {
         None => matrix(&model, suite.as_ref()),
     };
     let matrix = matrix.filter(|matrix| !matrix.rows.is_empty());
+    let histories = if matrix.is_some() { histories(run) } else { Vec::new() };
+    let legend =
+        Legend { is_suite: suite.is_some(), verdicts: verdicts.as_ref(), matrix: matrix.as_ref() };
     let names: &[String] = matrix.as_ref().map_or(&[], |matrix| &matrix.contenders);
     let page = html! {
         (DOCTYPE)
@@ -63,7 +71,7 @@ pub fn html(run: &Run) -> String {
             body {
                 header { (head(&prose)) }
                 nav aria-label="Contents" {
-                    (contents(&model, suite.as_ref(), verdicts.as_ref(), matrix.is_some()))
+                    (contents(&model, suite.as_ref(), verdicts.as_ref(), &matrix, !histories.is_empty()))
                     (relative::contenders(names))
                 }
                 main {
@@ -73,7 +81,7 @@ pub fn html(run: &Run) -> String {
                         @if matrix.is_some() { (verdicts::forest(verdicts)) }
                         (why::section(verdicts))
                         @if verdicts.is_profiled() { (profiles::section(verdicts)) }
-                        @if let Some(matrix) = &matrix { (rounds::section(matrix)) }
+                        @if let Some(matrix) = &matrix { (rounds::section(verdicts, matrix)) }
                     } @else if let Some(suite) = &suite {
                         (suite::sections(suite, matrix.as_ref()))
                     } @else {
@@ -82,9 +90,10 @@ pub fn html(run: &Run) -> String {
                         @for step in &model.steps { (step::section(&model, step)) }
                         (summary::sizes_section(&model))
                     }
+                    (history::section(&histories))
                     (environment::sections(&model))
-                    (legend::section(suite.is_some(), matrix.is_some()))
-                    (data::section(&model, matrix.as_ref()))
+                    (legend::section(&legend))
+                    (data::section(&model, verdicts.as_ref(), matrix.as_ref(), &histories))
                 }
                 script { (PreEscaped(CHART_SCRIPT)) }
                 script { (PreEscaped("\"use strict\";{")) @for script in SCRIPTS { (PreEscaped(script)) } "}" }
@@ -111,8 +120,10 @@ fn contents(
     model: &Model,
     suite: Option<&Suite>,
     verdicts: Option<&Verdicts<'_>>,
-    has_matrix: bool,
+    matrix: &Option<Matrix>,
+    has_history: bool,
 ) -> Markup {
+    let has_matrix = matrix.is_some();
     html! {
         @if let Some(verdicts) = verdicts {
             a href="#verdicts" { "Verdicts" }
@@ -133,6 +144,7 @@ fn contents(
             }
             a href="#sizes" { "Sizes" }
         }
+        @if has_history { a href="#history" { "History" } }
         a href="#environment" { "Environment" }
         a href="#legend" { "Legend" }
         a href="#data" { "Data" }

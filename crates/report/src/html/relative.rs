@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use crate::model::Matrix;
 
-const NOTE: &str = "Colour and mark are there only where there is a verdict: ▲ blue is faster, ▼ yellow \
+const VERDICTS: &str = "Colour and mark are there only where there is a verdict: ▲ blue is faster, ▼ yellow \
      slower. A dashed edge is inconclusive, hatched did not keep its write rate (SLA), ∅ cannot be \
      believed. The line in a cell is the 95 % interval on the scale above the column.";
 
@@ -13,8 +13,9 @@ const CHOSEN: &str = "Verdicts are about throughput relative to the base of the 
      base or measure the page takes the mean of the rounds' log ratios with Student's interval, not \
      adjusted for the number of tests, and says nothing of them.";
 
-const SINGLE: &str = "Each contender ran once, so a difference has no interval and can be chance: \
-     rqps compare repeats and judges.";
+const SINGLE: &str = "The dot is the share of the base on the logarithmic scale above the column. Hatched did \
+     not keep its write rate (SLA), ∅ did not end. Each contender ran once, so a difference has no interval \
+     and can be chance: rqps compare repeats and judges.";
 
 pub(super) fn section(matrix: &Matrix) -> Markup {
     html! {
@@ -47,7 +48,7 @@ pub(super) fn section(matrix: &Matrix) -> Markup {
             }
             div.scroll #matrix-table tabindex="0" { noscript { "This table is drawn by the script in this page." } }
             p.note {
-                (NOTE) " " @if matrix.is_comparison { (CHOSEN) } @else { (SINGLE) }
+                @if matrix.is_comparison { (VERDICTS) " " (CHOSEN) } @else { (SINGLE) }
             }
         }
     }

@@ -3,23 +3,33 @@
 
 use maud::{Markup, html};
 
+use super::statements::statements;
+use crate::comparison::{Observed, Verdicts};
 use crate::model::{Matrix, MatrixRow};
 
 const NOTE: &str = "Each dot is a contender in a round, a restart of all servers; those of one round \
      are joined, so that what moves all of them, such as a busy machine, is told from what moves one. \
-     A cross below is a pass that a guard refused.";
+     A cross below is a pass that a guard refused. In the charts a line is the median of the rounds, and \
+     its ribbon reaches from the 10th to the 90th percentile. Where contenders take turns, a cycle is a \
+     slice of each of them.";
 
-pub(super) fn section(matrix: &Matrix) -> Markup {
+pub(super) fn section(verdicts: &Verdicts<'_>, matrix: &Matrix) -> Markup {
     html! {
         section #tests {
             h2 { "Tests" }
             p.note { (NOTE) }
-            @for row in &matrix.rows { (folded(matrix, row)) }
+            @for (test, row) in verdicts.tests.iter().zip(&matrix.rows) { (folded(verdicts, test, matrix, row)) }
         }
     }
 }
 
-fn folded(matrix: &Matrix, row: &MatrixRow) -> Markup {
+fn folded(
+    verdicts: &Verdicts<'_>,
+    test: &Observed<'_>,
+    matrix: &Matrix,
+    row: &MatrixRow,
+) -> Markup {
+    let sent = verdicts.statements(test);
     html! {
         details.test id=(row.anchor) {
             summary {
@@ -36,6 +46,8 @@ fn folded(matrix: &Matrix, row: &MatrixRow) -> Markup {
                 ul { @for pass in &row.refused { li { (pass.why) } } }
             }
             @if !row.rounds.is_empty() { (numbers(matrix, row)) }
+            figure.curves data-test=(row.name) {}
+            (statements(&sent))
         }
     }
 }

@@ -3,10 +3,9 @@
 use maud::{Markup, html};
 use rqps_plan::Counts;
 
+use super::statements::statements;
 use super::table::table;
-use crate::model::{
-    self, ENGINE_NOTE, HISTOGRAM_NOTE, METRICS_NOTE, Measured, Model, StepModel, Tone,
-};
+use crate::model::{self, ENGINE_NOTE, HISTOGRAM_NOTE, METRICS_NOTE, Model, StepModel, Tone};
 
 /// The id of a step's section. Names hold no blanks, and whatever else is allowed in an id.
 pub(super) fn anchor(step: &StepModel) -> String {
@@ -15,7 +14,7 @@ pub(super) fn anchor(step: &StepModel) -> String {
 
 const ENGINE_TITLE: &str = "What the DBMS counted itself";
 
-/// Fewer seconds than this are no curve.
+/// Fewer whole seconds than this are no curve.
 const LEAST_SECONDS: usize = 3;
 
 pub(super) fn section(model: &Model, step: &StepModel) -> Markup {
@@ -33,13 +32,22 @@ pub(super) fn section(model: &Model, step: &StepModel) -> Markup {
             }
             (cost_table(model, step))
             (engine_table(model, step))
+            (sent(step))
         }
     }
 }
 
+pub(super) fn sent(step: &StepModel) -> Markup {
+    let begun = step.measured.iter().flatten();
+    let of = begun.map(|one| (one.record.contender.as_str(), one.record.statements.as_slice()));
+    statements(&of.collect::<Vec<_>>())
+}
+
 /// The seconds of the step, drawn by the script. Building indexes is one statement: it has none.
 pub(super) fn chart(step: &StepModel) -> Markup {
-    let longest = step.measured.iter().flatten().map(Measured::seconds).max().unwrap_or(0);
+    let begun = step.measured.iter().flatten();
+    let whole = begun.map(|one| one.seconds().min(one.record.seconds as usize));
+    let longest = whole.max().unwrap_or(0);
     html! {
         @if step.counts != Counts::RowsIndexed && longest >= LEAST_SECONDS {
             h3 { "Second by second, and times by percentile" }

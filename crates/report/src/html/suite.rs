@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::relative;
-use super::step::{anchor, bars, chart, cost_table, engine_table, histogram_tables};
+use super::step::{anchor, bars, chart, cost_table, engine_table, histogram_tables, sent};
 use super::strip::{TESTS, strip};
 use super::summary::AMPLIFICATION;
 use super::table::{draw, table};
@@ -237,6 +237,7 @@ fn body(model: &Model, step: &StepModel) -> Markup {
         (histogram_tables(model, step))
         (cost_table(model, step))
         (engine_table(model, step))
+        (sent(step))
     }
 }
 

@@ -122,7 +122,8 @@ fn trust(verdicts: &Verdicts<'_>, run: &Run) -> Markup {
                 " of " (twins.len()) " tests"
             }
             " · " (rounds) " rounds in random order, seed " (run.plan.seed)
-            " · " (verdicts.plan.loads) " loads of each contender · "
+            " · " (verdicts.plan.loads) @if verdicts.plan.loads == 1 { " load" } @else { " loads" }
+            " of each contender · "
             @match refused {
                 0 => "no pass refused by a guard",
                 1 => "1 pass refused by a guard",
@@ -251,7 +252,8 @@ fn plot(estimate: &Estimate, rounds: &[f64], margin: f64, extent: f64) -> Markup
     let (low, high) = (estimate.interval.low, estimate.interval.high);
     let label = format!("{:.3}", estimate.ratio());
     html! {
-        svg.forest width=(WIDTH) height=(HEIGHT) role="img" aria-label=(label) {
+        svg.forest viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } preserveAspectRatio="none" role="img"
+            aria-label=(label) {
             rect.margin x=(at(x(-margin))) y="0" width=(at(x(margin) - x(-margin))) height=(HEIGHT) {}
             line.zero x1=(at(x(0.0))) x2=(at(x(0.0))) y1="0" y2=(HEIGHT) {}
             @for log in rounds {

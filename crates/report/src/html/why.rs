@@ -15,7 +15,7 @@ const METRICS_NOTE: &str = "Change per statement relative to the base, with its 
      over rounds. Grey is what may be nothing, or less than the base differs from its twin.";
 
 /// Metrics by their name in the store, as columns.
-const METRICS: [(&str, &str, &str); 9] = [
+pub(super) const METRICS: [(&str, &str, &str); 9] = [
     ("server_cpu_user", "cpu user", "the server's CPU in user mode"),
     ("server_cpu_system", "cpu sys", "the server's CPU in the kernel"),
     ("server_voluntary_switches", "cs vol.", "the server gave up a CPU because it had to wait"),

@@ -5,6 +5,7 @@ mod costs;
 mod differences;
 mod engine;
 mod histograms;
+mod history;
 mod machine;
 mod matrix;
 mod measured;
@@ -27,11 +28,12 @@ use std::collections::BTreeMap;
 use rqps_plan::Counts;
 use rqps_store::{Run, StepRecord};
 
-pub(crate) use charts::charts;
+pub(crate) use charts::{POINTS, charts};
 pub(crate) use costs::{costs, cpu_split};
 pub(crate) use differences::differences;
 pub(crate) use engine::{ENGINE_NOTE, engine};
 pub(crate) use histograms::{HISTOGRAM_NOTE, bucket_counts, histograms, percentile};
+pub(crate) use history::{History, histories};
 pub(crate) use machine::machine;
 pub(crate) use matrix::{
     Mark, Matrix, Measure as MatrixMeasure, Refused, Row as MatrixRow, matrix, throughput,
@@ -43,7 +45,7 @@ pub(crate) use measures::{
 pub(crate) use merged::origins;
 pub(crate) use metrics::{METRICS_NOTE, metrics};
 pub(crate) use microbenchmark::{Grouped, PUBLISHED_NOTE, Suite, Test, UNREPORTED, share};
-pub(crate) use percentiles::percentiles;
+pub(crate) use percentiles::{line as times_by_percentile, percentiles};
 pub(crate) use prose::Prose;
 pub(crate) use scaleup::{Growth, SCALEUP_NOTE};
 pub(crate) use seconds::seconds;

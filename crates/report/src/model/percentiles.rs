@@ -48,7 +48,8 @@ pub(crate) fn percentiles<'a>(model: &Model<'a>) -> Vec<Percentiles<'a>> {
     lines
 }
 
-fn line(recorded: &Histogram<u64>) -> Vec<f64> {
+/// Milliseconds within which 1 - 10^(-i / 4) ended, as far as ten took longer.
+pub(crate) fn line(recorded: &Histogram<u64>) -> Vec<f64> {
     if recorded.is_empty() {
         return Vec::new();
     }

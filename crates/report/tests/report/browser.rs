@@ -122,6 +122,47 @@ fn a_page_of_steps_works_and_its_tables_are_the_result() {
             }
         }
     }
+    // Response times by bucket, in percent.
+    for step in result["steps"].as_array().unwrap() {
+        let name = step["name"].as_str().unwrap();
+        for (title, operation, clock) in [
+            ("Insert service time, from when it was sent", "insert", "service"),
+            ("Insert response time, from when it was due", "insert", "response"),
+            ("Query service time, from when it was sent", "query", "service"),
+        ] {
+            let table = &seen["tables"][format!("step-{name} {title}")];
+            if table.is_null() {
+                continue;
+            }
+            let table = rows(table);
+            for row in &table[1..] {
+                let times = &find(name, row[0]).unwrap()["work"][operation][clock];
+                for (column, printed) in table[0].iter().zip(row).skip(1) {
+                    let Some(count) = times["buckets"][column].as_f64() else { continue };
+                    let percent = 100.0 * count / times["count"].as_f64().unwrap();
+                    match *printed {
+                        "" => assert_eq!(count, 0.0, "{name} {title} {column}"),
+                        "nonzero" => assert!(percent > 0.0 && percent < 0.000_5, "{percent}"),
+                        _ => agrees(printed, &Value::from(percent), &format!("{title} {column}")),
+                    }
+                    compared += 1;
+                }
+            }
+        }
+    }
+    // Rates that were promised, and what came of them.
+    let table = rows(&seen["tables"]["summary Insert rate beside the queries"]);
+    for row in &table[1..] {
+        for (step, printed) in table[0].iter().zip(row).skip(1) {
+            let contender = if row[0] == "target" { THREE[0] } else { row[0] };
+            let key = if row[0] == "target" { "target" } else { "achieved" };
+            let found = find(step, contender).filter(|found| found["status"] == "done");
+            let Some(found) = found else { continue };
+            agrees(printed, &found["sla"][key], &format!("{} {step}", row[0]));
+            assert_eq!(printed.contains('✕'), row[0] != "target" && found["sla"]["met"] == false);
+            compared += 1;
+        }
+    }
     // The table of any against any, relative to the first and by its first measure.
     let heads = seen["heads"].as_array().unwrap();
     for row in rows(&seen["shown"]) {
@@ -133,7 +174,7 @@ fn a_page_of_steps_works_and_its_tables_are_the_result() {
             }
         }
     }
-    assert!(compared > 900, "{compared} cells");
+    assert!(compared > 1_500, "{compared} cells");
     let saved = seen["saved"].to_string();
     for file in ["plan.toml", "result-summary.json", "metrics.csv", "relative.csv"] {
         assert!(saved.contains(file), "{file}: {saved}");
@@ -196,6 +237,19 @@ fn a_page_of_a_comparison_works_and_its_tables_are_the_result() {
 }
 
 #[test]
+fn releases_and_rounds_are_drawn() {
+    let Some(seen) = used(&html(&suite::released()), "", LIGHT) else { return };
+    assert_eq!((&seen["histories"], &seen["ribbons"]), (&2.into(), &2.into()));
+    // Rates and CPU of both tests, and the percentiles of the one that was run whole.
+    assert_eq!(seen["canvases"], 5);
+    // Once each, without repeats: a line and no ribbon.
+    let releases = ["postgres@16.10", "postgres@17.6", "postgres@18.0"];
+    let seen = used(&html(&suite::run(&releases, &[1])), "", LIGHT).unwrap();
+    assert!(seen["histories"].as_u64() > Some(30), "{}", seen["histories"]);
+    assert_eq!(seen["ribbons"], 0);
+}
+
+#[test]
 fn an_address_is_a_view() {
     let page = html(&run(&THREE, 3));
     let place = "#step-l.x&base=1&view=absolute&hide=2&sort=change&measure=99&nonsense=1&hide=a";
@@ -209,6 +263,20 @@ fn an_address_is_a_view() {
     used(&page, "#l.x&base=-1&hide=0.1.2&open=none&open=%", LIGHT).unwrap();
 }
 
+/// A contender of a comparison gets another name.
+fn rename(run: &mut Run, from: &str, to: &str) {
+    let place = run.contenders.iter().position(|one| one.name == from).unwrap();
+    run.plan.contenders[place] = to.parse().unwrap();
+    run.contenders[place].name = to.to_string();
+    for pass in &mut run.passes {
+        let side = pass.sides.remove(from).unwrap();
+        pass.sides.insert(to.to_string(), side);
+        for slice in pass.slices.iter_mut().filter(|slice| slice.contender == from) {
+            slice.contender = to.to_string();
+        }
+    }
+}
+
 #[test]
 fn whatever_the_names_and_numbers_the_page_works() {
     let mut silent = run(&["sqlite", "postgres@17.6"], 1);
@@ -220,7 +288,19 @@ fn whatever_the_names_and_numbers_the_page_works() {
     many.steps.retain(|step| step.step == "l.i0");
     let mut early = suite::judged();
     early.passes.clear();
-    for run in [silent, nothing, many, run(&[HOSTILE, "sqlite"], 1), early, suite::comparison()] {
+    let (mut idle, mut hostile) = (suite::released(), suite::released());
+    for pass in &mut idle.passes {
+        for slice in &mut pass.slices {
+            (slice.operations, slice.reads, slice.server_cpu, slice.client_cpu) = (0, 0, 0, 0);
+        }
+        for side in pass.sides.values_mut() {
+            (side.service, side.seconds) = (None, vec![Default::default(); 20]);
+        }
+    }
+    rename(&mut hostile, "postgres@18.0", HOSTILE);
+    let crowd = suite::crowd(&contenders, 2, 3, 3);
+    let steps = run(&[HOSTILE, "sqlite"], 1);
+    for run in [silent, nothing, many, steps, early, suite::comparison(), idle, hostile, crowd] {
         if used(&html(&run), "", LIGHT).is_none() {
             return;
         }

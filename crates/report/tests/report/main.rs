@@ -11,6 +11,7 @@ mod markdown;
 mod merged;
 mod microbenchmark;
 mod profile;
+mod releases;
 mod sample;
 mod suite;
 mod text;

@@ -90,6 +90,8 @@ addEventListener("load", async () => {
   await new Promise(done => setTimeout(done, 500));
   seen.saved = saved;
   seen.canvases = document.querySelectorAll("canvas").length;
+  seen.histories = document.querySelectorAll(".history svg").length;
+  seen.ribbons = document.querySelectorAll(".history .ribbon").length;
   seen.dots = document.querySelectorAll("svg.dots circle").length;
   leave();
 });

@@ -101,7 +101,12 @@ pub(crate) fn contender(contender: &rqps_plan::Contender) -> ContenderRecord {
     ContenderRecord {
         spec: contender.spec(),
         dbms: contender.dbms.to_string(),
-        version: name.split('@').nth(1).unwrap_or("3.51.1").to_string(),
+        version: name
+            .split(['@', ':', '?'])
+            .nth(1)
+            .filter(|_| !embedded)
+            .unwrap_or("3.51.1")
+            .to_string(),
         source: if embedded { "in rqps" } else { "npm" }.to_string(),
         archive_sha256: (!embedded).then(|| "0123456789abcdef".repeat(4)),
         server_sha256: (!embedded).then(|| "fedcba9876543210".repeat(4)),
@@ -213,6 +218,7 @@ fn step_record(
             .map(|second| EngineSample { at: second as f64, values: engine(per_second) })
             .collect(),
         note: None,
+        statements: Vec::new(),
     }
 }
 

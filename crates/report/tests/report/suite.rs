@@ -5,11 +5,11 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use rqps_observe::{EngineReading, Metric, Reading};
 use rqps_plan::{
-    Compared, Comparison, Count, Counts, Method, Microbenchmark, Plan, Span, Workload,
+    Choice, Compared, Comparison, Count, Counts, Method, Microbenchmark, Plan, Span, Workload,
 };
 use rqps_store::{
-    ContenderRecord, Operation, PassRecord, ProfileRecord, Run, Sample, Second, SliceRecord,
-    Status, StepRecord, WorkerRecord,
+    ContenderRecord, Operation, PackedHistogram, PassRecord, ProfileRecord, Run, Sample, Second,
+    SideRecord, SideSecond, SliceRecord, StatementRecord, Status, StepRecord, WorkerRecord,
 };
 
 use crate::sample::{contender, manifest};
@@ -222,6 +222,139 @@ pub(crate) fn judged() -> Run {
     run
 }
 
+/// Four releases in six rounds of `point-query` by slices, each release 2 % slower than the one before
+/// it, and of `update-index` by whole runs of 20 seconds.
+pub(crate) fn released() -> Run {
+    let releases = ["postgres@17.6", "postgres@9.6.24", "postgres@18.0", "postgres@16.10"];
+    let speeds = [0.96, 1.0, 0.94, 0.98];
+    let mut run = run(&releases, &[1]);
+    let plan = comparison_plan(&run);
+    let choices = vec![Choice {
+        tests: vec!["update-index".to_string()],
+        method: Method::Runs,
+        why: "it writes in the background".to_string(),
+    }];
+    let plan = Comparison { method: Method::Slices, choices, twin: false, ..plan };
+    run.plan.workload = Workload::Comparison(plan);
+    run.steps.clear();
+    for round in 1..=6 {
+        for (place, test) in (0..).zip(["point-query", "update-index"]) {
+            let mut pass = PassRecord {
+                round,
+                test: test.to_string(),
+                place,
+                class: if place == 0 { "point" } else { "update" }.to_string(),
+                group: if place == 0 { "Point queries" } else { "Writes" }.to_string(),
+                attempt: 1,
+                load: 1,
+                ..PassRecord::default()
+            };
+            for (slot, (name, speed)) in (0..).zip(releases.into_iter().zip(speeds)) {
+                let swing = 1.0 + 0.001 * f64::from((round * 7 + slot * 5) % 11);
+                match place {
+                    0 => pass.slices.extend((0..10).map(|cycle| {
+                        let own = swing + 0.002 * f64::from((cycle * 3 + slot) % 5);
+                        let place = cycle * 4 + slot;
+                        slice(name, place, 10_000_000, (1_000.0 * speed * own) as u64)
+                    })),
+                    _ => {
+                        let (nanos, reads) = (20_400_000_000, (40_000.0 * speed * swing) as u64);
+                        pass.slices.push(slice(name, slot, nanos, reads));
+                    }
+                }
+                pass.sides.insert(name.to_string(), side(name, place, round));
+            }
+            run.passes.push(pass);
+        }
+    }
+    run
+}
+
+/// Contenders of these names by slices: so many tests, rounds and cycles.
+pub(crate) fn crowd(names: &[String], tests: usize, rounds: u32, cycles: usize) -> Run {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut run = run(&names, &[1]);
+    let plan = comparison_plan(&run);
+    run.plan.workload =
+        Workload::Comparison(Comparison { method: Method::Slices, twin: false, ..plan });
+    run.steps.clear();
+    let names: Vec<String> = run.contenders.iter().map(|one| one.name.clone()).collect();
+    let mut noise = 7_u64;
+    let mut slices = || {
+        let own = |place: usize| {
+            noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let swing = noise >> 55;
+            let slice = slice(&names[place % names.len()], place as u32, 10_000_000, 1_000 + swing);
+            SliceRecord { server_cpu: slice.server_cpu + swing * 1_234, ..slice }
+        };
+        (0..cycles * names.len()).map(own).collect()
+    };
+    for round in 1..=rounds {
+        for (place, test) in (0..).zip(&TESTS[..tests]) {
+            run.passes.push(PassRecord {
+                round,
+                place,
+                test: test.name.to_string(),
+                class: "point".to_string(),
+                group: test.group.unwrap_or("Writes").to_string(),
+                attempt: 1,
+                slices: slices(),
+                ..PassRecord::default()
+            });
+        }
+    }
+    run
+}
+
+fn slice(contender: &str, place: u32, nanos: u64, reads: u64) -> SliceRecord {
+    SliceRecord {
+        place,
+        client: 1,
+        contender: contender.to_string(),
+        nanos,
+        operations: reads,
+        reads,
+        server_cpu: nanos / 2,
+        client_cpu: nanos / 4,
+        ..SliceRecord::default()
+    }
+}
+
+/// A read whose plan the first release does not have yet, or a write with its seconds.
+fn side(release: &str, place: u32, round: u32) -> SideRecord {
+    let statement = |text: &str, times: u32, plan: Option<&str>| StatementRecord {
+        text: text.to_string(),
+        times,
+        plan: plan.map(str::to_string),
+    };
+    if place == 0 {
+        let plan = match release {
+            "postgres@9.6.24" => "Seq Scan on sbtest1",
+            _ => "Index Scan using sbtest1_pkey on sbtest1",
+        };
+        let statements = vec![
+            statement("BEGIN", 1, None),
+            statement("SELECT c FROM sbtest1 WHERE id=? AND c<'<b>'", 10, Some(plan)),
+        ];
+        return SideRecord { statements, ..SideRecord::default() };
+    }
+    let update = "UPDATE sbtest1 SET k=k+1 WHERE id=?";
+    let plan = "Update on sbtest1 <- Index Scan using sbtest1_pkey on sbtest1";
+    let mut service = Histogram::new(3).unwrap();
+    (1..=2_000u64).for_each(|micros| service.record(micros * 1_000).unwrap());
+    let second = |at: u64| SideSecond {
+        operations: 2_000 + 10 * u64::from(round) - if at == 13 { 1_500 } else { 0 },
+        server_cpu: 400_000,
+    };
+    SideRecord {
+        statements: vec![statement(update, 1, Some(plan))],
+        // The last is not a whole one.
+        seconds: (0..=20).map(second).collect(),
+        service: Some(PackedHistogram::of(&service)),
+        ..SideRecord::default()
+    }
+}
+
 /// A comparison of what the run has.
 pub(crate) fn comparison_plan(run: &Run) -> Comparison {
     let Workload::Microbenchmark(benchmark) = &run.plan.workload else { unreachable!() };
@@ -311,6 +444,7 @@ fn step_record(
         engine: EngineReading::default(),
         engine_samples: Default::default(),
         note: None,
+        statements: Vec::new(),
     }
 }
 

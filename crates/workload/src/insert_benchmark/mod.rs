@@ -20,13 +20,14 @@ use rqps_wire::{Connection, Error, Target};
 pub use check::{Before, CheckError};
 
 use crate::dialect::Dialect;
+use crate::explain::{Explained, plan};
 use crate::random::{derive, stream};
 use crate::script::Script;
 use check::Examiner;
-use query::{PointQuery, RangeQuery};
-use rows::{RandomText, Rows, Sums};
+use query::{PointQuery, ROWS_PER_QUERY, RangeQuery, point_query, range_query};
+use rows::{RandomText, Rows, Sums, insert_head};
 use schema::{Layout, create_indexes, create_table, secondary_indexes};
-use write::{DeleteForm, Deleter, Inserter, Ledger};
+use write::{DeleteForm, Deleter, Inserter, Ledger, delete};
 
 /// What the random streams of a step are for.
 const INSERTS: u64 = 1;
@@ -223,6 +224,46 @@ impl<'a> Benchmark<'a> {
                 Box::new(PointQuery::new(connection, dialect, table, prepared, bound, random)?)
             }
         })
+    }
+
+    /// What the clients of the first table send in a step, and how the DBMS carries it out.
+    pub fn explained(&self, step: &Step) -> Result<Vec<Explained>, Error> {
+        let (dialect, profile, table) = (self.dialect, self.plan.profile, "pi1");
+        let connection = &mut *self.target.connect()?;
+        let rows = match step.rows_per_commit {
+            1 => "(?, ?, ?, ?, ?, ?)".to_string(),
+            rows => format!("(?, ?, ?, ?, ?, ?), … {rows} rows"),
+        };
+        let mut found = vec![Explained::plain(insert_head(table) + &rows)];
+        let mut planned: Vec<[String; 2]> = Vec::new();
+        if step.deletes {
+            let (form, count) = (self.delete_form(), step.rows_per_commit);
+            let end = count.to_string();
+            let ends = [["?", "?"], ["0", &end]];
+            planned.push(ends.map(|ends| delete(form, dialect, table, ends, count)));
+        }
+        match step.kind {
+            StepKind::Index => {
+                let statements = create_indexes(dialect, profile, self.layout(), table);
+                found.extend(statements.into_iter().map(Explained::plain));
+            }
+            StepKind::Query { query: Query::Range, .. } => {
+                let indexes = secondary_indexes(profile).iter();
+                let queries = indexes
+                    .map(|index| ["?", "1"].map(|value| range_query(dialect, table, index, value)));
+                planned.extend(queries);
+            }
+            StepKind::Query { query: Query::Point, .. } => {
+                let keys = |key: &str| vec![key.to_string(); ROWS_PER_QUERY];
+                planned.push(["?", "1"].map(|key| point_query(table, &keys(key))));
+            }
+            StepKind::Load | StepKind::Write => {}
+        }
+        for [text, filled_in] in planned {
+            let plan = plan(connection, dialect, &filled_in)?;
+            found.push(Explained { text, times: 1, plan });
+        }
+        Ok(found)
     }
 
     /// Work that builds the indexes, a connection for each table.

@@ -13,7 +13,7 @@ use crate::dialect::Dialect;
 use crate::random::Random;
 
 /// Rows that a query asks for.
-const ROWS_PER_QUERY: usize = 10;
+pub(super) const ROWS_PER_QUERY: usize = 10;
 /// Point queries between two looks at the largest key.
 const QUERIES_BETWEEN_READS: u32 = 100;
 

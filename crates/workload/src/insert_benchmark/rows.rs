@@ -43,6 +43,14 @@ pub(crate) struct Sums {
     pub(crate) data_lengths: u64,
 }
 
+/// The statement that inserts rows, as far as their values.
+pub(super) fn insert_head(table: &str) -> String {
+    format!(
+        "insert into {table} (dateandtime, cashregisterid, customerid, productid, price, data) \
+         values "
+    )
+}
+
 /// Writes insert statements of random rows.
 pub(crate) struct Rows {
     random: Random,
@@ -55,10 +63,7 @@ pub(crate) struct Rows {
 
 impl Rows {
     pub(crate) fn new(table: &str, legacy_price: bool, random: Random, text: RandomText) -> Self {
-        let head = format!(
-            "insert into {table} (dateandtime, cashregisterid, customerid, productid, price, data) \
-             values "
-        );
+        let head = insert_head(table);
         let (digits, clock) = (itoa::Buffer::new(), SecondClock::default());
         Rows { random, text, legacy_price, head, digits, clock }
     }

@@ -123,25 +123,33 @@ impl Deleter {
     }
 
     fn statement(&self) -> String {
-        let (table, bound) = (&self.table, self.bound.load(Ordering::Relaxed));
-        let count = self.rows_per_commit;
-        match (self.form, self.dialect) {
-            (DeleteForm::KeyRange, _) => {
-                let end = bound + i64::from(count);
-                format!(
-                    "delete from {table} where transactionid >= {bound} and transactionid < {end}"
-                )
-            }
-            (DeleteForm::LowestKeys, Dialect::Innodb | Dialect::Myrocks) => format!(
-                "delete from {table} where transactionid >= {bound} \
-                 order by transactionid asc limit {count}"
-            ),
-            // Neither takes LIMIT in a DELETE.
-            (DeleteForm::LowestKeys, Dialect::Postgres | Dialect::Sqlite) => format!(
-                "delete from {table} where transactionid in (select transactionid from {table} \
-                 where transactionid >= {bound} order by transactionid asc limit {count})"
-            ),
+        let (bound, count) = (self.bound.load(Ordering::Relaxed), self.rows_per_commit);
+        let ends = [bound, bound + i64::from(count)].map(|end| end.to_string());
+        delete(self.form, self.dialect, &self.table, [&ends[0], &ends[1]], count)
+    }
+}
+
+/// The statement that deletes the oldest rows: `count`, from one key to before another.
+pub(super) fn delete(
+    form: DeleteForm,
+    dialect: Dialect,
+    table: &str,
+    [bound, end]: [&str; 2],
+    count: u32,
+) -> String {
+    match (form, dialect) {
+        (DeleteForm::KeyRange, _) => {
+            format!("delete from {table} where transactionid >= {bound} and transactionid < {end}")
         }
+        (DeleteForm::LowestKeys, Dialect::Innodb | Dialect::Myrocks) => format!(
+            "delete from {table} where transactionid >= {bound} \
+             order by transactionid asc limit {count}"
+        ),
+        // Neither takes LIMIT in a DELETE.
+        (DeleteForm::LowestKeys, Dialect::Postgres | Dialect::Sqlite) => format!(
+            "delete from {table} where transactionid in (select transactionid from {table} \
+             where transactionid >= {bound} order by transactionid asc limit {count})"
+        ),
     }
 }
 

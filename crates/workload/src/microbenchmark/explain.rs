@@ -1,42 +1,40 @@
-//! How a DBMS carries out the statements of a test: the shape of their plans, so that two of them can
-//! be told apart, without what differs from one execution to the next.
+//! What a test sends, and how the DBMS carries it out.
 
 use rqps_wire::{Connection, Error};
 
 use super::statement::{Does, Draw, Template};
 use super::suite::Test;
 use crate::dialect::Dialect;
+use crate::explain::{Explained, plan};
 
-/// The plan of each statement that finds rows, a line each; none if the DBMS tells none. `middle` is a
-/// key from the middle of the table.
-pub(super) fn plans(
+/// Each statement of an event, those that find rows with their plans. `middle` is a key from the middle
+/// of the table.
+pub(super) fn explained(
     connection: &mut dyn Connection,
     dialect: Dialect,
     test: &Test,
     table: &str,
     middle: i64,
-) -> Result<Option<String>, Error> {
-    let mut seen: Vec<&str> = Vec::new();
-    let mut shapes: Vec<String> = Vec::new();
-    for template in test.event.templates().filter(|template| template.does != Does::Insert) {
-        if seen.contains(&template.text) {
+) -> Result<Vec<Explained>, Error> {
+    let mut found: Vec<Explained> = Vec::new();
+    for template in test.event.templates() {
+        let text = template.shown(dialect, test.size, table);
+        if let Some(known) = found.iter_mut().find(|known| known.text == text) {
+            known.times += 1;
             continue;
         }
-        seen.push(template.text);
-        let explain = match dialect {
-            Dialect::Postgres => "explain (costs off)",
-            Dialect::Sqlite => "explain query plan",
-            Dialect::Innodb | Dialect::Myrocks => "explain",
+        let sql = filled_in(template, dialect, test.size, table, middle);
+        let plan = match template.does {
+            Does::Insert => None,
+            _ => plan(connection, dialect, &sql)?,
         };
-        let sql = format!("{explain} {}", filled_in(template, dialect, test.size, table, middle));
-        match connection.query(&sql) {
-            Ok(rows) => shapes.push(shape(dialect, rows)),
-            Err(error) if error.is_disconnect() => return Err(error),
-            // Old releases explain only what reads.
-            Err(_) => {}
-        }
+        found.push(Explained { text, times: 1, plan });
     }
-    Ok((!shapes.is_empty()).then(|| shapes.join("\n")))
+    if test.event.transaction {
+        found.insert(0, Explained::plain("BEGIN"));
+        found.push(Explained::plain("COMMIT"));
+    }
+    Ok(found)
 }
 
 /// The statement with values that are always the same.
@@ -63,88 +61,4 @@ fn filled_in(
         sql.push_str(piece);
     }
     sql
-}
-
-/// What tells one plan from another: nodes, indexes and the order of joins.
-fn shape(dialect: Dialect, rows: Vec<Vec<Option<String>>>) -> String {
-    let lines: Vec<String> = rows
-        .into_iter()
-        .filter_map(|row| match dialect {
-            Dialect::Postgres => node(row.into_iter().flatten().next()?),
-            Dialect::Sqlite => row.into_iter().flatten().next_back(),
-            Dialect::Innodb | Dialect::Myrocks => access(&row),
-        })
-        .collect();
-    lines.join(" <- ")
-}
-
-/// `Index Scan using sbtest1_pkey on sbtest1` of a line of Postgres's plan; none of a line that
-/// says more of the node above it.
-fn node(line: String) -> Option<String> {
-    let text = line.trim_start();
-    let text = text.strip_prefix("->").unwrap_or(text).trim();
-    (!text.contains(':')).then(|| text.to_string())
-}
-
-/// What the notes of MySQL's plan say that is a matter of the plan.
-const NOTES: [&str; 3] = ["Using index", "Using temporary", "Using filesort"];
-
-/// `sbtest1 range by PRIMARY` of a row of MySQL's plan, whose columns have become more over the years:
-/// 10, and 12 from 5.7 on, where `partitions` and `filtered` were added.
-fn access(row: &[Option<String>]) -> Option<String> {
-    let column = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
-    let (table, kind, key, extra) = match row.len() {
-        10 => (2, 3, 5, 9),
-        12 => (2, 4, 6, 11),
-        // A tree, with costs.
-        1 => return column(0).lines().next().map(|line| line.trim().to_string()),
-        _ => return None,
-    };
-    let mut text = format!("{} {}", column(table), column(kind));
-    if !column(key).is_empty() {
-        text += &format!(" by {}", column(key));
-    }
-    let extra = column(extra);
-    let notes = NOTES.iter().filter(|note| extra.split("; ").any(|found| found == **note));
-    notes.for_each(|note| text += &format!(", {}", note.to_lowercase()));
-    Some(text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn rows(rows: &[&[&str]]) -> Vec<Vec<Option<String>>> {
-        rows.iter().map(|row| row.iter().map(|field| Some(field.to_string())).collect()).collect()
-    }
-
-    #[test]
-    fn a_plan_is_its_nodes_and_indexes() {
-        let postgres = rows(&[
-            &["Aggregate"],
-            &["  ->  Index Scan using sbtest1_pkey on sbtest1"],
-            &["        Index Cond: ((id >= 5) AND (id <= 104))"],
-        ]);
-        let expected = "Aggregate <- Index Scan using sbtest1_pkey on sbtest1";
-        assert_eq!(shape(Dialect::Postgres, postgres), expected);
-        let sqlite = rows(&[&["3", "0", "62", "SEARCH sbtest1 USING INTEGER PRIMARY KEY"]]);
-        assert_eq!(shape(Dialect::Sqlite, sqlite), "SEARCH sbtest1 USING INTEGER PRIMARY KEY");
-        let old = &["1", "SIMPLE", "sbtest1", "range", "PRIMARY", "PRIMARY", "4", "", "9", ""];
-        let new = &[
-            "1",
-            "SIMPLE",
-            "sbtest1",
-            "",
-            "range",
-            "PRIMARY",
-            "PRIMARY",
-            "4",
-            "",
-            "9",
-            "100.00",
-            "Using where; Using index",
-        ];
-        assert_eq!(shape(Dialect::Innodb, rows(&[old])), "sbtest1 range by PRIMARY");
-        assert_eq!(shape(Dialect::Innodb, rows(&[new])), "sbtest1 range by PRIMARY, using index");
-    }
 }

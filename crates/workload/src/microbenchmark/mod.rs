@@ -41,6 +41,7 @@ pub use suite::{
 };
 
 use crate::dialect::Dialect;
+use crate::explain::Explained;
 use crate::random::{Random, derive, stream};
 use crate::script::Script;
 use check::{Examiner, State};
@@ -229,12 +230,11 @@ impl<'a> Benchmark<'a> {
         Ok(())
     }
 
-    /// How the DBMS carries out the statements of a test: the shape of their plans, a line each. None if
-    /// it tells none.
-    pub fn plans(&self, test: &Test) -> Result<Option<String>, Error> {
+    /// What a test sends, and how the DBMS carries it out.
+    pub fn explained(&self, test: &Test) -> Result<Vec<Explained>, Error> {
         let connection = &mut *self.target.connect()?;
         let middle = (self.rows.count / 2).max(1) as i64;
-        explain::plans(connection, self.dialect, test, &table_name(1), middle)
+        explain::explained(connection, self.dialect, test, &table_name(1), middle)
     }
 
     /// Connects the clients of a test. `place` is the test's place in the run; with the seed, the

@@ -211,11 +211,23 @@ pub(super) const INSERT: Event = alone(&[single(&[Template {
 impl Template {
     /// The text with its table and its list, and `?` for every value.
     pub(super) fn for_table(&self, dialect: Dialect, size: usize, table: &str) -> String {
+        self.with_list(dialect, &vec!["?"; size].join(", "), table)
+    }
+
+    /// The same for people: of a long list only the first value and how many they are.
+    pub(super) fn shown(&self, dialect: Dialect, size: usize, table: &str) -> String {
+        match size {
+            0..=3 => self.for_table(dialect, size, table),
+            _ => self.with_list(dialect, &format!("?, … {size} values"), table),
+        }
+    }
+
+    fn with_list(&self, dialect: Dialect, list: &str, table: &str) -> String {
         let text = match dialect {
             Dialect::Innodb | Dialect::Myrocks => self.mysql.unwrap_or(self.text),
             Dialect::Postgres | Dialect::Sqlite => self.text,
         };
-        text.replace("{table}", table).replace("{list}", &vec!["?"; size].join(", "))
+        text.replace("{table}", table).replace("{list}", list)
     }
 
     /// What is prepared: the text in the notation of the DBMS, and the types of its parameters.

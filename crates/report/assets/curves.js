@@ -1,0 +1,59 @@
+// How the rounds of a test went: medians as lines, their spread as ribbons.
+
+const CYCLES = { ...SECONDS, label: "cycle of the pass", axis: { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] } };
+
+/** Fills the ribbon of every line that is shown, below the lines. */
+function ribbons(lines, xs) {
+  return chart => {
+    const { ctx, bbox } = chart;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    lines.forEach((line, index) => {
+      if (!chart.series[index + 1].show) return;
+      const at = (value, x) => [chart.valToPos(x, "x", true), chart.valToPos(value, "y", true)];
+      const known = xs.map((_, place) => place).filter(place => line.low[place] > 0 && line.high[place] > 0 || line.low[place] === 0 && !line.isLog);
+      ctx.beginPath();
+      for (const place of known) ctx.lineTo(...at(line.high[place], xs[place]));
+      for (const place of known.reverse()) ctx.lineTo(...at(line.low[place], xs[place]));
+      ctx.closePath();
+      ctx.globalAlpha = 0.16;
+      ctx.fillStyle = colour(place(line.contender));
+      ctx.fill();
+    });
+    ctx.restore();
+  };
+}
+
+function drawCurve(figure, curves, key, { title, over, xs, isLog }) {
+  const lines = curves.lines
+    .filter(line => !state.hide.has(place(line.contender)) && line[key].mid.some(value => value > 0))
+    .map(line => {
+      const { low, mid, high } = line[key];
+      const values = xs.map((_, index) => isLog && !(mid[index] > 0) ? null : mid[index] ?? null);
+      return { contender: line.contender, name: line.contender, values, low, high, isLog };
+    });
+  if (lines.length === 0) return;
+  // A single slow round must not flatten what all the others did.
+  const drawnLines = lines.slice(0, LINES);
+  const [most, middle] = ["high", "values"].map(of => Math.max(...drawnLines.flatMap(line => line[of])));
+  const scale = isLog ? LOG : { range: () => [0, 1.05 * Math.min(most, 2 * middle)] };
+  const hooks = { drawAxes: [ribbons(lines, xs)] };
+  plot(figure, { title, file: `${curves.test} ${title}`, xs, lines, scale, over, hooks, sync: curves.test + key });
+}
+
+function drawCurves(figure, curves) {
+  figure.replaceChildren();
+  const isSeconds = curves.of === "second";
+  const length = key => Math.max(...curves.lines.map(line => line[key].mid.length));
+  const xs = Array.from({ length: length("rate") }, (_, index) => index * curves.stretch + (curves.stretch + 1) / 2);
+  const over = isSeconds ? SECONDS : CYCLES;
+  if (curves.stretch > 1) element(figure, "p", `A point stands for ${curves.stretch} ${curves.of}s; the ribbon goes from their lowest to their highest.`, "note");
+  drawCurve(figure, curves, "rate", { title: isSeconds ? "Operations per second, by second" : "Statements per second, by cycle", over, xs });
+  drawCurve(figure, curves, "cpu", { title: isSeconds ? "CPUs that the server kept busy" : "The server's CPU per statement, us", over, xs });
+  drawCurve(figure, curves, "ms", {
+    title: "Service times by percentile, ms (logarithmic)", over: NINES, isLog: true,
+    xs: Array.from({ length: length("ms") }, (_, index) => index / 4),
+  });
+}

@@ -1,0 +1,27 @@
+//! Every test over the releases of a DBMS: drawn by the script from the numbers of all rounds.
+
+use maud::{Markup, html};
+
+use crate::model::History;
+
+const NOTE: &str = "Relative to the base if it is one of these releases, else to the oldest of them; all \
+     tests of a DBMS on one scale, which is logarithmic. The ribbon is the 95 % interval of each release, \
+     drawn where rounds were repeated; it says nothing of the releases between two. The measure is \
+     chosen above the relative table, the number is that of the newest release.";
+
+pub(super) fn section(histories: &[History]) -> Markup {
+    html! {
+        @if !histories.is_empty() {
+            section #history {
+                h2 { "History" }
+                p.note { (NOTE) }
+                @for (index, history) in histories.iter().enumerate() {
+                    h3 { (history.name) ": " (history.releases.len()) " releases" }
+                    div.histories data-history=(index) {
+                        noscript { "This is drawn by the script in this page." }
+                    }
+                }
+            }
+        }
+    }
+}

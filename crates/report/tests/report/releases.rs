@@ -1,0 +1,121 @@
+//! A comparison of several releases: their history, how their passes went, and what was sent.
+
+use rqps_report::html;
+use serde_json::{Value, json};
+
+use crate::html::embedded;
+use crate::{sample, suite};
+
+fn data(page: &str, id: &str) -> Value {
+    serde_json::from_str(&embedded(page, id)).unwrap()
+}
+
+#[test]
+fn releases_have_a_history_in_the_order_of_their_versions() {
+    let page = html(&suite::released());
+    let histories = data(&page, "histories");
+    let release =
+        |version: &str| json!({"contender": format!("postgres@{version}"), "version": version});
+    let releases = ["9.6.24", "16.10", "17.6", "18.0"].map(release);
+    assert_eq!(histories, json!([{"name": "postgres", "releases": releases}]));
+    assert!(page.contains("id=\"history\"") && page.contains("href=\"#history\""));
+}
+
+#[test]
+fn two_versions_are_no_history() {
+    let of = |contenders: &[&str]| data(&html(&sample::run(contenders, 1)), "histories");
+    assert_eq!(
+        of(&["postgres@17.6", "postgres@18.0", "sqlite", "a=sqlite", "b=sqlite"]),
+        json!([])
+    );
+    let page = html(&sample::run(&["postgres@17.6", "postgres@18.0"], 1));
+    assert!(!page.contains("#history"));
+}
+
+#[test]
+fn a_version_that_is_there_twice_has_a_history_for_each_of_its_settings() {
+    let versions = ["16.10", "17.6", "18.0"];
+    let plain = versions.map(|version| format!("postgres@{version}"));
+    let set = versions.map(|version| format!("postgres@{version}:x10d?work_mem=16MB"));
+    let of = |contenders: &[String]| {
+        let contenders: Vec<&str> = contenders.iter().map(String::as_str).collect();
+        let histories = data(&html(&sample::run(&contenders, 1)), "histories");
+        let names = histories.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap());
+        names.map(str::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        of(&[plain.clone(), set.clone()].concat()),
+        ["postgres", "postgres :x10d?work_mem=16MB"]
+    );
+    // A config is often made for one version.
+    assert_eq!(of(&[&plain[..2], &set[2..]].concat()), ["postgres"]);
+}
+
+#[test]
+fn slices_have_cycles_and_whole_runs_have_seconds() {
+    let curves = data(&html(&suite::released()), "curves");
+    let (slices, runs) = (&curves[0], &curves[1]);
+    assert_eq!((&slices["test"], &slices["of"]), (&json!("point-query"), &json!("cycle")));
+    let line = &slices["lines"][0];
+    assert_eq!(line["contender"], "postgres@17.6");
+    let rate = line["rate"]["mid"].as_array().unwrap();
+    assert_eq!(rate.len(), 10);
+    assert!((rate[0].as_f64().unwrap() / 96_500.0 - 1.0).abs() < 0.01, "{rate:?}");
+    assert_eq!(line["ms"]["mid"], json!([]), "nobody timed single statements");
+
+    assert_eq!((&runs["test"], &runs["of"]), (&json!("update-index"), &json!("second")));
+    let line = &runs["lines"][3]["rate"];
+    let [low, mid, high] = ["low", "mid", "high"].map(|name| line[name].as_array().unwrap());
+    assert_eq!(mid.len(), 20, "what is left of the last second is no rate");
+    assert_eq!((&mid[13], &mid[14]), (&json!(535.0), &json!(2_035.0)));
+    assert_eq!((&low[0], &high[0]), (&json!(2_015.0), &json!(2_055.0)));
+    let ms = runs["lines"][0]["ms"]["mid"].as_array().unwrap();
+    assert!((ms[4].as_f64().unwrap() - 1.8).abs() < 0.01, "90 % of 2 ms: {ms:?}");
+}
+
+#[test]
+fn a_large_comparison_makes_a_page_below_three_megabytes() {
+    let seven: Vec<String> = (0..7).map(|index| format!("c{index}=postgres@17.{index}")).collect();
+    let page = html(&suite::crowd(&seven, 38, 5, 400));
+    assert!(page.len() < 3 << 20, "{} bytes", page.len());
+    let curves = data(&page, "curves");
+    assert_eq!((&curves[37]["stretch"], curves.as_array().unwrap().len()), (&json!(2), 38));
+}
+
+#[test]
+fn every_measure_of_every_round_can_be_saved() {
+    let page = html(&suite::released());
+    let rounds = embedded(&page, "rounds-csv");
+    let mut lines = rounds.lines();
+    assert_eq!(
+        lines.next().unwrap(),
+        "test,group,contender,round,throughput (statements/s),cpu/o (us/statement),client cpu/o (us/statement)"
+    );
+    assert!(lines.next().unwrap().starts_with("point-query,Point queries,postgres@17.6,1,9"));
+    assert_eq!(rounds.lines().count(), 1 + 2 * 4 * 6);
+    assert!(!page.contains("metrics.csv"), "there are no steps");
+}
+
+#[test]
+fn statements_are_told_once_and_plans_with_those_who_have_them() {
+    let page = html(&suite::released());
+    let test =
+        page.split("id=\"test-point-query\"").nth(1).unwrap().split("id=\"test-").next().unwrap();
+    let text = "SELECT c FROM sbtest1 WHERE id=? AND c&lt;'&lt;b&gt;'";
+    assert_eq!(test.matches(text).count(), 1);
+    assert!(test.contains("× 10 in each operation"));
+    let plan = |plan: &str| test.split(plan).nth(1).unwrap().split("</dd>").next().unwrap();
+    assert!(plan("Seq Scan on sbtest1").contains("postgres@9.6.24"));
+    let others = plan("Index Scan using sbtest1_pkey on sbtest1");
+    assert!(others.contains("postgres@17.6, postgres@18.0, postgres@16.10"), "{others}");
+}
+
+#[test]
+fn the_legend_of_a_comparison_explains_what_a_comparison_has() {
+    let page = html(&suite::judged());
+    let legend = page.split("id=\"legend\"").nth(1).unwrap().split("</section>").next().unwrap();
+    for word in ["regression", "inconclusive", "rQPS", "suite shift", "cpu/o", "cs vol."] {
+        assert!(legend.contains(&format!("<dt>{word}</dt>")), "{word}");
+    }
+    assert!(!legend.contains("Insert Benchmark posts"));
+}

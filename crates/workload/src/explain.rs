@@ -1,0 +1,127 @@
+//! How a DBMS carries out a statement: the shape of its plan, so that two of them can be told apart,
+//! without what differs from one execution to the next.
+
+use rqps_wire::{Connection, Error};
+
+use crate::dialect::Dialect;
+
+/// A statement that a client sends, and how the DBMS goes about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explained {
+    /// With `?` for values; of a long list only the first.
+    pub text: String,
+    /// How often an operation sends it.
+    pub times: u32,
+    /// Nodes and indexes, the outermost first; none if the DBMS tells none, or there is nothing to plan.
+    pub plan: Option<String>,
+}
+
+impl Explained {
+    /// One that is sent once and has no plan.
+    pub(crate) fn plain(text: impl Into<String>) -> Self {
+        Explained { text: text.into(), times: 1, plan: None }
+    }
+}
+
+/// The plan of a statement whose values are filled in.
+pub(crate) fn plan(
+    connection: &mut dyn Connection,
+    dialect: Dialect,
+    sql: &str,
+) -> Result<Option<String>, Error> {
+    let explain = match dialect {
+        Dialect::Postgres => "explain (costs off)",
+        Dialect::Sqlite => "explain query plan",
+        Dialect::Innodb | Dialect::Myrocks => "explain",
+    };
+    match connection.query(&format!("{explain} {sql}")) {
+        Ok(rows) => Ok(Some(shape(dialect, rows)).filter(|shape| !shape.is_empty())),
+        Err(error) if error.is_disconnect() => Err(error),
+        // Old releases explain only what reads.
+        Err(_) => Ok(None),
+    }
+}
+
+/// What tells one plan from another: nodes, indexes and the order of joins.
+fn shape(dialect: Dialect, rows: Vec<Vec<Option<String>>>) -> String {
+    let lines: Vec<String> = rows
+        .into_iter()
+        .filter_map(|row| match dialect {
+            Dialect::Postgres => node(row.into_iter().flatten().next()?),
+            Dialect::Sqlite => row.into_iter().flatten().next_back(),
+            Dialect::Innodb | Dialect::Myrocks => access(&row),
+        })
+        .collect();
+    lines.join(" <- ")
+}
+
+/// `Index Scan using sbtest1_pkey on sbtest1` of a line of Postgres's plan; none of a line that
+/// says more of the node above it.
+fn node(line: String) -> Option<String> {
+    let text = line.trim_start();
+    let text = text.strip_prefix("->").unwrap_or(text).trim();
+    (!text.contains(':')).then(|| text.to_string())
+}
+
+/// What the notes of MySQL's plan say that is a matter of the plan.
+const NOTES: [&str; 3] = ["Using index", "Using temporary", "Using filesort"];
+
+/// `sbtest1 range by PRIMARY` of a row of MySQL's plan, whose columns have become more over the years:
+/// 10, and 12 from 5.7 on, where `partitions` and `filtered` were added.
+fn access(row: &[Option<String>]) -> Option<String> {
+    let column = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
+    let (table, kind, key, extra) = match row.len() {
+        10 => (2, 3, 5, 9),
+        12 => (2, 4, 6, 11),
+        // A tree, with costs.
+        1 => return column(0).lines().next().map(|line| line.trim().to_string()),
+        _ => return None,
+    };
+    let mut text = format!("{} {}", column(table), column(kind));
+    if !column(key).is_empty() {
+        text += &format!(" by {}", column(key));
+    }
+    let extra = column(extra);
+    let notes = NOTES.iter().filter(|note| extra.split("; ").any(|found| found == **note));
+    notes.for_each(|note| text += &format!(", {}", note.to_lowercase()));
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(rows: &[&[&str]]) -> Vec<Vec<Option<String>>> {
+        rows.iter().map(|row| row.iter().map(|field| Some(field.to_string())).collect()).collect()
+    }
+
+    #[test]
+    fn a_plan_is_its_nodes_and_indexes() {
+        let postgres = rows(&[
+            &["Aggregate"],
+            &["  ->  Index Scan using sbtest1_pkey on sbtest1"],
+            &["        Index Cond: ((id >= 5) AND (id <= 104))"],
+        ]);
+        let expected = "Aggregate <- Index Scan using sbtest1_pkey on sbtest1";
+        assert_eq!(shape(Dialect::Postgres, postgres), expected);
+        let sqlite = rows(&[&["3", "0", "62", "SEARCH sbtest1 USING INTEGER PRIMARY KEY"]]);
+        assert_eq!(shape(Dialect::Sqlite, sqlite), "SEARCH sbtest1 USING INTEGER PRIMARY KEY");
+        let old = &["1", "SIMPLE", "sbtest1", "range", "PRIMARY", "PRIMARY", "4", "", "9", ""];
+        let new = &[
+            "1",
+            "SIMPLE",
+            "sbtest1",
+            "",
+            "range",
+            "PRIMARY",
+            "PRIMARY",
+            "4",
+            "",
+            "9",
+            "100.00",
+            "Using where; Using index",
+        ];
+        assert_eq!(shape(Dialect::Innodb, rows(&[old])), "sbtest1 range by PRIMARY");
+        assert_eq!(shape(Dialect::Innodb, rows(&[new])), "sbtest1 range by PRIMARY, using index");
+    }
+}

@@ -1,0 +1,14 @@
+//! What can befall a measurement: a module for each kind of fault. docs/reliability.md has the table
+//! of them, with the tests that are elsewhere.
+
+mod clock;
+#[path = "../common/mod.rs"]
+mod common;
+mod killed;
+mod memory;
+mod names;
+mod phases;
+mod proxy;
+mod soak;
+mod socket;
+mod twice;
