@@ -329,6 +329,18 @@ fn whole_runs_are_compared_where_slices_cannot_be() {
     assert!(writes["ratio"]["value"].as_f64().unwrap() > 1.5, "{}", writes["ratio"]);
     let tests = found["contenders"][0]["tests"].as_array().unwrap();
     assert_eq!(tests.len(), 4, "every step has a verdict");
+    let results = Connection::open(rqps.out().join("results.sqlite")).unwrap();
+    let count = |condition: &str| {
+        let sql = format!("select count(*) from pass_side where {condition}");
+        results.query_row(&sql, [], |row| row.get::<_, i64>(0)).unwrap()
+    };
+    assert_eq!(count("statements like '%insert into pi1%'"), 4 * 3 * 2);
+    assert_eq!(
+        count("statements like '%\"text\":\"delete%\"plan\":\"SEARCH%'"),
+        2 * 3 * 2,
+        "l.i1, l.i2"
+    );
+    assert_eq!(count("service is not null"), 3 * 3 * 2, "all but the indexes");
     rqps.assert_nothing_is_left();
 }
 

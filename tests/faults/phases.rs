@@ -93,6 +93,19 @@ fn a_comparison_is_killed_in_each_phase() {
 }
 
 #[test]
+fn data_that_a_killed_rqps_had_begun_to_remove_are_removed_later() {
+    let rqps = Rqps::new();
+    rqps.ibench("sqlite --rows 1K --only l.i0,l.x --keep-data").ok();
+    let data = rqps.data(0);
+    rqps.resume().ok();
+    assert!(data.exists(), "they were to stay");
+    // As they are when rqps dies after the last step, and nobody wanted them.
+    std::fs::remove_file(data.with_file_name("kept")).unwrap();
+    rqps.resume().ok();
+    rqps.assert_nothing_is_left();
+}
+
+#[test]
 fn a_fetch_is_killed_while_it_unpacks() {
     let rqps = Rqps::new();
     let home = rqps.path("empty");

@@ -23,6 +23,8 @@ const CONTROL_CONNECTIONS: u64 = 5;
 
 /// A file beside a run's data directories that names its run directory.
 const OWNER: &str = "run";
+/// A file beside them that is there when they are to stay.
+const KEPT: &str = "kept";
 
 pub(crate) fn run(
     lab: &mut Lab<'_>,
@@ -38,7 +40,7 @@ pub(crate) fn run(
         (lab.watch)(Event::Resumed { contender: name.clone(), steps: done.len() });
     }
     if done.len() == crate::steps(&plan.workload)? {
-        return Ok(());
+        return discard_rest(lab, directory, index);
     }
     let place = place(lab, directory, contender, index)?;
     if done.is_empty() {
@@ -140,6 +142,10 @@ pub(crate) fn folder(lab: &Lab<'_>, directory: &RunDirectory) -> Result<PathBuf,
     let owner = of_run.join(OWNER);
     let run = std::path::absolute(directory.path()).unwrap_or_else(|_| directory.path().into());
     fs::write(&owner, run.as_os_str().as_encoded_bytes()).map_err(file_error("write", &owner))?;
+    if lab.keep_data {
+        let kept = of_run.join(KEPT);
+        fs::write(&kept, "").map_err(file_error("write", &kept))?;
+    }
     Ok(of_run)
 }
 
@@ -147,13 +153,25 @@ pub(crate) fn folder(lab: &Lab<'_>, directory: &RunDirectory) -> Result<PathBuf,
 pub(crate) fn tidy(lab: &Lab<'_>, directory: &RunDirectory) {
     let Ok(data) = lab.home.data() else { return };
     let of_run = data.join(&directory.manifest.id);
-    let others = |entry: &fs::DirEntry| entry.file_name() != OWNER;
+    let others =
+        |entry: &fs::DirEntry| ![OWNER, KEPT].iter().any(|name| entry.file_name() == *name);
     if let Ok(mut entries) = fs::read_dir(&of_run)
         && !entries.any(|entry| entry.is_ok_and(|entry| others(&entry)))
     {
         // What cannot be removed now is found by `rqps dbms prune`.
         let _ = fs::remove_dir_all(&of_run);
     }
+}
+
+/// Removes the data of a contender that is done, if rqps was killed before it had removed them.
+fn discard_rest(lab: &Lab<'_>, directory: &RunDirectory, index: usize) -> Result<(), LabError> {
+    let of_run = lab.home.data().map_err(rqps_dbms::DbmsError::from)?;
+    let of_run = of_run.join(&directory.manifest.id);
+    let data = of_run.join(index.to_string());
+    if lab.keep_data || of_run.join(KEPT).exists() || !data.exists() {
+        return Ok(());
+    }
+    fs::remove_dir_all(&data).map_err(file_error("remove", &data))
 }
 
 /// Removes what an attempt without any finished step left.

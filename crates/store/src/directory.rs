@@ -14,6 +14,7 @@ use crate::record::Manifest;
 use crate::{pass, profile, schema};
 
 pub(crate) const RESULTS: &str = "results.sqlite";
+const FRESH_RESULTS: &str = "results.new";
 const PLAN: &str = "plan.toml";
 const MANIFEST: &str = "manifest.json";
 const LOCK: &str = "lock";
@@ -36,8 +37,7 @@ impl RunDirectory {
         if path.join(RESULTS).exists() {
             return Err(StoreError::Taken(path.to_path_buf()));
         }
-        let mut entries = fs::read_dir(path).map_err(file("read", path))?;
-        if entries.any(|entry| entry.is_ok_and(|entry| entry.file_name() != LOCK)) {
+        if !is_free(path).map_err(file("read", path))? {
             // What is there may be the beginning of a run that another is making.
             let busy = path.join(LOCK).exists() && Self::is_busy(path);
             let error = if busy { StoreError::Busy } else { StoreError::NotEmpty };
@@ -55,7 +55,14 @@ impl RunDirectory {
 
         // The tables are made under another name, so that a results file always has them.
         let results = path.join(RESULTS);
-        let fresh = path.join("results.new");
+        let fresh = path.join(FRESH_RESULTS);
+        // One that was begun is no beginning.
+        match fs::remove_file(&fresh) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(file("remove", &fresh)(error));
+            }
+            _ => {}
+        }
         let connection = Connection::open(&fresh)?;
         connection.execute_batch(schema::TABLES)?;
         connection.execute_batch(pass::TABLES)?;
@@ -116,6 +123,27 @@ impl RunDirectory {
     pub fn is_busy(path: &Path) -> bool {
         matches!(lock(path), Err(StoreError::Busy(_)))
     }
+}
+
+/// Whether nothing is in a directory but what an rqps left that was killed while it made a run there:
+/// a lock, and of the other files those that come before the results.
+fn is_free(path: &Path) -> io::Result<bool> {
+    const FIRST: [&str; 8] = [
+        LOCK,
+        "logs",
+        PLAN,
+        "plan.new",
+        MANIFEST,
+        "manifest.new",
+        FRESH_RESULTS,
+        "results.new-journal",
+    ];
+    let names = fs::read_dir(path)?.map(|entry| Ok(entry?.file_name()));
+    let names = names.collect::<io::Result<Vec<_>>>()?;
+    let is_ours = names.iter().any(|name| name == LOCK)
+        && names.iter().all(|name| FIRST.iter().any(|first| name == first))
+        && fs::read_dir(path.join("logs")).map_or(true, |mut logs| logs.next().is_none());
+    Ok(names.is_empty() || is_ours)
 }
 
 pub(crate) fn open_results(path: &Path, read_only: bool) -> Result<Connection, StoreError> {

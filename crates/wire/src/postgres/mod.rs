@@ -337,6 +337,8 @@ mod tests {
             ("CREATE TABLE", 0),
             ("SELECT 1000", 1000),
             ("", 0),
+            // More digits than a number has; what they come to is of no use.
+            ("SELECT 00000000000000000000000007", 7),
         ] {
             let mut bytes = tag.as_bytes().to_vec();
             bytes.push(0);

@@ -216,6 +216,23 @@ fn a_salt_of_any_length_may_be_told() {
     }
 }
 
+#[test]
+fn counts_may_be_as_large_as_they_can_be_told() {
+    let login = honest(Protocol::Mysql)[..2].concat();
+    // The high half of the capabilities, without the one that leaves out what ends the columns.
+    let mut old = login.clone();
+    let high = old.windows(3).position(|bytes| bytes == [0xff, 0xc7, 0x15]).unwrap();
+    old[high + 1] = 0xc6;
+    let largest = [&[0xfe][..], &[0xff; 8]].concat();
+    let columns = framed(Protocol::Mysql, 0xfe, &[0xff; 8]);
+    // So many rows changed, and another result follows.
+    let changed = framed(Protocol::Mysql, 0, &[&largest[..], &[0, 8, 0, 0, 0]].concat());
+    for login in [login, old] {
+        survives(Protocol::Mysql, &[&login[..], &columns].concat());
+        survives(Protocol::Mysql, &[&login[..], &changed, &changed].concat());
+    }
+}
+
 proptest! {
     #![proptest_config(config())]
 
