@@ -58,7 +58,6 @@ fn step(order: u32) -> StepRecord {
         engine_samples: Default::default(),
         statements: Vec::new(),
         note: None,
-        statements: Default::default(),
     }
 }
 
