@@ -25,7 +25,7 @@ use pages::{Block, Page, pages, root};
 // Commands.
 
 /// Programs besides rqps that pages name.
-const OTHERS: [&str; 3] = ["cargo", "man", "packaging/deb"];
+const OTHERS: [&str; 4] = ["cargo", "fuzz/run", "man", "packaging/deb"];
 
 /// A shell that says what it was asked to run, word by word, instead of running it. A program that
 /// is not known is an error, as in any shell.

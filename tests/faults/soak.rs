@@ -46,6 +46,9 @@ const KILLS: usize = 6;
 const LOOK: Duration = Duration::from_millis(20);
 /// What a process may take more than the one before it: pages that an allocator keeps.
 const SLACK: u64 = 32 << 20;
+/// What is open for a moment is seen in one run and not in another. One that stayed open in each step
+/// of each contender would be thirty more.
+const MOMENTARY: usize = 8;
 
 /// What a run of the matrix left, without what may differ: numbers, times and attempts.
 #[derive(Debug, PartialEq, Eq)]
@@ -237,6 +240,6 @@ fn soak() {
     let files = later.iter().map(|most| most.files).max().unwrap_or(0);
     println!("undisturbed: {reference:?}; of the others at most {memory} bytes and {files} files");
     assert!(memory <= reference.memory + SLACK);
-    assert!(files <= reference.files + 2);
+    assert!(files <= reference.files + MOMENTARY);
     assert_eq!(own(), own_files, "descriptors of the test itself");
 }
