@@ -329,6 +329,18 @@ fn whole_runs_are_compared_where_slices_cannot_be() {
     assert!(writes["ratio"]["value"].as_f64().unwrap() > 1.5, "{}", writes["ratio"]);
     let tests = found["contenders"][0]["tests"].as_array().unwrap();
     assert_eq!(tests.len(), 4, "every step has a verdict");
+    let results = Connection::open(rqps.out().join("results.sqlite")).unwrap();
+    let count = |condition: &str| {
+        let sql = format!("select count(*) from pass_side where {condition}");
+        results.query_row(&sql, [], |row| row.get::<_, i64>(0)).unwrap()
+    };
+    assert_eq!(count("statements like '%insert into pi1%'"), 4 * 3 * 2);
+    assert_eq!(
+        count("statements like '%\"text\":\"delete%\"plan\":\"SEARCH%'"),
+        2 * 3 * 2,
+        "l.i1, l.i2"
+    );
+    assert_eq!(count("service is not null"), 3 * 3 * 2, "all but the indexes");
     rqps.assert_nothing_is_left();
 }
 
@@ -484,4 +496,65 @@ fn a_profile_names_the_functions_of_a_real_server() {
     let kept = std::fs::read_dir(rqps.out().join("profiles")).unwrap().count();
     assert_eq!(kept, 8, "a file for each profile");
     rqps.assert_nothing_is_left();
+}
+
+const RUNS: &str =
+    "--workload micro:point-query --rows 2K --secs 1 --rounds 3 --loads 1 --no-guards";
+
+fn compare(rqps: &Rqps, out: &str, arguments: &[&str]) -> common::result::Finished {
+    let out = rqps.path(out).display().to_string();
+    let words = ["compare", "--out", &out].into_iter().chain(arguments.iter().copied());
+    Running::start(rqps.command(words.chain(RUNS.split_whitespace()))).finish()
+}
+
+#[test]
+fn a_stored_base_stands_for_one_of_now_and_is_told() {
+    let rqps = Rqps::alone();
+    let runs = ["--method", "runs"];
+    let first = compare(&rqps, "first", &[&["sqlite", "again=sqlite"], &runs[..]].concat());
+    assert!(first.status.code().is_some_and(|code| code < 2), "{}", first.stderr);
+    let stored = rqps.path("first").display().to_string();
+    let from = ["--base-from", &stored];
+    let new = ["sqlite", "new=sqlite?cache_size=-4000"];
+    let second = compare(&rqps, "second", &[&new[..], &runs, &from].concat());
+    assert!(second.status.code().is_some_and(|code| code < 2), "{}", second.stderr);
+    let summary = std::fs::read_to_string(rqps.path("second/summary.md")).unwrap();
+    for text in [&second.stdout, &summary] {
+        assert!(text.contains("The base was not measured"), "{text}");
+    }
+
+    let results = |out: &str| Connection::open(rqps.path(out).join("results.sqlite")).unwrap();
+    let slices = |out: &str, who: &str| -> Vec<(i64, i64)> {
+        let results = results(out);
+        let sql = "select operations, nanos from slice join pass on pass.id = slice.pass \
+                   where contender = ?1 order by round";
+        let mut select = results.prepare(sql).unwrap();
+        let rows = select.query_map([who], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        rows.collect::<Result<_, _>>().unwrap()
+    };
+    for who in ["sqlite", "twin"] {
+        assert_eq!(slices("first", who).len(), 3);
+        assert_eq!(slices("first", who), slices("second", who), "these are the runs of then");
+    }
+    let text = std::fs::read_to_string(rqps.path("second/result.json")).unwrap();
+    let found = serde_json::from_str::<Value>(&text).unwrap()["comparison"].clone();
+    let drift = found["base_from"]["drift"].as_f64().unwrap();
+    assert!(drift >= 0.0299, "the canary tells no less apart: {found}");
+    let interval = &test(&found, "point-query")["plain"];
+    let (low, high) = (interval["low"].as_f64().unwrap(), interval["high"].as_f64().unwrap());
+    assert!((high / low).ln() / 2.0 >= drift.ln_1p() - 1e-9, "{interval}");
+
+    // Whatever is not as it was then is named.
+    let other = |arguments: &[&str], says: &[&str]| {
+        compare(&rqps, "other", &[arguments, &from].concat()).refuses(2, says);
+    };
+    other(&new, &["slices rest on driving all servers in turn", "--method runs"]);
+    let seed = [&new[..], &runs, &["--seed", "2"]].concat();
+    other(&seed, &["differs: the seed;", "measure the base again"]);
+    let base = ["sqlite?cache_size=-2000", new[1], "--method", "runs"];
+    other(&base, &["differs: the base;"]);
+    other(&[&new[..], &runs, &["--confirm"]].concat(), &["--confirm", "--base-from"]);
+    let stored = rqps.path("second").display().to_string();
+    let chain = [&new[..], &runs, &["--base-from", &stored]].concat();
+    compare(&rqps, "other", &chain).refuses(2, &["was not measured there"]);
 }

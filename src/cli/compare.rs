@@ -1,13 +1,14 @@
 //! `rqps compare`: who is slower than the base, by how much, and why.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
+use rqps_dbms::Home;
 use rqps_plan::{
-    Cache, Compared, Comparison, Count, InsertBenchmark, Method, Microbenchmark, Plan, Profile,
-    Profiled, Span, Workload, default_pause,
+    Cache, Compared, Comparison, Count, InsertBenchmark, Method, Microbenchmark, Plan, PlanError,
+    Profile, Profiled, Span, Workload, default_pause,
 };
 use rqps_workload::microbenchmark::{Sequence, select};
 
@@ -107,6 +108,11 @@ pub(crate) struct Arguments {
     /// Count what was measured while the machine was busy with something else.
     #[arg(long)]
     no_guards: bool,
+    /// Do not measure the base, but take its whole runs from an earlier comparison in this directory: with
+    /// --method runs, on this machine, of the same plan, build and settings. They were not interleaved with
+    /// the contenders', so intervals are wider by what the machine may have drifted.
+    #[arg(long, value_name = "RUN")]
+    base_from: Option<PathBuf>,
     /// Profile the servers with perf once there are verdicts: the tests that have changed, all, or
     /// some by name. Each takes eight runs of --secs more, and is not part of --budget.
     #[arg(long, value_name = "changed|all|TEST,…", num_args = 0..=1, require_equals = true,
@@ -228,7 +234,7 @@ impl Measures for Arguments {
         comparison.slice = self.slice;
         comparison.guards = !self.no_guards;
         comparison.profile = self.profile.as_ref().map(ToProfile::profiled).transpose()?;
-        let plan = Plan {
+        let mut plan = Plan {
             contenders: self.contenders.all(),
             seed: self.session.seed,
             cache,
@@ -236,6 +242,9 @@ impl Measures for Arguments {
             workload: Workload::Comparison(comparison),
         };
         plan.validate()?;
+        if let Some(path) = &self.base_from {
+            stored_base(path, &mut plan)?;
+        }
         Ok(plan)
     }
 }
@@ -284,6 +293,20 @@ impl Arguments {
             check: true,
         })
     }
+}
+
+/// Lets a base that was measured earlier stand for the plan's, for as many rounds as it has.
+fn stored_base(path: &Path, plan: &mut Plan) -> anyhow::Result<()> {
+    let home = Home::from_env().map_err(rqps_dbms::DbmsError::from)?;
+    if let Workload::Comparison(comparison) = &plan.workload {
+        comparison.validate_stored_base().map_err(PlanError::from)?;
+    }
+    let (stored, rounds) = rqps_lab::stored_base(&home, path, plan)?;
+    if let Workload::Comparison(comparison) = &mut plan.workload {
+        comparison.base_from = Some(Box::new(stored));
+        comparison.rounds = comparison.rounds.min(rounds);
+    }
+    Ok(plan.validate()?)
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {

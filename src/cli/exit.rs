@@ -70,6 +70,7 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
             LabError::Test(_)
             | LabError::RangeTooLarge { .. }
             | LabError::ForeignServer
+            | LabError::StoredBase(_)
             | LabError::Memory { .. },
         ) => Exit::Usage,
         Some(_) => Exit::Failed,

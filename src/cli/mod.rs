@@ -24,6 +24,8 @@ mod report;
 mod run;
 mod selftest;
 mod session;
+#[cfg(test)]
+mod suggestions;
 
 use std::process::ExitCode;
 

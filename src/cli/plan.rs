@@ -232,7 +232,8 @@ fn size(plan: &Plan) -> String {
                 Compared::InsertBenchmark(of) => insert(of),
                 Compared::Microbenchmark(of) => micro(of),
             };
-            format!("at most {} rounds of {of}", comparison.rounds)
+            let fresh = comparison.confirm.map(|fresh| format!(" and {fresh} fresh ones"));
+            format!("at most {} rounds{} of {of}", comparison.rounds, fresh.unwrap_or_default())
         }
     }
 }

@@ -124,6 +124,7 @@ impl Site {
             cpus: rqps_observe::cpus(),
             machine: rqps_observe::machine_facts(&data),
             order: Vec::new(),
+            canary_rounds: None,
         };
         RunDirectory::create(path, plan, manifest).map_err(|error| match error {
             // The others name the place themselves.

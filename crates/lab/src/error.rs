@@ -7,6 +7,8 @@ use rqps_store::StoreError;
 use rqps_workload::microbenchmark::UnknownTest;
 use rqps_workload::{insert_benchmark, microbenchmark};
 
+use crate::compare::StoredBaseError;
+
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     #[error(transparent)]
@@ -41,6 +43,8 @@ pub enum LabError {
          server that is running already"
     )]
     ForeignServer,
+    #[error(transparent)]
+    StoredBase(#[from] StoredBaseError),
     #[error("CPUs cannot be chosen: {0}")]
     Placement(std::io::Error),
     #[error(transparent)]

@@ -10,7 +10,7 @@ use rqps_plan::{
 };
 use rqps_workload::microbenchmark::{Sequence, select};
 
-use crate::compare::Contestant;
+use crate::compare::{Contestant, PROFILE_ROUNDS, Parts};
 use crate::selftest::Treatment;
 use crate::{LabError, compare, microbenchmark};
 
@@ -243,76 +243,95 @@ impl Machine {
 
     /// In a round, what contestants do in turn is one piece.
     fn comparison(&self, plan: &Plan, comparison: &Comparison) -> Result<Estimate, LabError> {
-        let contestants = compare::contestants(plan, comparison, &Treatment::default());
-        let contender = |name: &Contestant| &plan.contenders[name.index];
-        let data = |one: &Contestant| self.disk(contender(one), &plan.workload);
-        let all: u64 = contestants.iter().map(data).sum();
+        let parts = Parts::within(plan, comparison, self.memory, self.memory)?;
+        let all = compare::contestants(plan, comparison, &Treatment::default());
+        let of = |one: &Contestant| &plan.contenders[one.index];
+        let data = |one: &Contestant| self.disk(of(one), &plan.workload);
+        // A base that was measured earlier is only started once.
+        let is_measured = |one: &&Contestant| comparison.base_from.is_none() || one.index > 0;
+        let measured: Vec<&Contestant> = all.iter().filter(is_measured).collect();
+        let steps = comparison.tests();
+        let is_sliced = |test: &&String| comparison.method_of(test) == Method::Slices;
+        let (sliced, whole): (Vec<&String>, Vec<&String>) = steps.iter().partition(is_sliced);
         let mut once: Vec<Piece> = Vec::new();
         let mut round: Vec<Piece> = Vec::new();
+        let mut profiles: Vec<Piece> = Vec::new();
         let mut starting = Duration::ZERO;
-        for one in &contestants {
-            let started = start(contender(one)).time;
-            let work = match &comparison.of {
-                Compared::InsertBenchmark(benchmark) => {
-                    starting += started;
-                    round.extend(self.insert_benchmark(&one.name, benchmark));
-                    [(Kind::Start, started), (Kind::Load, Duration::ZERO)].to_vec()
-                }
-                Compared::Microbenchmark(benchmark) => {
-                    let copied = Duration::from_secs_f64(data(one) as f64 / pace::COPY);
-                    starting += Duration::from_secs(1) + copied;
-                    [&[(Kind::Start, started)], &self.load(benchmark)[..]].concat()
-                }
-            };
-            let loads = comparison.loads;
-            let piece =
-                |(kind, time)| Piece { times: loads, ..Piece::once(&one.name, "", kind, time) };
-            once.extend(work.into_iter().map(piece));
-        }
-        round.push(Piece::once("", "", Kind::Start, starting));
-        let steps: Vec<String> = match &comparison.of {
+        let disk = match &comparison.of {
             Compared::InsertBenchmark(benchmark) => {
-                benchmark.steps().into_iter().map(|step| step.name).collect()
+                for one in &measured {
+                    let started =
+                        [(Kind::Start, start(of(one)).time), (Kind::Load, Duration::ZERO)];
+                    once.extend(started.map(|(kind, time)| Piece::once(&one.name, "", kind, time)));
+                    round.extend(self.insert_benchmark(&one.name, benchmark));
+                    starting += restart(empty(of(one)));
+                }
+                // Of every load an empty directory stays; what is measured is one at a time.
+                let made: u64 = measured.iter().map(|one| empty(of(one))).sum();
+                made * u64::from(comparison.loads)
+                    + measured.iter().map(|one| data(one)).max().unwrap_or(0)
             }
             Compared::Microbenchmark(benchmark) => {
-                let tests = select(&benchmark.tests, Sequence::Given)?;
-                for test in &tests {
-                    let (name, time) = (test.short_name(), test.measured(benchmark));
-                    let together = (time.mul_f64(1.0 + compare::WARM_UP), contestants.len() as u32);
-                    match comparison.method_of(name) {
-                        Method::Slices => {
-                            let time = together.0 * together.1;
-                            round.push(Piece::once("", name, Kind::Timed, time));
-                        }
-                        Method::Runs => round.extend(
-                            contestants
-                                .iter()
-                                .map(|one| Piece::once(&one.name, name, Kind::Timed, together.0)),
-                        ),
+                let of_tests = |tests: &[&String]| -> Microbenchmark {
+                    let tests = tests.iter().map(|test| test.to_string()).collect();
+                    Microbenchmark { tests, ..benchmark.clone() }
+                };
+                let alone = of_tests(&whole);
+                for one in &measured {
+                    let work = [&[(Kind::Start, start(of(one)).time)], &self.load(benchmark)[..]];
+                    let work = work.concat().into_iter();
+                    once.extend(work.map(|(kind, time)| Piece::once(&one.name, "", kind, time)));
+                    if !whole.is_empty() {
+                        // Without the load: a copy of that is there.
+                        let is_run =
+                            |piece: &Piece| !matches!(piece.kind, Kind::Load | Kind::Index);
+                        let pieces = self.microbenchmark(&one.name, &alone)?;
+                        round.extend(pieces.into_iter().filter(is_run));
+                        starting += restart(data(one));
                     }
                 }
-                tests.iter().map(|test| test.short_name().to_string()).collect()
+                // Those who are up together, the base once with each group.
+                let up: Vec<&Contestant> =
+                    parts.groups.iter().flatten().map(|place| &all[*place]).collect();
+                for test in select(&of_tests(&sliced).tests, Sequence::Given)? {
+                    let each = test.measured(benchmark).mul_f64(1.0 + compare::WARM_UP);
+                    let time = each * up.len() as u32;
+                    round.push(Piece::once("", test.short_name(), Kind::Timed, time));
+                }
+                let profiled = compare::profiled_per_contender(comparison, benchmark)?;
+                for one in up {
+                    if !sliced.is_empty() {
+                        starting += restart(data(one));
+                    }
+                    if !one.is_twin && !profiled.is_zero() {
+                        let starts = restart(data(one)) * PROFILE_ROUNDS;
+                        profiles.push(Piece::once(&one.name, "", Kind::Start, starts));
+                        profiles.push(Piece::once(&one.name, "", Kind::Timed, profiled));
+                    }
+                }
+                // Of every load a directory stays, and a round has a copy.
+                measured.iter().map(|one| data(one)).sum::<u64>() * u64::from(comparison.loads + 1)
             }
         };
-        // A budget ends what its rounds have left, but not before the fewest rounds.
+        once.iter_mut().for_each(|piece| piece.times = comparison.loads);
+        round.push(Piece::once("", "", Kind::Start, starting));
         let times = |rounds: u32| {
             let round = round.iter().map(|piece| Piece { times: rounds, ..piece.clone() });
             once.iter().cloned().chain(round).collect::<Vec<_>>()
         };
-        let total = |rounds: u32| times(rounds).iter().collect::<Time>().total();
-        let mut rounds = comparison.rounds;
+        let total = |rounds: u32| times(rounds).iter().collect::<Time>();
+        // Fresh rounds are of the tests that the screen flags, at most of all. A budget ends what its
+        // rounds have left, but not before the fewest rounds; profiles are beside it.
+        let mut rounds = comparison.rounds + comparison.confirm.unwrap_or(0);
         while rounds > comparison.fewest_rounds
-            && comparison.budget.is_some_and(|budget| total(rounds) > budget.0)
+            && comparison.budget.is_some_and(|budget| total(rounds).total() > budget.0)
         {
             rounds -= 1;
         }
-        let disk = match comparison.of {
-            // Of every load a directory stays, and a round has a copy.
-            Compared::Microbenchmark(_) => all * u64::from(comparison.loads + 1),
-            Compared::InsertBenchmark(_) => contestants.iter().map(data).max().unwrap_or(0),
-        };
-        let pieces = times(rounds);
-        Ok(Estimate { steps, time: pieces.iter().collect(), disk, pieces })
+        let time = total(rounds) + profiles.iter().collect();
+        // How many fresh rounds there will be is seen when the screen is over.
+        let pieces = times(rounds.min(comparison.rounds));
+        Ok(Estimate { steps, time, disk, pieces })
     }
 
     /// A data directory when it is largest. Logs and what is sorted take no more than the memory, by
@@ -348,6 +367,11 @@ fn end(contender: &Contender) -> Piece {
     Piece::once(&contender.name(), "", Kind::End, Duration::from_secs(seconds))
 }
 
+/// Copying so many bytes of a data directory and starting a server on it.
+fn restart(bytes: u64) -> Duration {
+    Duration::from_secs(1) + Duration::from_secs_f64(bytes as f64 / pace::COPY)
+}
+
 /// Bytes of a data directory with hardly a row in it, as measured: InnoDB makes its redo logs as large
 /// as the config wants them at once.
 fn empty(contender: &Contender) -> u64 {
@@ -377,7 +401,7 @@ pub fn build_bytes(dbms: Dbms) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use rqps_plan::{Count, Profile, Span};
+    use rqps_plan::{Count, Profile, Profiled, Span, StoredBase};
 
     use super::*;
 
@@ -451,6 +475,35 @@ mod tests {
         assert_eq!(disk("a=postgres b=postgres"), postgres);
         assert!(disk("mariadb/rocksdb") < disk("mariadb"));
         assert_eq!(disk("postgres://host/db"), 0, "it is not on this machine");
+    }
+
+    #[test]
+    fn a_comparison_has_the_time_of_its_fresh_rounds_and_of_its_profiles() {
+        let benchmark = Microbenchmark { clients: vec![1], ..microbenchmark() };
+        let sliced = Comparison::new(Compared::Microbenchmark(benchmark));
+        let measured = |comparison: &Comparison, contenders| {
+            of(&plan(contenders, Workload::Comparison(comparison.clone()))).time.measured.as_secs()
+        };
+        // Two contenders and the twin, 12 rounds, a test of 10 s and two of 20 s, with the warm-up.
+        assert_eq!(measured(&sliced, "a=sqlite b=sqlite"), 3 * 12 * 60);
+        let confirmed = Comparison { confirm: Some(4), ..sliced.clone() };
+        assert_eq!(measured(&confirmed, "a=sqlite b=sqlite"), 3 * 16 * 60);
+        let profiled = Comparison { profile: Some(Profiled::All), ..sliced.clone() };
+        assert_eq!(measured(&profiled, "a=postgres b=postgres"), 3 * 12 * 60 + 2 * 4 * 60);
+        // In pairs: the base with the contender, and with its twin.
+        let large = "mysql?innodb_buffer_pool_size=6G b=mysql?innodb_buffer_pool_size=6G";
+        assert_eq!(measured(&sliced, large), 4 * 12 * 60);
+        let runs = Comparison { method: Method::Runs, ..sliced };
+        assert_eq!(measured(&runs, large), 3 * 12 * 60, "one at a time");
+        let stored = StoredBase {
+            path: "out/base".into(),
+            run: "1".to_string(),
+            created: String::new(),
+            canary: 50_000_000,
+            canary_rounds: 60,
+        };
+        let stored = Comparison { base_from: Some(Box::new(stored)), ..runs };
+        assert_eq!(measured(&stored, large), 12 * 60, "the contender alone");
     }
 
     #[test]

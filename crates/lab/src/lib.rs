@@ -28,6 +28,7 @@ use rqps_plan::{Contender, Plan, Workload};
 use rqps_store::{PassRecord, RunDirectory};
 use serde::{Deserialize, Serialize};
 
+pub use compare::{StoredBaseError, stored_base};
 pub use error::LabError;
 pub use estimate::{Estimate, Time, build_bytes, estimate, log_share, pace};
 pub use event::{Enough, Event, Pace, Watch};
@@ -106,14 +107,15 @@ pub fn validate(plan: &Plan) -> Result<(), LabError> {
     }
     plan.contenders.iter().try_for_each(|contender| {
         rqps_dbms::resolved(contender)?;
-        cache(plan, contender).map(drop)
+        cache(plan, contender, rqps_dbms::memory()).map(drop)
     })
 }
 
-/// The bytes of a contender's cache, if the plan chooses it.
-fn cache(plan: &Plan, contender: &Contender) -> Result<Option<u64>, LabError> {
+/// The bytes of a contender's cache, if the plan chooses it, on a machine with so many bytes of memory.
+fn cache(plan: &Plan, contender: &Contender, memory: u64) -> Result<Option<u64>, LabError> {
     let rows = plan.workload.most_rows();
-    let chosen = plan.cache.map(|cache| cache.bytes(contender, rows, rqps_dbms::memory()));
+    let memory = plan.memory.map_or(memory, |most| most.0.min(memory));
+    let chosen = plan.cache.map(|cache| cache.bytes(contender, rows, memory));
     Ok(chosen.transpose()?)
 }
 
@@ -130,7 +132,7 @@ pub fn prepare(
     rqps_observe::Group::reap();
     confine::check(plan)?;
     let mut prepare = |contender: &Contender| {
-        Ok(match cache(plan, contender)? {
+        Ok(match cache(plan, contender, rqps_dbms::memory())? {
             Some(bytes) => rqps_dbms::prepare(home, &with_cache(contender, bytes), tell)?,
             None => rqps_dbms::prepare(home, contender, tell)?,
         })

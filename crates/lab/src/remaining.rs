@@ -69,9 +69,8 @@ struct Progress {
     is_open: bool,
     /// Seconds since it was begun.
     spent: f64,
-    /// Seconds of those that have ended, and their number.
-    seen: f64,
-    times: u32,
+    /// Seconds of those that have ended.
+    seen: Vec<f64>,
 }
 
 impl Progress {
@@ -84,20 +83,22 @@ impl Progress {
             left: piece.times,
             is_open: false,
             spent: 0.0,
-            seen: 0.0,
-            times: 0,
+            seen: Vec::new(),
         }
     }
 
     fn close(&mut self) {
         if std::mem::take(&mut self.is_open) {
-            self.seen += std::mem::take(&mut self.spent);
-            self.times += 1;
+            self.seen.push(std::mem::take(&mut self.spent));
         }
     }
 
-    fn mean(&self) -> Option<f64> {
-        (self.times > 0).then(|| self.seen / f64::from(self.times))
+    /// The median: one time that something disturbed says nothing of the others.
+    fn usual(&self) -> Option<f64> {
+        let mut sorted = self.seen.clone();
+        sorted.sort_by(f64::total_cmp);
+        let upper = *sorted.get(sorted.len() / 2)?;
+        Some((upper + sorted[(sorted.len() - 1) / 2]) / 2.0)
     }
 }
 
@@ -149,7 +150,7 @@ impl Work {
     fn slowness(&self, piece: &Progress) -> f64 {
         let own = |one: &&Progress| one.contender == piece.contender && one.kind == piece.kind;
         let pairs = self.pieces.iter().filter(own);
-        let pairs = pairs.filter_map(|one| Some((one.mean()?, self.others(one)?)));
+        let pairs = pairs.filter_map(|one| Some((one.usual()?, self.others(one)?)));
         let sums = pairs.fold((DOUBT, DOUBT), |sum, (own, others)| (sum.0 + own, sum.1 + others));
         sums.0 / sums.1
     }
@@ -160,7 +161,7 @@ impl Work {
             (&one.step, one.kind, one.planned) == (&piece.step, piece.kind, piece.planned)
                 && one.contender != piece.contender
         };
-        let means: Vec<f64> = self.pieces.iter().filter(same).filter_map(Progress::mean).collect();
+        let means: Vec<f64> = self.pieces.iter().filter(same).filter_map(Progress::usual).collect();
         (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64)
     }
 }
@@ -351,17 +352,17 @@ impl Remaining {
     /// The seconds of doing a piece once: as it took itself before, or others for the same, or as
     /// pieces of its kind compare with their estimates.
     fn expected(&self, work: &Work, piece: &Progress) -> f64 {
-        if let Some(mean) = piece.mean() {
-            return mean;
+        if let Some(usual) = piece.usual() {
+            return usual;
         }
         if let Some(others) = work.others(piece) {
             return others * work.slowness(piece);
         }
         let all = || self.workloads.iter().flat_map(|work| &work.pieces);
         let ratio = |is_like: &dyn Fn(&Progress) -> bool| {
-            let seen = all().filter(|one| is_like(one) && one.times > 0);
+            let seen = all().filter(|one| is_like(one) && !one.seen.is_empty());
             let (seen, planned) = seen.fold((0.0, 0.0), |sum, one| {
-                (sum.0 + one.seen, sum.1 + one.planned * f64::from(one.times))
+                (sum.0 + one.seen.iter().sum::<f64>(), sum.1 + one.planned * one.seen.len() as f64)
             });
             (planned > 0.0).then(|| (seen + DOUBT) / (planned + DOUBT))
         };

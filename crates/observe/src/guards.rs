@@ -2,14 +2,13 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
+use crate::canary::Usual;
 use crate::metric::{Metric, Reading};
 
 /// Share of all CPUs, in percent, that programs other than server and client may use.
 pub const FOREIGN_CPU_PERCENT: f64 = 5.0;
 /// Share of all CPUs, in percent, that the hypervisor may give to others.
 const STEAL_PERCENT: f64 = 1.0;
-/// How far, in percent, the canary may be from its median.
-const CANARY_PERCENT: f64 = 3.0;
 /// The least share, in percent, of the planned seconds that must have been measured.
 const PLANNED_PERCENT: f64 = 90.0;
 /// How far the wall clock may go apart from the monotonic one: more than slewing it does.
@@ -32,17 +31,17 @@ pub struct Conduct<'a> {
     pub cpus: u32,
     /// How much of them, in percent, other programs may use.
     pub most_foreign_percent: f64,
-    pub canaries: Option<Canaries>,
+    pub canary: Option<Around>,
     /// The rate that was reached and the one that was to be reached, where there was one.
     pub missed_rate: Option<(f64, f64)>,
 }
 
-/// The canary before and after a run, and its median over the session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Canaries {
+/// The canary before and after a run, and what is usual.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Around {
     pub before: Duration,
     pub after: Duration,
-    pub median: Duration,
+    pub usual: Usual,
 }
 
 /// The monotonic and the wall clock at one instant.
@@ -71,10 +70,8 @@ pub enum GuardFailure {
     ForeignCpu { used: f64, most: f64 },
     #[error("the hypervisor gave {0:.1} % of the CPUs to others (at most {STEAL_PERCENT} %)")]
     Steal(f64),
-    #[error(
-        "a fixed piece of work took {0:+.1} % against its usual time (at most {CANARY_PERCENT} %)"
-    )]
-    Canary(f64),
+    #[error("a fixed piece of work took {off:+.1} % against its usual time (at most {most:.1} %)")]
+    Canary { off: f64, most: f64 },
     #[error("{reached:.0} of {wanted:.0} operations per second were reached")]
     Rate { reached: f64, wanted: f64 },
     #[error("the wall clock jumped by {0:+.3} s")]
@@ -107,7 +104,7 @@ pub fn guards(run: &Conduct) -> Vec<GuardFailure> {
             .filter(|used| *used > run.most_foreign_percent)
             .map(|used| GuardFailure::ForeignCpu { used, most: run.most_foreign_percent }),
         steal.filter(|share| *share > STEAL_PERCENT).map(GuardFailure::Steal),
-        run.canaries.and_then(canary_off).map(GuardFailure::Canary),
+        run.canary.and_then(canary_off),
         run.missed_rate.map(|(reached, wanted)| GuardFailure::Rate { reached, wanted }),
         jump.filter(|jump| jump.abs() > may_jump).map(GuardFailure::ClockJump),
         run.planned_seconds
@@ -117,13 +114,14 @@ pub fn guards(run: &Conduct) -> Vec<GuardFailure> {
     checks.into_iter().flatten().collect()
 }
 
-/// The canary that is farthest from the median, in percent, if that is too far.
-fn canary_off(canaries: Canaries) -> Option<f64> {
-    let off = |time: Duration| 100.0 * (time.as_secs_f64() / canaries.median.as_secs_f64() - 1.0);
-    let worst = [off(canaries.before), off(canaries.after)]
+/// The canary that is farthest from what is usual, if that is too far.
+fn canary_off(Around { before, after, usual }: Around) -> Option<GuardFailure> {
+    let worst = [before, after]
+        .map(|time| usual.off(time))
         .into_iter()
         .max_by(|left, right| left.abs().total_cmp(&right.abs()))?;
-    (worst.abs() > CANARY_PERCENT).then_some(worst)
+    let most = usual.most_percent;
+    (worst.abs() > most).then_some(GuardFailure::Canary { off: worst, most })
 }
 
 #[cfg(test)]
@@ -151,7 +149,11 @@ mod tests {
             planned_seconds: Some(10.0),
             cpus: 2,
             most_foreign_percent: FOREIGN_CPU_PERCENT,
-            canaries: Some(Canaries { before: time, after: time, median: time }),
+            canary: Some(Around {
+                before: time,
+                after: time,
+                usual: Usual { median: time, most_percent: 3.0 },
+            }),
             missed_rate: None,
         }
     }
@@ -177,13 +179,13 @@ mod tests {
     }
 
     #[test]
-    fn a_canary_off_its_median_spoils_a_run_whichever_way() {
+    fn a_canary_off_what_is_usual_spoils_a_run_whichever_way() {
         let window = window();
         for (after, spoils) in [(308, false), (310, true), (290, true)] {
             let mut run = good(&window);
-            run.canaries.as_mut().unwrap().after = Duration::from_millis(after);
+            run.canary.as_mut().unwrap().after = Duration::from_millis(after);
             let failures = guards(&run);
-            assert_eq!(matches!(failures[..], [GuardFailure::Canary(_)]), spoils, "{after} ms");
+            assert_eq!(matches!(failures[..], [GuardFailure::Canary { .. }]), spoils, "{after} ms");
         }
     }
 

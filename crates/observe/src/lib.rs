@@ -19,14 +19,12 @@ mod process_tree;
 mod profile;
 mod symbol;
 
-pub use canary::Canary;
+pub use canary::{Canaries, Canary, Usual};
 pub use cgroup::{Group, GroupCpu, GroupError, Throttle};
 pub use edge::{Edge, EdgeReader};
 pub use engine::{EngineReading, EngineValue};
 pub use fitness::{Finding, examine, free_bytes};
-pub use guards::{
-    Canaries, Clocks, Conduct, FOREIGN_CPU_PERCENT, GuardFailure, foreign_cpu, guards,
-};
+pub use guards::{Around, Clocks, Conduct, FOREIGN_CPU_PERCENT, GuardFailure, foreign_cpu, guards};
 pub use lock::{LockError, SessionLock};
 pub use machine::{available_memory, cpus, machine_facts};
 pub use metric::{Kind, Metric, Reading};

@@ -52,15 +52,15 @@ const ROOM: u64 = 25;
 const LEAST_CACHED: u64 = 128 << 20;
 /// The share of the data that an IO-bound cache holds is one in so many.
 const SHARE: u64 = 10;
-/// What a cache may take of the machine's memory, in percent: the rest is for connections, for
+/// What a cache may take of the memory of the machine, or of that which it may use, in percent: the rest is for connections, for
 /// sorting and for the operating system.
 const MOST_MEMORY: u64 = 70;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CacheError {
     #[error(
-        "{contender} would need a cache of {needed} MB for {rows} rows, and {MOST_MEMORY} % of this \
-         machine's memory is {most} MB: up to {fit} rows of all clients together fit, or leave --cached away"
+        "{contender} would need a cache of {needed} MB for {rows} rows, and {MOST_MEMORY} % of the memory \
+         that it may use is {most} MB: up to {fit} rows of all clients together fit, or leave --cached away"
     )]
     TooLarge { contender: String, rows: Count, needed: u64, most: u64, fit: Count },
     #[error(
@@ -73,8 +73,8 @@ pub enum CacheError {
 }
 
 impl Cache {
-    /// The bytes that a contender's cache should have when its tables grow to so many rows, on a
-    /// machine with so many bytes of memory.
+    /// The bytes that a contender's cache should have when its tables grow to so many rows, where it may
+    /// use so many bytes of memory.
     pub fn bytes(self, contender: &Contender, rows: u64, memory: u64) -> Result<u64, CacheError> {
         if let Build::Server { .. } = contender.build {
             return Err(CacheError::Running(contender.name()));

@@ -1,6 +1,7 @@
 //! A comparison as data: what is done to each contender, how often, and when it is enough.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -77,6 +78,21 @@ pub struct Choice {
     pub tests: Vec<String>,
 }
 
+/// An earlier comparison whose whole runs of the base stand for runs of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoredBase {
+    /// The run directory, and the run that is in it.
+    pub path: PathBuf,
+    pub run: String,
+    /// RFC 3339: when it was begun.
+    pub created: String,
+    /// Nanoseconds that the canary took there, in the median.
+    pub canary: u64,
+    /// How much work that canary is: it is the same one here.
+    pub canary_rounds: u64,
+}
+
 /// What is run; everything needed to repeat it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -108,6 +124,9 @@ pub struct Comparison {
     pub head: Span,
     /// A test during which the machine did something else does not count and is measured again.
     pub guards: bool,
+    /// None: the base is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_from: Option<Box<StoredBase>>,
     /// None: nothing is profiled.
     pub profile: Option<Profiled>,
     pub of: Compared,
@@ -132,6 +151,13 @@ pub enum ComparisonError {
          other, and profiling them would be doing all of them again"
     )]
     ProfiledInsertBenchmark,
+    #[error(
+        "slices rest on driving all servers in turn, within milliseconds of each other, so a base that was \
+         measured at another time cannot be one of them: --base-from is for whole runs (--method runs)"
+    )]
+    SlicedStoredBase,
+    #[error("{0} needs a base that is measured here: leave it away, or --base-from")]
+    StoredBaseWith(&'static str),
     #[error("'{0}' is not compared here, so it cannot be profiled: {1}")]
     NotCompared(String, String),
     #[error(
@@ -165,8 +191,34 @@ impl Comparison {
             slice: Span(Duration::from_millis(10)),
             head: Span(Duration::from_millis(1)),
             guards: true,
+            base_from: None,
             profile: None,
             of,
+        }
+    }
+
+    /// The names of the tests, or of the steps of the Insert Benchmark, in the order of the plan.
+    pub fn tests(&self) -> Vec<String> {
+        match &self.of {
+            Compared::Microbenchmark(benchmark) => benchmark.tests.clone(),
+            Compared::InsertBenchmark(benchmark) => {
+                benchmark.steps().into_iter().map(|step| step.name).collect()
+            }
+        }
+    }
+
+    /// Whether this can be had with a base that was measured earlier.
+    pub fn validate_stored_base(&self) -> Result<(), ComparisonError> {
+        use ComparisonError::{SlicedStoredBase, StoredBaseWith};
+        if self.uses(Method::Slices) {
+            return Err(SlicedStoredBase);
+        }
+        if self.confirm.is_some() {
+            return Err(StoredBaseWith("--confirm, which decides by fresh rounds,"));
+        }
+        match self.profile {
+            Some(_) => Err(StoredBaseWith("--profile")),
+            None => Ok(()),
         }
     }
 
@@ -234,16 +286,30 @@ impl Comparison {
                 return Err(TooLarge(name, "50%".to_string()));
             }
         }
-        self.validate_profile(contenders)?;
+        if self.base_from.is_some() {
+            self.validate_stored_base()?;
+        }
+        if let Some(profile) = &self.profile {
+            self.validate_profile(profile, contenders)?;
+        }
         match &self.of {
             Compared::InsertBenchmark(_) if self.uses(Method::Slices) => Err(SlicedInsertBenchmark),
             Compared::InsertBenchmark(benchmark) => Ok(benchmark.validate(contenders)?),
             Compared::Microbenchmark(benchmark) => Ok(benchmark.validate()?),
         }
     }
-    fn validate_profile(&self, contenders: &[crate::Contender]) -> Result<(), ComparisonError> {
+
+    /// Whether `--profile` is for these contenders.
+    pub fn can_be_profiled(&self, contenders: &[crate::Contender]) -> bool {
+        self.validate_profile(&Profiled::All, contenders).is_ok()
+    }
+
+    fn validate_profile(
+        &self,
+        profile: &Profiled,
+        contenders: &[crate::Contender],
+    ) -> Result<(), ComparisonError> {
         use ComparisonError::{NotCompared, ProfiledInsertBenchmark, ProfiledInside};
-        let Some(profile) = &self.profile else { return Ok(()) };
         let Compared::Microbenchmark(benchmark) = &self.of else {
             return Err(ProfiledInsertBenchmark);
         };

@@ -1,6 +1,7 @@
 //! What to measure: contenders, workloads, sizes. Knows nothing of how anything runs.
 
 mod cache;
+mod command;
 mod comparison;
 mod contender;
 mod counts;
@@ -16,7 +17,7 @@ mod quantity;
 mod sweep;
 
 pub use cache::{Cache, CacheError, row_bytes};
-pub use comparison::{Choice, Compared, Comparison, ComparisonError, Method, Profiled};
+pub use comparison::{Choice, Compared, Comparison, ComparisonError, Method, Profiled, StoredBase};
 pub use contender::{Build, Contender, ContenderError, Dbms, Source, check_names, is_path};
 pub use counts::Counts;
 pub use group::Group;

@@ -68,6 +68,8 @@ pub(crate) struct Analysis {
     runs: Option<(Vec<f64>, Vec<f64>)>,
     is_paired: bool,
     prior: Option<Prior>,
+    /// By how much contender and base may differ because they were measured at different times.
+    drift: f64,
 }
 
 impl Analysis {
@@ -83,7 +85,7 @@ impl Analysis {
                 (ratios, Some((bases.flatten().collect(), contender)))
             }
         };
-        Analysis { ratios, runs, is_paired, prior: None }
+        Analysis { ratios, runs, is_paired, prior: None, drift: 0.0 }
     }
 
     /// The twin as if it were a contender; none without one.
@@ -113,6 +115,41 @@ impl Analysis {
 
     /// None for fewer than two rounds.
     pub(crate) fn primary(&self, alpha: f64) -> Option<Estimate> {
+        self.beyond_drift(alpha, Analysis::measured)
+    }
+
+    /// By the other method.
+    pub(crate) fn beside(&self, alpha: f64) -> Option<Estimate> {
+        self.beyond_drift(alpha, Analysis::measured_beside)
+    }
+
+    /// What is left to say of an estimate where the two sides were not measured at the same time: its
+    /// interval reaches farther by the drift, and p is that of a true difference within it.
+    fn beyond_drift(
+        &self,
+        alpha: f64,
+        of: fn(&Analysis, f64) -> Option<Estimate>,
+    ) -> Option<Estimate> {
+        let (found, drift) = (of(self, alpha)?, self.drift);
+        if drift == 0.0 {
+            return Some(found);
+        }
+        let p = match found.value.abs() <= drift {
+            true => 1.0,
+            false => of(&self.shifted(-drift.copysign(found.value)), alpha)?.p,
+        };
+        let Interval { low, high } = found.interval;
+        Some(Estimate { interval: Interval { low: low - drift, high: high + drift }, p, ..found })
+    }
+
+    /// The same with another level of the contender.
+    fn shifted(&self, by: f64) -> Analysis {
+        let shift = |values: &[f64]| values.iter().map(|value| value + by).collect();
+        let runs = self.runs.as_ref().map(|(base, contender)| (base.clone(), shift(contender)));
+        Analysis { ratios: shift(&self.ratios), runs, ..*self }
+    }
+
+    fn measured(&self, alpha: f64) -> Option<Estimate> {
         match self.two_samples() {
             // The shift of one run against one would have a value, but nothing to go by.
             Some(_) if self.ratios.len() < 2 => None,
@@ -126,8 +163,7 @@ impl Analysis {
         self.primary(alpha).unwrap_or(nothing)
     }
 
-    /// By the other method.
-    pub(crate) fn beside(&self, alpha: f64) -> Option<Estimate> {
+    fn measured_beside(&self, alpha: f64) -> Option<Estimate> {
         match &self.runs {
             None => one_sample(&self.ratios, alpha),
             Some((base, contender)) if self.is_paired => two_sample(base, contender, alpha),
@@ -175,14 +211,15 @@ impl Analysis {
         let Some((sd, prior_degrees)) = self.sd() else { return f64::INFINITY };
         let (design, rounds) = (self.design(), self.ratios.len() as u32);
         let degrees = design.degrees(rounds) + prior_degrees;
-        detectable(design.standard_error(sd, rounds), degrees, detectable::ALPHA)
+        detectable(design.standard_error(sd, rounds), degrees, detectable::ALPHA) + self.drift
     }
 
     /// The rounds that would tell the `value` from 0, or from the margin if that is farther. Always
-    /// more than there are where the present ones did not settle it.
+    /// more than there are where the present ones did not settle it. No number of them tells less than
+    /// the drift.
     pub(crate) fn rounds_needed(&self, value: f64, margin: f64, alpha: f64) -> Option<u32> {
-        let distance = value.abs().max(margin - value.abs()).min(margin);
-        let (sd, prior_degrees) = self.sd()?;
+        let distance = value.abs().max(margin - value.abs()).min(margin) - self.drift;
+        let (sd, prior_degrees) = self.sd().filter(|_| distance > 0.0)?;
         rounds_needed(self.design(), sd, distance, prior_degrees, alpha)
     }
 }
@@ -191,6 +228,7 @@ impl Analysis {
 pub(crate) fn analyses<'a>(
     samples: impl Iterator<Item = (&'a str, &'a Sample)>,
     is_paired: bool,
+    drift: f64,
 ) -> Vec<Analysis> {
     let mut classes = BTreeMap::<&str, Vec<Variance>>::new();
     let mut all: Vec<(&str, Analysis)> =
@@ -205,6 +243,7 @@ pub(crate) fn analyses<'a>(
         .collect();
     for (class, analysis) in &mut all {
         analysis.prior = priors.get(class).copied();
+        analysis.drift = drift;
     }
     all.into_iter().map(|(_, analysis)| analysis).collect()
 }

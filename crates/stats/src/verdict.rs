@@ -124,7 +124,9 @@ pub struct Report {
 /// Judges the tests of one contender.
 pub fn judge(cells: &[Cell], options: &Options) -> Report {
     let is_paired = is_paired(cells);
-    let rates = analyses(cells.iter().map(|cell| (cell.class.as_str(), &cell.rate)), is_paired);
+    let drift = options.drift;
+    let samples = cells.iter().map(|cell| (cell.class.as_str(), &cell.rate));
+    let rates = analyses(samples, is_paired, drift);
     let twins: Vec<Option<Estimate>> =
         cells.iter().map(|cell| Analysis::of_twin(&cell.rate, is_paired)?.primary(0.05)).collect();
     let invalid = too_many_hits(&twins);
@@ -144,7 +146,7 @@ pub fn judge(cells: &[Cell], options: &Options) -> Report {
         .map(|(estimate, unfit)| if unfit.is_some() { 1.0 } else { estimate.p })
         .collect();
     let adjusted = adjust(cells, &believed, options.alpha);
-    let costs = costs(cells, is_paired);
+    let costs = costs(cells, is_paired, drift);
 
     let verdict = |index: usize| {
         let (cell, rate, Adjusted { p, alpha }) = (&cells[index], &rates[index], adjusted[index]);

@@ -102,6 +102,12 @@ impl RunDirectory {
         write_manifest(&self.path, &self.manifest)
     }
 
+    /// Notes how much work the canary is.
+    pub fn set_canary(&mut self, rounds: u64) -> Result<(), StoreError> {
+        self.manifest.canary_rounds = Some(rounds);
+        write_manifest(&self.path, &self.manifest)
+    }
+
     /// Writes a file of the run, whole or not at all.
     pub fn write(
         &self,

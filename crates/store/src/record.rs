@@ -167,4 +167,8 @@ pub struct Manifest {
     pub machine: Vec<(String, String)>,
     /// The order in which the contenders ran.
     pub order: Vec<String>,
+    /// How much work the canary of a comparison is: its times are those of the same work in every
+    /// sitting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub canary_rounds: Option<u64>,
 }

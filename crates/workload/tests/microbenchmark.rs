@@ -16,6 +16,7 @@ fn all_holds_on(contender: &'static str) {
     server.rows_and_keys_are_those_of_sqlite();
     server.tables_of_another_shape_are_known_and_replaced();
     server.every_test_sends_the_published_mix();
+    server.what_is_sent_is_told_with_its_plans();
     server.reads_return_the_rows_that_they_ask_for();
     server.fair_writes_do_the_same_work_in_every_test_of_a_run();
     server.published_writes_leave_the_tables_as_they_become();
@@ -129,6 +130,23 @@ impl Server {
                 // What was sent before a deadlock is counted, too.
                 assert_eq!(test.group, Group::Write, "{contender}: {} retries", test.name);
                 assert!(tally.statements.total() >= expected.total(), "{}", test.name);
+            }
+        }
+    }
+
+    fn what_is_sent_is_told_with_its_plans(&self) {
+        let contender = self.contender;
+        let plan = plan(1, 1000);
+        let benchmark = self.loaded(&plan);
+        for test in tests() {
+            let told = benchmark.explained(test).unwrap();
+            let sent: u32 = told.iter().map(|one| one.times).sum();
+            assert_eq!(u64::from(sent), test.event.statements().total(), "{}", test.name);
+            for one in told {
+                let has_plan =
+                    !["INSERT", "BEGIN", "COMMIT"].iter().any(|w| one.text.starts_with(w));
+                assert_eq!(one.plan.is_some(), has_plan, "{contender}: {one:?}");
+                assert!(one.text.len() < 120, "a list is not written out: {}", one.text);
             }
         }
     }

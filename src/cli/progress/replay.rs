@@ -2,7 +2,8 @@
 //!
 //! Each file in `recorded/` is such a run: its plans and the machine's CPUs and memory, then a line for
 //! each event with the seconds since the beginning. `cargo test --bin rqps record_runs -- --ignored`
-//! makes them anew with real servers, from the plans below.
+//! makes those that are not there with real servers, from the plans below. They have no guards: what a
+//! busy machine has refused and measured again nobody can foretell.
 
 use std::cell::RefCell;
 use std::fs;
@@ -17,7 +18,7 @@ use super::standing;
 use crate::cli::matrix::{Item, expand};
 use crate::cli::session::Site;
 
-const PLANS: [(&str, &str); 4] = [
+const PLANS: [(&str, &str); 3] = [
     (
         "insert-benchmark",
         "contenders = ['sqlite', 'mmap=sqlite?mmap_size=256M', 'small=sqlite?cache_size=100']
@@ -38,24 +39,10 @@ const PLANS: [(&str, &str); 4] = [
         "comparison",
         "contenders = ['sqlite', 'mmap=sqlite?mmap_size=256M', 'small=sqlite?cache_size=100']
          [compare.a]
-         workload = 'micro:point-query,hot-points,range-covered-pk,read-only-sum,update-nonindex'
-         secs = 0.5
-         rounds = 10",
-    ),
-    (
-        "matrix",
-        "contenders = ['postgres@17.6', 'sqlite']
-         rows = '20K'
-         [ibench.a]
-         query-secs = 3
-         rates = [100]
-         [micro.b]
-         secs = 2
-         tests = ['point-query', 'range-covered-pk', 'insert']
-         [compare.c]
-         workload = 'micro:point-query,read-only-sum'
-         rounds = 6
-         secs = 0.5",
+         workload = 'micro:point-query,range-covered-pk,read-only-sum,update-nonindex'
+         no-guards = true
+         secs = 0.4
+         rounds = 8",
     ),
 ];
 
@@ -87,7 +74,8 @@ fn items(text: &str) -> Vec<Item> {
 #[ignore = "runs real servers for some minutes, on a machine that should have nothing else to do"]
 fn record_runs() {
     fs::create_dir_all(folder()).unwrap();
-    for (name, text) in PLANS {
+    let path = |name: &str| folder().join(format!("{name}.jsonl"));
+    for (name, text) in PLANS.into_iter().filter(|(name, _)| !path(name).exists()) {
         let items = items(text);
         let head = Head {
             plans: items.iter().map(|item| item.plan.to_toml()).collect(),
@@ -99,7 +87,7 @@ fn record_runs() {
             recorded += &serde_json::to_string(&((1e3 * seconds).round() / 1e3, line)).unwrap();
             recorded.push('\n');
         }
-        fs::write(folder().join(format!("{name}.jsonl")), recorded).unwrap();
+        fs::write(path(name), recorded).unwrap();
     }
 }
 
@@ -180,8 +168,6 @@ fn largest_error(name: &str) -> (f64, String) {
 
 #[test]
 fn from_a_quarter_of_a_run_on_the_remaining_time_is_right_within_a_fifth() {
-    for (name, _) in PLANS {
-        let (error, told) = largest_error(name);
-        assert!(error <= 0.2, "{told}");
-    }
+    let errors: Vec<(f64, String)> = PLANS.map(|(name, _)| largest_error(name)).to_vec();
+    assert!(errors.iter().all(|(error, _)| *error <= 0.2), "{errors:#?}");
 }

@@ -3,7 +3,6 @@
 //! A round starts all servers anew, each on a copy of its loaded data, and one set of clients drives
 //! them in turn. The restart is what counts as one observation: see the shared SLICES.md.
 
-mod canaries;
 mod contestant;
 mod loads;
 mod order;
@@ -12,12 +11,14 @@ mod pass;
 mod profile;
 mod round;
 mod runs;
+mod stored_base;
 
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rand::seq::SliceRandom;
 use rqps_dbms::Dbms;
+use rqps_observe::{Canaries, Canary};
 use rqps_plan::{Build, Compared, Comparison, Method, Microbenchmark, Plan};
 use rqps_store::{PassRecord, RunDirectory};
 use rqps_workload::microbenchmark::{Sequence, Test, select};
@@ -26,13 +27,19 @@ use crate::contender::folder;
 use crate::event::Enough;
 use crate::selftest::Treatment;
 use crate::{Event, Lab, LabError, Outcome};
-use canaries::Canaries;
 pub(crate) use contestant::{Contestant, contestants};
 use loads::{Folders, load};
 pub(crate) use parts::Parts;
 pub(crate) use pass::WARM_UP;
-pub(crate) use profile::{MOST_TESTS as MOST_PROFILED, ROUNDS as PROFILE_ROUNDS};
+pub(crate) use profile::{
+    MOST_TESTS as MOST_PROFILED, ROUNDS as PROFILE_ROUNDS, per_contender as profiled_per_contender,
+};
 use round::{Draw, Round, Scene, Setting};
+use stored_base::Earlier;
+pub use stored_base::{StoredBaseError, stored_base};
+
+/// How long the canary takes: it tells whether the machine is as fast as before.
+const CANARY: Duration = Duration::from_millis(50);
 
 /// What is wrong with a comparison before anything is started.
 pub(crate) fn validate(plan: &Plan, comparison: &Comparison) -> Result<(), LabError> {
@@ -61,17 +68,21 @@ pub(crate) fn run(
     if let Some(reason) = &parts.reason {
         (lab.watch)(reason.clone());
     }
+    let base = &*ready[0];
+    let open = |stored| Earlier::open(stored, lab, directory, plan, base, &folders);
+    let earlier = comparison.base_from.as_deref().map(open).transpose()?;
     let setting = Setting {
         comparison,
         contestants: &contestants,
         ready,
         folders: &folders,
         treatment,
+        earlier: earlier.as_ref(),
         memory: plan.memory,
         seed: plan.seed,
     };
     for number in 1..=comparison.loads {
-        let mut order: Vec<usize> = (0..contestants.len()).collect();
+        let mut order: Vec<usize> = setting.measured().collect();
         order.shuffle(&mut setting.random(Draw::Loads, &[number.into()]));
         for place in order {
             let (one, to) = (&contestants[place], folders.loaded(place, number));
@@ -100,13 +111,8 @@ fn rounds(
     began: Instant,
 ) -> Result<Outcome, LabError> {
     let comparison = setting.comparison;
-    let tests: Vec<String> = match &comparison.of {
-        Compared::Microbenchmark(benchmark) => benchmark.tests.clone(),
-        Compared::InsertBenchmark(benchmark) => {
-            benchmark.steps().into_iter().map(|step| step.name).collect()
-        }
-    };
-    let mut canaries = Canaries::new();
+    let tests = comparison.tests();
+    let mut canaries = canaries(directory, comparison)?;
     let loading = began.elapsed().as_secs_f64();
     let mut longest = 0.0_f64;
     let last = comparison.rounds + comparison.confirm.unwrap_or(0);
@@ -171,6 +177,24 @@ fn rounds(
     }
     let failed = directory.passes()?.iter().any(|pass| failures(pass).next().is_some());
     Ok(if failed { Outcome::Failed } else { Outcome::Complete })
+}
+
+/// The fixed piece of work of the run: the same in every sitting. Whole runs are held against what is usual
+/// for it, so that is learnt before the first one.
+fn canaries(directory: &mut RunDirectory, comparison: &Comparison) -> Result<Canaries, LabError> {
+    let canary = match directory.manifest.canary_rounds {
+        Some(rounds) => Canary { rounds },
+        None => match &comparison.base_from {
+            Some(stored) => Canary { rounds: stored.canary_rounds },
+            None => Canary::tuned(CANARY),
+        },
+    };
+    directory.set_canary(canary.rounds)?;
+    let mut canaries = Canaries::new(canary);
+    if comparison.uses(Method::Runs) {
+        canaries.calibrate();
+    }
+    Ok(canaries)
 }
 
 /// How a part of a comparison has ended; why it failed is told. Without a store nothing goes on.

@@ -29,20 +29,33 @@ impl Parts {
     }
 
     pub(crate) fn new(plan: &Plan, comparison: &Comparison) -> Result<Parts, LabError> {
+        let memory = rqps_dbms::memory();
+        let available = rqps_observe::available_memory().unwrap_or(memory);
+        Parts::within(plan, comparison, memory, available)
+    }
+
+    /// On a machine with so many bytes of memory, of which so many are available.
+    pub(crate) fn within(
+        plan: &Plan,
+        comparison: &Comparison,
+        memory: u64,
+        available: u64,
+    ) -> Result<Parts, LabError> {
         let all = contestants(plan, comparison, &Treatment::default());
         let together = vec![(0..all.len()).collect()];
         if !comparison.uses(Method::Slices) {
             return Ok(Parts { groups: together, reason: None });
         }
-        let (rows, memory) = (plan.workload.most_rows(), rqps_dbms::memory());
         let need = |one: &Contestant| -> Result<u64, LabError> {
             let contender = &plan.contenders[one.index];
-            let chosen =
-                plan.cache.map(|cache| cache.bytes(contender, rows, memory)).transpose()?;
-            Ok(rqps_dbms::cache_bytes(contender).or(chosen).unwrap_or(0) + BESIDE)
+            let chosen = crate::cache(plan, contender, memory)?;
+            let needed = rqps_dbms::cache_bytes(contender).or(chosen).unwrap_or(0) + BESIDE;
+            // A control group holds it to less, the page cache of its files included.
+            let held = plan.memory.filter(|_| contender.has_own_processes());
+            Ok(held.map_or(needed, |most| needed.min(most.0)))
         };
         let needs = all.iter().map(need).collect::<Result<Vec<u64>, _>>()?;
-        let available = rqps_observe::available_memory().unwrap_or(memory) / 100 * MOST_MEMORY;
+        let available = available / 100 * MOST_MEMORY;
         split(&all, &needs, available)
     }
 }
@@ -82,6 +95,7 @@ fn split(all: &[Contestant], needs: &[u64], available: u64) -> Result<Parts, Lab
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rqps_plan::{Cache, Compared, Microbenchmark, Workload};
     use rqps_workload::Dialect;
 
     /// A base, contenders and the twin.
@@ -115,6 +129,52 @@ mod tests {
         let parts = split(&all(2), &[10 << 20, 20 << 20, 20 << 20, 10 << 20], 50 << 20).unwrap();
         let reason = Event::InPairs { servers: 4, fit: 3, needed: 60, available: 50 };
         assert_eq!(parts.reason, Some(reason));
+    }
+
+    /// Of builds whose caches are chosen, on a machine with 16 GB of memory of which 8 are available.
+    fn on_a_machine(contenders: &str, rows: &str, memory: Option<&str>) -> Result<Parts, LabError> {
+        let benchmark = Microbenchmark {
+            tables: 1,
+            rows: rows.parse().unwrap(),
+            clients: vec![1],
+            read_time: "1s".parse().unwrap(),
+            write_time: "1s".parse().unwrap(),
+            tests: vec!["point-query".to_string()],
+            fair_writes: true,
+            pause: "1s".parse().unwrap(),
+            pay_after_each_write: false,
+            check: true,
+        };
+        let comparison = Comparison::new(Compared::Microbenchmark(benchmark));
+        let plan = Plan {
+            contenders: contenders.split(' ').map(|one| one.parse().unwrap()).collect(),
+            seed: 1,
+            cache: Some(Cache::Cached),
+            memory: memory.map(|memory| memory.parse().unwrap()),
+            workload: Workload::Comparison(comparison.clone()),
+        };
+        Parts::within(&plan, &comparison, 16 << 30, 8 << 30)
+    }
+
+    #[test]
+    fn servers_that_are_held_to_less_memory_need_no_more() {
+        let servers = "mysql?innodb_buffer_pool_size=4G again=mysql?innodb_buffer_pool_size=4G";
+        assert!(on_a_machine(servers, "100K", None).is_err(), "not even two of them fit");
+        let held = on_a_machine(servers, "100K", Some("2G")).unwrap();
+        assert_eq!(held.groups, [[0, 1, 2]], "three times 2 GB are 6 of 6.4");
+        let pairs = on_a_machine(servers, "100K", Some("3G")).unwrap();
+        assert_eq!(pairs.groups, [[0, 1], [0, 2]]);
+        let reason = Event::InPairs { servers: 3, fit: 2, needed: 3 * 3072, available: 6553 };
+        assert_eq!(pairs.reason, Some(reason));
+    }
+
+    #[test]
+    fn a_cache_is_chosen_within_the_memory_that_a_server_may_use() {
+        // A cache of 20M rows is 10 GB: most of the machine, and more than the limit.
+        assert!(on_a_machine("postgres again=postgres", "20M", Some("2G")).is_err_and(|error| {
+            let text = error.to_string();
+            text.contains("of the memory that it may use is 1433 MB")
+        }));
     }
 
     #[test]

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use rqps_load::{Counters, Driving, Failure, Meter, Relay, Slice, Slicing, ThreadCost, Work};
 use rqps_observe::{
-    Clocks, Conduct, Edge, EdgeReader, EngineReading, Metric, Observer, Reading, guards, pin_thread,
+    Canaries, Clocks, Conduct, Edge, EdgeReader, EngineReading, Metric, Observer, Reading, guards,
+    pin_thread,
 };
 use rqps_store::{PassRecord, RunDirectory, SideRecord, SliceRecord};
 use rqps_workload::microbenchmark::{Benchmark, Books, Cast, Test};
 
-use super::canaries::Canaries;
 use super::order::order;
 use super::round::{Draw, Round, Running, place};
 use crate::attempt::kept;
@@ -267,7 +267,7 @@ impl Round<'_> {
             cpus: rqps_observe::cpus(),
             most_foreign_percent: MOST_FOREIGN_PERCENT,
             // How fast the machine is does not matter: it is as fast for everybody in a cycle.
-            canaries: None,
+            canary: None,
             missed_rate: None,
         };
         if comparison.guards {

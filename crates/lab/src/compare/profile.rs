@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rqps_load::{COUNTERS, Relay, Slicing, Work};
 use rqps_observe::{EdgeReader, Profiler, pin_thread, sees_kernel};
-use rqps_plan::{Compared, Microbenchmark, Plan, Profiled};
+use rqps_plan::{Compared, Comparison, Microbenchmark, Plan, Profiled};
 use rqps_store::{ProfileRecord, RunDirectory};
 use rqps_workload::microbenchmark::{Benchmark, Books, Cast, Sequence, Test, select};
 
@@ -30,6 +30,23 @@ const SLICE: Duration = Duration::from_millis(100);
 struct Chosen {
     test: &'static Test,
     contenders: Vec<String>,
+}
+
+/// How long one contender is driven for all its profiles; of tests that are chosen by their verdicts as if
+/// they were as many as there may be.
+pub(crate) fn per_contender(
+    comparison: &Comparison,
+    benchmark: &Microbenchmark,
+) -> Result<Duration, LabError> {
+    let (tests, most) = match &comparison.profile {
+        None => return Ok(Duration::ZERO),
+        Some(Profiled::Tests(tests)) => (tests, usize::MAX),
+        Some(Profiled::All) => (&benchmark.tests, usize::MAX),
+        Some(Profiled::Changed) => (&benchmark.tests, MOST_TESTS),
+    };
+    let once = select(tests, Sequence::Given)?;
+    let once = once.iter().map(|test| test.measured(benchmark).max(SHORTEST)).take(most);
+    Ok(once.sum::<Duration>().mul_f64(1.0 + WARM_UP) * ROUNDS)
 }
 
 /// Makes the profiles that the run directory does not have yet.

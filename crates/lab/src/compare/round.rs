@@ -13,6 +13,7 @@ use rqps_workload::{Random, stream};
 
 use super::contestant::Contestant;
 use super::loads::{Folders, restore};
+use super::stored_base::Earlier;
 use crate::confine::confine;
 use crate::selftest::{Dosing, Treatment};
 use crate::{Event, Lab, LabError};
@@ -35,12 +36,21 @@ pub(crate) struct Setting<'a> {
     pub(crate) ready: &'a [Box<dyn Dbms>],
     pub(crate) folders: &'a Folders,
     pub(crate) treatment: &'a Treatment,
+    /// Has the runs of the base, which then is not measured.
+    pub(crate) earlier: Option<&'a Earlier>,
     /// The most that each server may use.
     pub(crate) memory: Option<Memory>,
     pub(crate) seed: u64,
 }
 
 impl Setting<'_> {
+    /// Those who are measured, by their places.
+    pub(crate) fn measured(&self) -> impl Iterator<Item = usize> {
+        let is_measured =
+            |place: &usize| self.earlier.is_none() || self.contestants[*place].index > 0;
+        (0..self.contestants.len()).filter(is_measured)
+    }
+
     /// A stream of its own for each use, so that a run that goes on has the draws that it would have
     /// had.
     pub(crate) fn random(&self, of: Draw, which: &[u64]) -> Random {

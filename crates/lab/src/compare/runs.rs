@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rand::seq::SliceRandom;
 use rqps_dbms::{Place, Server};
-use rqps_observe::{Clocks, Conduct, Group, Metric, Reading, guards};
+use rqps_observe::{Around, Canaries, Clocks, Conduct, Group, Metric, Reading, guards};
 use rqps_plan::{Compared, Counts, Microbenchmark, Operation};
 use rqps_store::{
     PackedHistogram, PassRecord, RunDirectory, SideRecord, SideSecond, SliceRecord, StepRecord,
@@ -15,7 +15,6 @@ use rqps_workload::microbenchmark::{Sequence, select};
 use rqps_workload::{insert_benchmark, microbenchmark};
 
 use super::Journal;
-use super::canaries::Canaries;
 use super::contestant::Contestant;
 use super::loads::restore;
 use super::pass::REPEATS;
@@ -47,8 +46,7 @@ pub(super) fn make(
     let has_failed = |place: &usize| {
         tests.iter().any(|test| journal.has_failed(test, &setting.contestants[*place]))
     };
-    let mut order: Vec<usize> =
-        (0..setting.contestants.len()).filter(|place| !has_failed(place)).collect();
+    let mut order: Vec<usize> = setting.measured().filter(|place| !has_failed(place)).collect();
     order.shuffle(&mut setting.random(Draw::Runs, &[number.into()]));
     let mut passes: Vec<PassRecord> = Vec::new();
     let mut refused: Vec<PassRecord> = Vec::new();
@@ -109,6 +107,9 @@ pub(super) fn make(
         return failed.into_iter().next().map_or(Ok(()), |(_, error)| Err(error));
     }
     for pass in &mut passes {
+        if let Some(earlier) = setting.earlier {
+            earlier.join(pass);
+        }
         for (name, why) in &failed {
             pass.sides.entry(name.clone()).or_default().failed = Some(why.to_string());
         }
@@ -285,7 +286,7 @@ fn refusal(
         planned_seconds: None,
         cpus: rqps_observe::cpus(),
         most_foreign_percent: rqps_observe::FOREIGN_CPU_PERCENT,
-        canaries: Some(rqps_observe::Canaries { before, after, median: canaries.median() }),
+        canary: canaries.usual().map(|usual| Around { before, after, usual }),
         missed_rate: record.target_rate.filter(missed).map(|wanted| (reached, wanted)),
     };
     let words: Vec<String> = guards(&conduct).iter().map(ToString::to_string).collect();

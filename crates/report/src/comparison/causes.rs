@@ -1,6 +1,9 @@
 //! What is known of a test when its cause is asked for.
 
-use rqps_plan::Method;
+use std::time::Duration;
+
+use rqps_observe::Usual;
+use rqps_plan::{Contender, Method};
 use rqps_stats::cause::{Class, Environment, Evidence, Plans, Verdict as Decided};
 use rqps_stats::label::{Label, TWIN_ALPHA};
 use rqps_stats::verdict::Verdict;
@@ -8,6 +11,7 @@ use rqps_store::{PassRecord, Run};
 
 use super::costs::estimate;
 use super::course;
+use super::drift::Drift;
 use super::observed::{Observed, foreign_percent};
 use super::pair::Pair;
 use super::profile::Profiled;
@@ -58,6 +62,8 @@ impl Pair<'_> {
         let method = self.plan.method_of(test.name);
         let class = CLASSES.iter().find(|(name, _)| *name == test.class);
         let clients = passes.iter().flat_map(|pass| &pass.slices).map(|slice| slice.client).max();
+        let pair = self.contenders(run);
+        let again = pair.last().and_then(|contender| run.plan.command_of(contender, test.name));
         let (family, rows) = match test.name.split_once("_range=") {
             Some((stem, rows)) => (Some(stem.to_string()), rows.parse().ok()),
             None => (None, None),
@@ -68,6 +74,8 @@ impl Pair<'_> {
             base: self.base.to_string(),
             contender: self.contender.to_string(),
             verdict: decided(&verdict.label),
+            again: again.unwrap_or_default(),
+            can_be_profiled: self.plan.can_be_profiled(&pair),
             theta: estimate(&verdict.estimate),
             clients: clients.unwrap_or(1),
             time: self.time(&passes),
@@ -83,6 +91,7 @@ impl Pair<'_> {
                 },
                 canary_moved: match (method, self.plan.guards) {
                     (Method::Slices, _) => None,
+                    _ if self.drift.as_ref().is_some_and(Drift::is_seen) => Some(true),
                     (Method::Runs, true) => Some(false),
                     (Method::Runs, false) => canary_moved(&passes),
                 },
@@ -99,6 +108,12 @@ impl Pair<'_> {
             growth_within: course::growth_within(self, &passes),
             ..Evidence::default()
         }
+    }
+
+    /// Base and contender.
+    fn contenders(&self, run: &Run) -> Vec<Contender> {
+        let is_one = |one: &&Contender| [self.base, self.contender].contains(&one.name().as_str());
+        run.plan.contenders.iter().filter(is_one).cloned().collect()
     }
 
     /// How the statements are carried out, where that differs in shape from one to the other. Releases
@@ -140,13 +155,12 @@ fn foreign(passes: &[&PassRecord], cpus: u32) -> Option<f64> {
     (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
 }
 
-/// Whether the fixed piece of work took longer or shorter in any pass than is usual: more than 3 %
-/// off the median of all.
+/// Whether the fixed piece of work took longer or shorter in any pass than is usual in all of them.
 fn canary_moved(passes: &[&PassRecord]) -> Option<bool> {
-    let mut times: Vec<u64> = passes.iter().flat_map(|pass| pass.canary.clone()).collect();
-    times.sort_unstable();
-    let median = *times.get(times.len() / 2)? as f64;
-    Some(times.iter().any(|time| (*time as f64 / median - 1.0).abs() > 0.03))
+    let times = passes.iter().flat_map(|pass| &pass.canary);
+    let times: Vec<Duration> = times.map(|nanos| Duration::from_nanos(*nanos)).collect();
+    let usual = Usual::of(&times)?;
+    Some(times.iter().any(|time| usual.is_off(*time)))
 }
 
 fn decided(label: &Label) -> Decided {

@@ -6,6 +6,7 @@ use rqps_stats::stop::{Progress, Stop, StopRule};
 use rqps_stats::verdict::{Stage, Verdict};
 use rqps_store::PassRecord;
 
+use super::drift::Drift;
 use super::observed;
 use super::pair::Pair;
 use super::text::percent;
@@ -65,7 +66,8 @@ pub fn interim(plan: &rqps_plan::Plan, passes: &[PassRecord]) -> Interim {
     let mut narrow = vec![true; tests.len()];
     let mut confirmed = vec![true; tests.len()];
     for contender in others {
-        let pair = Pair { plan: comparison, base, contender, is_io_bound };
+        let drift = Drift::of(comparison, &tests);
+        let pair = Pair { plan: comparison, base, contender, is_io_bound, drift };
         let (screen, flagged) = pair.screen(&tests);
         let report = pair.judge(&tests);
         for (index, verdict) in report.verdicts.iter().enumerate() {

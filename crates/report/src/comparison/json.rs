@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::observed::{Observed, Quantity, background, idle, level};
 use super::profile_json::{self, Profile};
-use super::{Judged, TWIN, Verdicts, label};
+use super::{Judged, TWIN, Verdicts, label, steadiness};
 
 #[derive(Serialize)]
 pub(crate) struct Comparison {
@@ -22,6 +22,8 @@ pub(crate) struct Comparison {
     /// How verdicts are adjusted for the number of tests.
     correction: &'static str,
     base: String,
+    /// Where the base's rounds are from if it was not measured here; otherwise null.
+    base_from: Option<BaseFrom>,
     /// Rounds in which not all servers were up at once, so that the base took turns with one contender
     /// at a time.
     pairs: bool,
@@ -31,6 +33,19 @@ pub(crate) struct Comparison {
     remarks: Vec<String>,
     /// Passes that a guard refused.
     refused: Vec<Refused>,
+}
+
+/// A base that was measured earlier.
+#[derive(Serialize)]
+struct BaseFrom {
+    /// The run directory, the run in it and when it was begun.
+    path: String,
+    run: String,
+    created: String,
+    /// The canary's time here as a ratio to that there.
+    canary: Option<f64>,
+    /// What every interval is wider by to either side, as a share.
+    drift: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -103,6 +118,8 @@ struct Test {
     rate: Option<f64>,
     /// The base's second part against its first.
     twin: Option<Ratio>,
+    /// Whole runs that did not go on at one level, of everybody who had any, the twin among them.
+    unsteady: Vec<Unsteady>,
     costs: BTreeMap<String, Ratio>,
     /// Of the clients' time in slices, what they waited for the slowest of them, base and contender.
     idle: Option<[f64; 2]>,
@@ -115,6 +132,16 @@ struct Test {
     rounds: Vec<Round>,
     /// Passes that a guard refused, with the reason.
     refused: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Unsteady {
+    contender: String,
+    /// How many of its runs were not steady, and of how many that are long enough to tell.
+    unsteady: usize,
+    runs: usize,
+    /// By what they did: `warm-up`, `slow-down`, `several levels`, `trend`, `no steady state`.
+    ways: BTreeMap<&'static str, usize>,
 }
 
 /// Standard deviations of a round's log ratio.
@@ -198,6 +225,13 @@ impl Comparison {
             remarks: verdicts.remarks(),
             refused: refused(verdicts),
             base: verdicts.base.clone(),
+            base_from: verdicts.drift().map(|drift| BaseFrom {
+                path: drift.base.path.display().to_string(),
+                run: drift.base.run.clone(),
+                created: drift.base.created.clone(),
+                canary: finite(drift.canary.exp()),
+                drift: finite(drift.size().exp_m1()),
+            }),
             pairs: verdicts.is_in_pairs(),
             reading: verdicts
                 .reading()
@@ -250,6 +284,11 @@ fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Contender {
     }
 }
 
+fn unsteady(of: &steadiness::Unsteady) -> Unsteady {
+    let (contender, runs) = (of.contender.clone(), of.runs);
+    Unsteady { contender, unsteady: of.count(), runs, ways: of.ways.iter().copied().collect() }
+}
+
 fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Observed<'_>) -> Test {
     let (verdict, evidence) = (&judged.verdicts[index], &judged.evidence[index]);
     let passes = || observed.counted_with(&judged.contender);
@@ -287,6 +326,7 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
         base_rate: mean(&verdicts.base),
         rate: mean(&judged.contender),
         twin: verdict.twin.as_ref().and_then(ratio),
+        unsteady: verdicts.unsteady(observed).iter().map(unsteady).collect(),
         costs: verdict
             .costs
             .iter()

@@ -4,6 +4,7 @@ mod causes;
 mod costs;
 mod course;
 mod curves;
+mod drift;
 mod flame;
 mod interim;
 mod json;
@@ -17,6 +18,7 @@ mod profile;
 mod profile_json;
 mod profile_text;
 mod remarks;
+mod steadiness;
 mod text;
 
 use rqps_plan::{Cache, Compared, Comparison, Method, Workload};
@@ -26,6 +28,7 @@ use rqps_stats::noise::Noise;
 use rqps_stats::verdict::Verdict;
 use rqps_store::{Run, StatementRecord};
 
+use drift::Drift;
 use pair::{Pair, Suite, kind};
 
 pub(crate) use curves::Curves;
@@ -101,7 +104,8 @@ impl<'a> Verdicts<'a> {
         let is_io_bound = run.plan.cache == Some(Cache::IoBound);
         let seed = run.plan.seed;
         let judged = others.iter().zip(&run.plan.contenders[1..]).map(|(contender, of)| {
-            let pair = Pair { plan, base, contender, is_io_bound };
+            let drift = Drift::of(plan, &tests);
+            let pair = Pair { plan, base, contender, is_io_bound, drift };
             let report = pair.judge(&tests);
             let names = tests.iter().map(|test| test.name);
             let profiles = profile::profiled(run, names, base, contender);
@@ -184,9 +188,15 @@ impl<'a> Verdicts<'a> {
         }
     }
 
+    /// None where the base was measured here.
+    pub(crate) fn drift(&self) -> Option<Drift<'_>> {
+        Drift::of(self.plan, &self.tests)
+    }
+
     fn pair<'s>(&'s self, judged: &'s Judged<'_>) -> Pair<'s> {
         let Verdicts { plan, base, is_io_bound, .. } = self;
-        Pair { plan, base, contender: &judged.contender, is_io_bound: *is_io_bound }
+        let (contender, is_io_bound) = (&judged.contender, *is_io_bound);
+        Pair { plan, base, contender, is_io_bound, drift: self.drift() }
     }
 
     fn gate(&self) -> Gate {

@@ -14,6 +14,7 @@ use rqps_stats::verdict::{
 use rqps_store::PassRecord;
 
 use super::TWIN;
+use super::drift::Drift;
 use super::observed::{self, Observed, Quantity};
 
 /// Fewer fresh rounds than this leave the question open.
@@ -28,6 +29,8 @@ pub(crate) struct Pair<'a> {
     pub(crate) base: &'a str,
     pub(crate) contender: &'a str,
     pub(crate) is_io_bound: bool,
+    /// Since the base was measured, where it is a stored one.
+    pub(crate) drift: Option<Drift<'a>>,
 }
 
 /// What all tests have in common, and each test without it.
@@ -56,7 +59,11 @@ impl Pair<'_> {
 
     fn options(&self) -> Options {
         let fresh_rounds = self.plan.confirm.unwrap_or(Options::default().fresh_rounds);
-        Options { fresh_rounds, ..Options::default() }
+        Options { fresh_rounds, drift: self.drift_size(), ..Options::default() }
+    }
+
+    fn drift_size(&self) -> f64 {
+        self.drift.as_ref().map_or(0.0, Drift::size)
     }
 
     fn first_stage(&self) -> Stage {
@@ -183,7 +190,10 @@ impl Pair<'_> {
         let of_common =
             |test: &BTreeMap<u32, f64>| common.iter().map(|round| test[round]).collect();
         let rounds: Vec<Vec<f64>> = all.iter().map(of_common).collect();
-        let SuiteShift { shift, relative: of_valid } = suite_shift(&rounds, ALPHA, seed)?;
+        let SuiteShift { mut shift, relative: of_valid } = suite_shift(&rounds, ALPHA, seed)?;
+        // What the machine has drifted all tests have in common.
+        shift.interval.low -= self.drift_size();
+        shift.interval.high += self.drift_size();
         let mut relative = vec![None; tests.len()];
         for (index, own) in valid.into_iter().zip(of_valid) {
             // Other rounds than those of the shift have another weather.

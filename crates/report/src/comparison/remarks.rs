@@ -6,6 +6,7 @@ use rqps_stats::Estimate;
 use rqps_stats::label::{Label, TWIN_HIT_ALPHA};
 use rqps_stats::verdict::{SCREEN_ALPHA, Stage, Verdict};
 
+use super::drift::Drift;
 use super::observed::foreign_percent;
 use super::text::percent;
 use super::{Judged, Verdicts, counts, word};
@@ -55,7 +56,9 @@ pub(crate) fn with_interval(estimate: &Estimate) -> String {
 impl Verdicts<'_> {
     /// What a reader must know of how sure this is, a sentence each.
     pub(crate) fn remarks(&self) -> Vec<String> {
-        let mut remarks = vec![self.twins(), self.machine(), self.decided()];
+        let mut remarks: Vec<String> = self.drift().iter().map(Drift::remark).collect();
+        remarks.extend([self.twins(), self.machine(), self.decided()]);
+        remarks.extend(self.steadiness());
         remarks.extend(self.judged.iter().filter_map(|judged| self.too_noisy(judged)));
         remarks
     }

@@ -13,7 +13,7 @@ const NOTE: &str = "rQPS is statements per second as a share of the base's. The 
      interval over rounds, adjusted for the number of tests; the dots are rounds, each a restart of all \
      servers. The band is the margin below which a change does not matter in practice. cpu/o is the \
      server's CPU time per statement (of a DBMS inside the client: of both). The suite shift is what all \
-     tests have in common, to suite what is left of a test without it.";
+     tests have in common, to suite what is left of a test without it. Each contender has a scale of its own.";
 
 /// Pixels of the drawn intervals.
 const WIDTH: f64 = 300.0;
@@ -36,8 +36,10 @@ pub(super) fn section(verdicts: &Verdicts<'_>, run: &Run) -> Markup {
 }
 
 fn contender(verdicts: &Verdicts<'_>, index: usize, judged: &Judged) -> Markup {
+    // Of many contenders most have nothing to be said: a line is enough.
+    let is_quiet = judged.findings.is_empty() && judged.invalid.is_none();
     html! {
-        div data-of=(judged.contender) {
+        div.quiet[is_quiet] data-of=(judged.contender) {
             h3 { (judged.contender) " relative to " (verdicts.base) }
             @if let Some(why) = &judged.invalid {
                 ul.warnings { li { "Nothing of this can be believed: " (why) } }

@@ -7,11 +7,11 @@ use rqps_stats::label::Label;
 
 use crate::comparison::{Judged, Verdicts, class, percent, word};
 
-const BUDGET_NOTE: &str = "A connection's time per statement, contender minus base, in microseconds: \
+const BUDGET_NOTE: &str = "The plots: a connection's time per statement, contender minus base, in microseconds: \
      the bars add up to the change. Blue is less, orange more; the line is the 95 % interval over \
      rounds, and a pale bar's leaves out no change. Work of background processes is in it as CPU only.";
 
-const METRICS_NOTE: &str = "Change per statement relative to the base, with its 95 % interval by itself \
+const METRICS_NOTE: &str = "The tables: change per statement relative to the base, with its 95 % interval by itself \
      over rounds. Grey is what may be nothing, or less than the base differs from its twin.";
 
 /// Metrics by their name in the store, as columns.
@@ -33,6 +33,7 @@ pub(super) fn section(verdicts: &Verdicts<'_>) -> Markup {
             section #why {
                 h2 { "Why" }
                 @for judged in &verdicts.judged { (contender(verdicts, judged)) }
+                p.note { (BUDGET_NOTE) " " (METRICS_NOTE) }
             }
         }
     }
@@ -70,7 +71,6 @@ fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
                         }
                     }
                 }
-                p.note { (BUDGET_NOTE) }
             }
             (metrics(judged))
         }
@@ -181,7 +181,6 @@ fn metrics(judged: &Judged) -> Markup {
                         }
                     }
                 }
-                p.note { (METRICS_NOTE) }
             }
         }
     }

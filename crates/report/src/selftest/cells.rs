@@ -90,6 +90,7 @@ impl Held<'_> {
             base: &self.base[0],
             contender: &self.contender,
             is_io_bound: false,
+            drift: None,
         };
         let evidence = match self.injection {
             Some(_) => pair.evidence(&self.experiment.run, tests, &verdicts, &[]),

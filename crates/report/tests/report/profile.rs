@@ -1,6 +1,7 @@
 //! Profiles as they are told.
 
 use rqps_report::{Colour, html, result_json, text};
+use rqps_store::Run;
 use serde_json::Value;
 
 use crate::html::embedded;
@@ -38,6 +39,18 @@ fn programs_have_every_function_with_its_interval() {
     assert!(named("inclusive", "scan")["base"].as_f64().unwrap() > 19.0);
     let share = |key: &str| profile["contender"][key].as_f64().unwrap();
     assert!((share("unnamed") - 0.0386).abs() < 0.001 && (share("cut") - 0.0386).abs() < 0.001);
+}
+
+#[test]
+fn a_longer_code_path_names_the_functions_that_grew() {
+    let run = Run { profiles: suite::profiled().profiles, ..suite::judged() };
+    let result: Value = serde_json::from_str(&result_json(&run)).unwrap();
+    let findings = result["comparison"]["contenders"][0]["findings"].as_array().unwrap();
+    let of_scan = |one: &&Value| one["rule"] == "R1" && one["tests"][0] == "scan";
+    let longer = findings.iter().find(of_scan).unwrap_or_else(|| panic!("{findings:#?}"));
+    let statement = longer["statement"].as_str().unwrap();
+    assert!(statement.contains(". Top growth: `decode<a&b>` +8.0 us"), "{statement}");
+    assert_eq!(longer["next"], "the flame graphs in report.html");
 }
 
 #[test]

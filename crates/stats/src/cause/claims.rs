@@ -2,15 +2,13 @@
 
 use super::evidence::{Change, Class, Evidence, Part};
 use super::rule::Claim;
-use super::view::{View, all, any, at_least, engine, metric};
+use super::view::{View, all, any, engine, metric};
 use super::words::{change, interval, micros, micros_interval, share};
 
 /// The part of the added time that user CPU must be for a longer code path to be its cause.
 const MAIN_SHARE: f64 = 0.7;
 /// Foreign CPU above this, in percent of all CPUs, spoils a test.
 const FOREIGN_CPU_PERCENT: f64 = 5.0;
-/// Switches per operation that grow by this with more clients grow with contention.
-const GROWS: f64 = 2.0;
 /// Dips follow checkpoints if their periods differ by no more than this.
 const SAME_PERIOD: f64 = 0.25;
 /// Dips go with garbage collection if they follow it by no more than so many seconds.
@@ -104,19 +102,14 @@ pub(super) fn code_path(view: &View) -> Option<Claim> {
 pub(super) fn contention(view: &View) -> Option<Claim> {
     let waits = view.change(metric::VOLUNTARY).filter(|waits| view.is_up(*waits))?;
     let part = view.share(Part::Rest).filter(|part| *part >= HALF)?;
-    let growth = view.evidence.switch_growth.map(|growth| {
-        let clients = view.evidence.clients;
-        format!(" and grow {growth:.2} times from one client to {clients}")
-    });
     Some(Claim {
         share: Some(part),
         text: format!(
             "{}: waiting for locks or latches explains {} of it; voluntary switches per operation \
-             change by {}{}",
+             change by {}",
             view.rate(),
             share(part),
-            interval(&waits),
-            growth.unwrap_or_default()
+            interval(&waits)
         ),
     })
 }
@@ -135,10 +128,6 @@ pub(super) fn row_contention(view: &View) -> Option<Claim> {
             locks.unwrap_or_default()
         ),
     })
-}
-
-pub(super) fn grows_with_clients(view: &View) -> Option<bool> {
-    at_least(view.evidence.switch_growth, GROWS)
 }
 
 pub(super) fn reads(view: &View) -> Option<Claim> {
@@ -292,17 +281,12 @@ pub(super) fn dips_with_collector(view: &View) -> Option<bool> {
 pub(super) fn dead_entries(view: &View) -> Option<Claim> {
     let user = view.change(metric::USER_CPU).filter(|user| view.is_up(*user))?;
     let exploded = user.log.times(view.sign).value >= EXPLODES.ln();
-    let growth = view.growths();
-    let growth = growth
-        .first()
-        .map(|growth| format!("; `{}` takes {}", growth.frame, micros(growth.change.value)));
     (view.class() == Class::DeleteOldest && exploded).then(|| Claim {
         share: view.share(Part::ServerUser),
         text: format!(
-            "{}: user CPU per delete changes by {}: statements walk over dead index entries{}",
+            "{}: user CPU per delete changes by {}: statements walk over dead index entries",
             view.rate(),
-            interval(&user),
-            growth.unwrap_or_default()
+            interval(&user)
         ),
     })
 }

@@ -188,6 +188,10 @@ pub struct Evidence {
     pub base: String,
     pub contender: String,
     pub verdict: Verdict,
+    /// The command that measures the test again.
+    pub again: String,
+    /// It takes `--profile`.
+    pub can_be_profiled: bool,
     /// ln(operations per second of the contender / of the base).
     pub theta: Estimate,
     /// Connections.
@@ -200,20 +204,13 @@ pub struct Evidence {
     /// By the name in the store, or the DBMS's own.
     pub metrics: BTreeMap<String, Change>,
     pub environment: Environment,
-    /// `theta` of the same test with one client.
-    pub one_client: Option<Estimate>,
-    /// Context switches per operation with these clients / with one, of the contender.
-    pub switch_growth: Option<f64>,
     /// Tests with the same statement of different sizes share a family.
     pub family: Option<String>,
     /// Rows per statement.
     pub rows: Option<f64>,
     pub dips: Option<Dips>,
-    /// Reads after a vacuum fall into two groups.
-    pub bimodal: Option<bool>,
     /// CPU per operation at the end of the step / at its begin.
     pub growth_within: Option<f64>,
-    pub resets_after_vacuum: Option<bool>,
     pub plans: Option<Plans>,
     /// Time in syncs per operation.
     pub sync: Option<Cost>,
@@ -222,6 +219,4 @@ pub struct Evidence {
     /// Settings with different values.
     pub settings: Vec<String>,
     pub profile: Vec<Growth>,
-    /// Clients and operations per second of the contender.
-    pub scaling: Vec<(f64, f64)>,
 }

@@ -21,6 +21,7 @@ pub use evidence::{
     Change, Class, Cost, Dips, Environment, Estimate, Evidence, Growth, Part, Plans, Verdict,
 };
 pub use line::{Line, fit_line};
+pub use next::Next;
 pub use rule::{Cause, Check, Confidence, Finding};
 pub use rules::explain;
 pub use suite::{MOST_FINDINGS, explain_suite};

@@ -1,41 +1,42 @@
-//! The commands that would tell more, in one place.
+//! What would tell more, in one place.
 
 use super::evidence::Evidence;
 
-/// Where the CPU goes; that is told in the report where there is a profile.
-pub(super) fn profile(of: &Evidence) -> String {
-    match of.profile.is_empty() {
-        true => format!("{} --profile", compare(of)),
-        false => "the flame graphs in report.html".to_string(),
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Where the CPU goes.
+    Profile,
+    /// What is waited for.
+    OffCpu,
+    /// The test once more, from data that are loaded again.
+    Again,
+    /// What the machine is doing.
+    Doctor,
+    /// What the plans touch.
+    Plans,
+    /// Which system calls there are more of.
+    SystemCalls,
+}
+
+impl Next {
+    pub const ALL: [Next; 6] =
+        [Next::Profile, Next::OffCpu, Next::Again, Next::Doctor, Next::Plans, Next::SystemCalls];
+
+    /// In words. A command of rqps is complete and ends them.
+    pub fn text(self, of: &Evidence) -> String {
+        let again = &of.again;
+        match self {
+            Next::Profile if !of.profile.is_empty() => {
+                "the flame graphs in report.html".to_string()
+            }
+            Next::Profile if of.can_be_profiled => format!("{again} --profile=all"),
+            Next::Profile | Next::Again => again.clone(),
+            Next::OffCpu => format!("perf trace -s -p PID of the DBMS during {again}"),
+            Next::SystemCalls => format!("strace -c -f -p PID of the DBMS during {again}"),
+            Next::Doctor => "rqps doctor".to_string(),
+            Next::Plans => {
+                format!("EXPLAIN ANALYZE of its statements on the data of {again} --keep-data")
+            }
+        }
     }
-}
-
-/// What is waited for.
-pub(super) fn off_cpu(of: &Evidence) -> String {
-    format!("perf trace -s -p PID of the servers of {}", both(of))
-}
-
-/// The test once more, from restored data.
-pub(super) fn compare(of: &Evidence) -> String {
-    format!("rqps compare {} {} --workload micro:{}", of.base, of.contender, of.test)
-}
-
-/// What the machine is doing.
-pub(super) fn doctor(_: &Evidence) -> String {
-    "rqps doctor".to_string()
-}
-
-/// What the plans touch.
-pub(super) fn plans(of: &Evidence) -> String {
-    format!("EXPLAIN (ANALYZE, BUFFERS) of {} on {} and on {}", of.test, of.base, of.contender)
-}
-
-/// Which system calls there are more of.
-pub(super) fn system_calls(of: &Evidence) -> String {
-    format!("strace -c -f -p PID of the servers of {}", both(of))
-}
-
-/// The servers while they do the test.
-fn both(of: &Evidence) -> String {
-    format!("{} and {} while they do {}", of.base, of.contender, of.test)
 }

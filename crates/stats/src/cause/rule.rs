@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::evidence::Evidence;
+use super::next::Next;
 use super::view::View;
 
 /// Why rates or costs differ.
@@ -23,7 +23,6 @@ pub enum Cause {
     Commit,
     Protocol,
     StatementOrRow,
-    ScaleUpLimit,
     Efficiency,
     Unexplained,
 }
@@ -46,7 +45,6 @@ impl Cause {
             Cause::Commit => "R11",
             Cause::Protocol => "R12",
             Cause::StatementOrRow => "R13",
-            Cause::ScaleUpLimit => "R14",
             Cause::Efficiency => "R15",
             Cause::SuiteShift => "R16",
             Cause::Unexplained => "R17",
@@ -73,7 +71,6 @@ impl Cause {
             Cause::Commit => ("slower commits", "faster commits"),
             Cause::Protocol => ("protocol or system calls", "protocol or system calls"),
             Cause::StatementOrRow => ("cost per statement or row", "cost per statement or row"),
-            Cause::ScaleUpLimit => ("a limit of scaling", "a limit of scaling"),
             Cause::Efficiency => ("lost efficiency", "gained efficiency"),
             Cause::Unexplained => ("unexplained", "unexplained"),
         };
@@ -146,7 +143,7 @@ pub(super) struct Rule {
     /// More that speaks for it; a fact that was not looked at is `None`.
     pub(super) supported_by: &'static [Fact],
     pub(super) contradicted_by: &'static [(&'static str, Fact)],
-    pub(super) next: fn(&Evidence) -> String,
+    pub(super) next: Next,
 }
 
 /// The share of a change that a cause is thought to have whose share cannot be told.
@@ -184,7 +181,7 @@ impl Rule {
             importance: claim.share.unwrap_or(UNTOLD_SHARE).clamp(0.0, 1.0) * change,
             statement: format!("{} ({confidence}).", claim.text),
             contradicted_by: checks,
-            next: (self.next)(evidence),
+            next: self.next.text(evidence),
         })
     }
 }

@@ -3,7 +3,7 @@
 use super::budget::budget_text;
 use super::claims::*;
 use super::evidence::{Evidence, Part, Verdict};
-use super::next;
+use super::next::Next;
 use super::rule::{Cause, Check, Confidence, Finding, Rule};
 use super::view::{View, all, any, at_least, engine, metric};
 use super::words::share;
@@ -13,7 +13,7 @@ const ENVIRONMENT: Rule = Rule {
     main: environment,
     supported_by: &[foreign, moved],
     contradicted_by: &[("canary and twin are where they were", nothing_moved)],
-    next: next::doctor,
+    next: Next::Doctor,
 };
 
 const EFFICIENCY: Rule = Rule {
@@ -21,7 +21,7 @@ const EFFICIENCY: Rule = Rule {
     main: efficiency,
     supported_by: &[|view| view.evidence.environment.canary_moved.map(|moved| !moved)],
     contradicted_by: &[("the canary has moved", |view| view.evidence.environment.canary_moved)],
-    next: next::profile,
+    next: Next::Profile,
 };
 
 /// What is tried on every test that is slower or faster.
@@ -33,7 +33,7 @@ const RULES: [Rule; 11] = [
             |view| view.flat(metric::VOLUNTARY),
             |view| all(&[view.flat(metric::READ_BYTES), view.flat(metric::WRITE_BYTES)]),
             |view| view.evidence.environment.canary_moved.map(|moved| !moved),
-            |view| view.same_with_one_client(),
+            |view| view.is_one_client(),
             |view| (!view.evidence.profile.is_empty()).then(|| !view.growths().is_empty()),
         ],
         contradicted_by: &[
@@ -42,26 +42,26 @@ const RULES: [Rule; 11] = [
                 all(&[view.up(metric::VOLUNTARY), at_least(view.share(Part::Rest), HALF)])
             }),
         ],
-        next: next::profile,
+        next: Next::Profile,
     },
     Rule {
         cause: Cause::Contention,
         main: contention,
-        supported_by: &[grows_with_clients, |view| view.up(metric::SYSTEM_CPU)],
-        contradicted_by: &[("one client loses as much", |view| view.same_with_one_client())],
-        next: next::off_cpu,
+        supported_by: &[|view| view.up(metric::SYSTEM_CPU)],
+        contradicted_by: &[("one client loses as much", |view| view.is_one_client())],
+        next: Next::OffCpu,
     },
     Rule {
         cause: Cause::RowContention,
         main: row_contention,
-        supported_by: &[grows_with_clients, |view| view.engine_up(engine::ROW_LOCKS)],
+        supported_by: &[|view| view.engine_up(engine::ROW_LOCKS)],
         contradicted_by: &[
-            ("one client loses as much", |view| view.same_with_one_client()),
+            ("one client loses as much", |view| view.is_one_client()),
             ("waits for row locks are as many as before", |view| {
                 view.engine_flat(engine::ROW_LOCKS)
             }),
         ],
-        next: next::off_cpu,
+        next: Next::OffCpu,
     },
     Rule {
         cause: Cause::Reads,
@@ -70,7 +70,7 @@ const RULES: [Rule; 11] = [
         contradicted_by: &[("as much is read per operation as before", |view| {
             view.flat(metric::READ_BYTES)
         })],
-        next: next::compare,
+        next: Next::Again,
     },
     Rule {
         cause: Cause::Writes,
@@ -85,7 +85,7 @@ const RULES: [Rule; 11] = [
         contradicted_by: &[("as much is written per operation as before", |view| {
             view.flat(metric::WRITE_BYTES)
         })],
-        next: next::compare,
+        next: Next::Again,
     },
     Rule {
         cause: Cause::Checkpoints,
@@ -98,7 +98,7 @@ const RULES: [Rule; 11] = [
         contradicted_by: &[("dips have no period", |view| {
             Some(view.evidence.dips?.period.is_none())
         })],
-        next: next::compare,
+        next: Next::Again,
     },
     Rule {
         cause: Cause::Compression,
@@ -108,17 +108,17 @@ const RULES: [Rule; 11] = [
             |view| Some(growth_of(view, &COMPRESSION).is_some()),
         ],
         contradicted_by: &[("less is written per operation in proportion", pays_off)],
-        next: next::profile,
+        next: Next::Profile,
     },
     Rule {
         cause: Cause::Garbage,
         main: garbage,
-        supported_by: &[dips_with_collector, |view| view.evidence.bimodal],
+        supported_by: &[dips_with_collector],
         contradicted_by: &[("dips come without vacuum, purge or compaction", |view| {
             let dips = view.evidence.dips?;
             dips.collector_watched.then(|| dips_with_collector(view) != Some(true))
         })],
-        next: next::compare,
+        next: Next::Again,
     },
     Rule {
         cause: Cause::DeadEntries,
@@ -126,17 +126,16 @@ const RULES: [Rule; 11] = [
         supported_by: &[
             |view| view.engine_up(engine::BUFFERS),
             |view| at_least(view.evidence.growth_within, EXPLODES),
-            |view| view.evidence.resets_after_vacuum,
         ],
         contradicted_by: &[("the plan has changed", plan_changed)],
-        next: next::profile,
+        next: Next::Profile,
     },
     Rule {
         cause: Cause::Plan,
         main: plan,
         supported_by: &[|view| Some(!view.engine_flat(engine::BUFFERS)?)],
         contradicted_by: &[("the plans are the same", |view| plan_changed(view).map(|is| !is))],
-        next: next::plans,
+        next: Next::Plans,
     },
     Rule {
         cause: Cause::Commit,
@@ -149,7 +148,7 @@ const RULES: [Rule; 11] = [
             |view| view.evidence.reads_unaffected,
         ],
         contradicted_by: &[("syncs are as many, and take as long, as before", syncs_are_flat)],
-        next: next::off_cpu,
+        next: Next::OffCpu,
     },
 ];
 
@@ -222,6 +221,10 @@ fn unexplained(view: &View, findings: &[Finding]) -> Option<Finding> {
         importance: HALF * evidence.theta.value.abs(),
         statement: format!("{text} ({}).", Confidence::Hint),
         contradicted_by: vec![Check { what: "a cause that explains half of it", looked_at: true }],
-        next: if waiting.is_some() { next::off_cpu(evidence) } else { next::profile(evidence) },
+        next: if waiting.is_some() {
+            Next::OffCpu.text(evidence)
+        } else {
+            Next::Profile.text(evidence)
+        },
     })
 }

@@ -5,13 +5,11 @@ use std::collections::BTreeMap;
 
 use super::evidence::{Class, Estimate, Evidence, Part, Verdict};
 use super::line::{Line, fit_line};
-use super::next;
+use super::next::Next;
 use super::rule::{Cause, Check, Confidence, Finding};
 use super::rules::explain;
 use super::view::View;
 use super::words::{change, micros, micros_interval};
-use crate::estimate::Interval;
-use crate::scalability::{Point, scalability};
 
 /// More findings than this nobody reads.
 pub const MOST_FINDINGS: usize = 7;
@@ -33,7 +31,6 @@ pub fn explain_suite(tests: &[Evidence]) -> Vec<Finding> {
     findings.extend(shift(tests));
     findings.extend(protocol(tests));
     findings.extend(statement_or_row(tests));
-    findings.extend(tests.iter().filter_map(scale_up_limit));
     // What puts all other findings in doubt goes first.
     let doubt = |finding: &Finding| match finding.cause {
         Cause::Environment => 0,
@@ -143,7 +140,7 @@ fn shift(tests: &[Evidence]) -> Option<Finding> {
             valid.len()
         ),
         contradicted_by: vec![Check { what: "the twin moves, too", looked_at: !twins.is_empty() }],
-        next: next::profile(pair),
+        next: Next::Profile.text(pair),
     })
 }
 
@@ -196,7 +193,7 @@ fn protocol(tests: &[Evidence]) -> Option<Finding> {
             system.len()
         ),
         contradicted_by: vec![Check { what: "it grows with rows", looked_at: line.is_some() }],
-        next: next::system_calls(valid[0]),
+        next: Next::SystemCalls.text(valid[0]),
     })
 }
 
@@ -236,37 +233,6 @@ fn of_family(family: &str, tests: &[&Evidence]) -> Option<Finding> {
         importance: tests.iter().map(|test| test.theta.value.abs()).sum(),
         statement: format!("{family}, {} sizes: {text} ({confidence}).", points.len()),
         contradicted_by: vec![Check { what: "sizes lie off the line", looked_at: true }],
-        next: next::profile(tests[0]),
-    })
-}
-
-/// More clients bring nothing within what was measured.
-fn scale_up_limit(test: &Evidence) -> Option<Finding> {
-    let view = View::of(test)?;
-    let points: Vec<Vec<Point>> =
-        test.scaling.iter().map(|&(clients, rate)| vec![Point { clients, rate }]).collect();
-    let scaling = scalability(&points, 0.05)?;
-    let most = test.scaling.iter().map(|(clients, _)| *clients).fold(0.0, f64::max);
-    let knee = scaling.law.knee().filter(|knee| *knee <= most)?;
-    let sure = scaling.coherency.low > 0.0;
-    let confidence = if sure { Confidence::Strong } else { Confidence::Hint };
-    let range = |value: f64, of: Interval| format!("{value:.4} ({:.4} to {:.4})", of.low, of.high);
-    Some(Finding {
-        cause: Cause::ScaleUpLimit,
-        confidence,
-        tests: vec![test.test.clone()],
-        slower: view.is_slower(),
-        share: None,
-        importance: test.theta.value.abs() / 2.0,
-        statement: format!(
-            "{}: no gain beyond {knee:.0} clients on {}: contention {}, coherency {} \
-             ({confidence}).",
-            test.test,
-            test.contender,
-            range(scaling.law.contention, scaling.contention),
-            range(scaling.law.coherency, scaling.coherency)
-        ),
-        contradicted_by: vec![Check { what: "coherency is not above 0", looked_at: sure }],
-        next: next::off_cpu(test),
+        next: Next::Profile.text(tests[0]),
     })
 }

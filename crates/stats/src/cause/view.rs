@@ -127,14 +127,9 @@ impl<'a> View<'a> {
         self.engine(ends).map(|(_, change)| self.is_down(change))
     }
 
-    /// With one client at least half is lost of what is lost here.
-    pub(super) fn same_with_one_client(&self) -> Option<bool> {
-        if self.evidence.clients == 1 {
-            return Some(true);
-        }
-        let loss = self.evidence.one_client?.times(-self.sign);
-        let here = -self.evidence.theta.value * self.sign;
-        Some(loss.is_above(0.0) && loss.value >= here / 2.0)
+    /// There is one client. Of several it is not known what one alone would lose.
+    pub(super) fn is_one_client(&self) -> Option<bool> {
+        (self.evidence.clients == 1).then_some(true)
     }
 
     /// Time in syncs per operation.

@@ -11,7 +11,7 @@ pub(super) struct CostAnalysis {
 }
 
 /// The costs of each cell, each moderated by the same cost of the other tests of the class.
-pub(super) fn costs(cells: &[Cell], is_paired: bool) -> Vec<Vec<CostAnalysis>> {
+pub(super) fn costs(cells: &[Cell], is_paired: bool, drift: f64) -> Vec<Vec<CostAnalysis>> {
     let keys: Vec<Vec<String>> = cells
         .iter()
         .map(|cell| {
@@ -20,7 +20,8 @@ pub(super) fn costs(cells: &[Cell], is_paired: bool) -> Vec<Vec<CostAnalysis>> {
         .collect();
     let samples = cells.iter().flat_map(|cell| cell.costs.iter().map(|cost| &cost.sample));
     let mut all =
-        analyses(keys.iter().flatten().map(String::as_str).zip(samples), is_paired).into_iter();
+        analyses(keys.iter().flatten().map(String::as_str).zip(samples), is_paired, drift)
+            .into_iter();
     let mut own = |cell: &Cell| {
         let analysis = |(cost, analysis): (&Cost, Analysis)| {
             let twin = Analysis::of_twin(&cost.sample, is_paired);

@@ -1,5 +1,10 @@
+use std::collections::VecDeque;
+use std::time::Duration;
+
 use rand::SeedableRng;
+use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
+use rqps_observe::Usual;
 
 use super::*;
 use crate::simulation::{self, Order, normals};
@@ -404,4 +409,136 @@ fn fresh_rounds_do_not_exaggerate() {
     assert!(mean(&screened) < 1.2 * EFFECT, "{} of {}", mean(&screened), screened.len());
     // A fifth is 3.5 standard errors of the mean.
     assert!((mean(&fresh) / EFFECT - 1.0).abs() < 0.2, "{} of {}", mean(&fresh), fresh.len());
+}
+
+/// Rounds of whole runs with an SD of 1 %, and a contender that is `effect` faster.
+fn of_runs(random: &mut Xoshiro256PlusPlus, effect: f64) -> Cell {
+    let values = normals(random, 24);
+    let round = |three: &[f64]| LogValues {
+        base: 0.01 * three[0],
+        twin: Some(0.01 * three[1]),
+        contender: 0.01 * three[2] + effect,
+    };
+    let rounds = values.chunks_exact(3).map(round).collect();
+    Cell::new("runs", Kind::CachedRead, Sample::Runs(rounds))
+}
+
+#[test]
+fn a_base_of_another_time_makes_every_interval_wider_by_what_may_have_drifted() {
+    let random = || Xoshiro256PlusPlus::seed_from_u64(4);
+    let of = |effect: f64, drift: f64| {
+        let options = Options { drift, ..Options::default() };
+        judge(&[of_runs(&mut random(), effect)], &options).verdicts.remove(0)
+    };
+    let (together, apart) = (of(-0.10, 0.0), of(-0.10, 0.04));
+    assert_eq!(together.estimate.value, apart.estimate.value);
+    for (one, other) in [(&together.plain, &apart.plain), (&together.estimate, &apart.estimate)] {
+        assert!((other.interval.low - one.interval.low + 0.04).abs() < 1e-12);
+        assert!((other.interval.high - one.interval.high - 0.04).abs() < 1e-12);
+    }
+    assert!((apart.detectable - together.detectable - 0.04).abs() < 1e-12);
+    assert!(matches!(apart.label, Label::Regression { .. }), "{}", apart.label);
+    // What is smaller than the drift is never found, however many rounds there are.
+    let small = of(-0.03, 0.04);
+    assert!(matches!(of(-0.03, 0.0).label, Label::Regression { .. }));
+    assert!(matches!(small.label, Label::Inconclusive { rounds: None, .. }), "{}", small.label);
+    assert_eq!(small.adjusted_p, 1.0);
+}
+
+#[test]
+fn a_machine_that_has_drifted_no_more_than_is_told_raises_few_alarms() {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(6);
+    let alarms = |random: &mut Xoshiro256PlusPlus, drift: f64| {
+        let options = Options { drift, ..Options::default() };
+        let is_found = |one: &Verdict| one.adjusted_p < 0.05 && one.estimate.is_significant();
+        // The build is the same, and the machine 3 % faster than it was.
+        let all = (0..300).map(|_| judge(&[of_runs(random, 0.03)], &options).verdicts.remove(0));
+        all.filter(is_found).count()
+    };
+    assert!(alarms(&mut random, 0.0) > 270, "as if they had taken turns");
+    // Binomial bound at .999 for 5 % of 300.
+    assert!(alarms(&mut random, 0.03) <= 28);
+}
+
+/// A machine as VMs are: its speed wanders by some percent from run to run, which canary and run share, and
+/// each has noise of its own. Whoever runs is chosen at random in each round, and a run is made again
+/// twice at most while a canary around it is off by more percent than `most` has for the latest.
+struct Machine {
+    random: Xoshiro256PlusPlus,
+    speed: f64,
+    latest: VecDeque<Duration>,
+    made: usize,
+    refused: usize,
+}
+
+impl Machine {
+    fn canary(&mut self) -> Duration {
+        let noise = normals(&mut self.random, 2);
+        self.speed = 0.9 * self.speed + 0.01 * noise[0];
+        let time = Duration::from_secs_f64(0.05 * (-self.speed + 0.01 * noise[1]).exp());
+        self.latest.push_back(time);
+        if self.latest.len() > 24 {
+            self.latest.pop_front();
+        }
+        time
+    }
+
+    /// The log of a run's rate; none if every attempt was refused.
+    fn run(&mut self, most: fn(&Usual) -> f64) -> Option<f64> {
+        for _ in 0..3 {
+            let before = self.canary();
+            let rate = self.speed + 0.005 * normals(&mut self.random, 1)[0];
+            let after = self.canary();
+            self.made += 1;
+            let usual = Usual::of(self.latest.make_contiguous()).unwrap();
+            if [before, after].iter().all(|time| usual.off(*time).abs() <= most(&usual)) {
+                return Some(rate);
+            }
+            self.refused += 1;
+        }
+        None
+    }
+}
+
+/// Of comparisons of a build with itself, how many found a difference; and the share of runs that were
+/// refused.
+fn alarms_with_canaries(most: fn(&Usual) -> f64) -> (usize, f64) {
+    let mut machine = Machine {
+        random: Xoshiro256PlusPlus::seed_from_u64(9),
+        speed: 0.0,
+        latest: VecDeque::new(),
+        made: 0,
+        refused: 0,
+    };
+    let mut alarms = 0;
+    for _ in 0..300 {
+        (0..24).for_each(|_| {
+            machine.canary();
+        });
+        let mut rounds = Vec::new();
+        for _ in 0..8 {
+            let mut order = [0, 1, 2];
+            order.shuffle(&mut machine.random);
+            let mut logs = [None; 3];
+            order.iter().for_each(|place| logs[*place] = machine.run(most));
+            if let [Some(base), twin @ Some(_), Some(contender)] = logs {
+                rounds.push(LogValues { base, twin, contender });
+            }
+        }
+        let cell = Cell::new("same", Kind::CachedRead, Sample::Runs(rounds));
+        let verdict = judge(&[cell], &Options::default()).verdicts.remove(0);
+        let is_invalid = matches!(verdict.label, Label::Invalid { .. });
+        alarms += usize::from(!is_invalid && verdict.adjusted_p < 0.05);
+    }
+    (alarms, machine.refused as f64 / machine.made as f64)
+}
+
+#[test]
+fn a_canary_that_knows_its_machine_refuses_little_and_raises_no_more_alarms() {
+    let (alarms, refused) = alarms_with_canaries(|usual| usual.most_percent);
+    // Binomial bound at .999 for 5 % of 300.
+    assert!(alarms <= 28, "{alarms} of 300");
+    assert!(refused < 0.05, "{refused}");
+    let (_, refused) = alarms_with_canaries(|_| 3.0);
+    assert!(refused > 0.2, "a fixed limit of 3 % refuses what this machine always does: {refused}");
 }

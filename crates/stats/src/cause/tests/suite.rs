@@ -137,29 +137,6 @@ fn r13_says_nothing_where_neither_is_sure() {
     assert_eq!(find(&off, Cause::StatementOrRow).unwrap().confidence, Confidence::Hint);
 }
 
-/// Seed 002: range-notcovered-si gains nothing beyond 12 clients.
-#[test]
-fn r14_beyond_the_knee_there_is_no_gain() {
-    let at = |clients: &[f64]| {
-        let (s, k) = (0.05, 0.95 / 144.0);
-        let rate = |n: f64| 1000.0 * n / (1.0 + s * (n - 1.0) + k * n * (n - 1.0));
-        let scaling = clients.iter().map(|n| (*n, rate(*n))).collect();
-        let case = Case::slower("range-notcovered-si", Class::Range, -8.0);
-        explain_suite(&[case.with(|evidence| evidence.scaling = scaling).0])
-    };
-    let findings = at(&[1.0, 2.0, 4.0, 8.0, 16.0, 48.0]);
-    let finding = find(&findings, Cause::ScaleUpLimit).unwrap();
-    assert_eq!(finding.confidence, Confidence::Strong);
-    assert!(
-        finding.statement.starts_with(
-            "range-notcovered-si: no gain beyond 12 clients on postgres@18.0: contention 0.0500"
-        ),
-        "{}",
-        finding.statement
-    );
-    assert_eq!(find(&at(&[1.0, 2.0, 4.0, 8.0]), Cause::ScaleUpLimit), None, "not seen");
-}
-
 /// 32 tests of which 30 lose 1.5 %, as the posts' tables of Postgres 18 look.
 fn suite(twin_moved: Option<bool>) -> Vec<Evidence> {
     let classes = [Class::Point, Class::Range, Class::Update, Class::Delete];

@@ -1,0 +1,253 @@
+//! A base that is not measured again: its whole runs are those of an earlier comparison.
+//!
+//! They stand for runs of now only as far as all else is the same: the plan, the build, the settings in
+//! force and the machine. What of the machine has changed meanwhile the canary tells, and no verdict is
+//! surer than that.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rqps_dbms::{Dbms, Home, Place};
+use rqps_observe::Usual;
+use rqps_plan::{Comparison, Method, Plan, StoredBase, Workload};
+use rqps_store::{ContenderRecord, PassRecord, Run, RunDirectory};
+
+use super::contestant::TWIN;
+use super::loads::Folders;
+use crate::contender::describe;
+use crate::{Lab, LabError};
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoredBaseError {
+    #[error("'{}' holds no comparison", .0.display())]
+    NoComparison(PathBuf),
+    #[error(
+        "the base of '{}' was not measured there, but taken from another run: name that one", .0.display()
+    )]
+    NotItsOwn(PathBuf),
+    #[error(
+        "'{}' was measured by slices: slices rest on driving all servers in turn, so its base says nothing \
+         by itself. A stored base is one of whole runs (--method runs)", .0.display()
+    )]
+    Sliced(PathBuf),
+    #[error(
+        "the base of '{}' cannot stand for a base of now, because this differs: {what}; measure the base \
+         again", .path.display()
+    )]
+    Differs { path: PathBuf, what: String },
+    #[error(
+        "of {test} '{}' has {rounds} rounds of the base that count, and at least {fewest} are needed",
+        .path.display()
+    )]
+    TooFew { path: PathBuf, test: String, rounds: usize, fewest: u32 },
+    #[error("'{}' is another run than the one whose base was asked for", .0.display())]
+    OtherRun(PathBuf),
+}
+
+/// The stored base of the comparison in `path`, if it can stand for the base of `plan`, and how many rounds
+/// it has. Its build and settings are looked at when they are there: see [`Earlier::open`].
+pub fn stored_base(home: &Home, path: &Path, plan: &Plan) -> Result<(StoredBase, u32), LabError> {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let run = Run::open_without_samples(&path)?;
+    let (Workload::Comparison(wanted), Workload::Comparison(stored)) =
+        (&plan.workload, &run.plan.workload)
+    else {
+        return Err(StoredBaseError::NoComparison(path).into());
+    };
+    if stored.base_from.is_some() {
+        return Err(StoredBaseError::NotItsOwn(path).into());
+    }
+    let passes = counted(&run, plan, stored);
+    let tests = wanted.tests();
+    if tests.iter().any(|test| stored.method_of(test) == Method::Slices) {
+        return Err(StoredBaseError::Sliced(path).into());
+    }
+    let machine = rqps_observe::machine_facts(&home.data().map_err(rqps_dbms::DbmsError::from)?);
+    let is_same = [
+        ("the base", run.plan.contenders.first() == plan.contenders.first()),
+        ("the seed", run.plan.seed == plan.seed),
+        ("how much is cached", run.plan.cache == plan.cache),
+        ("the memory", run.plan.memory == plan.memory),
+        ("the workload", stored.of == wanted.of),
+        ("the number of loads", stored.loads == wanted.loads),
+        ("whether the base has a twin", stored.twin == wanted.twin),
+        ("whether guards are on", stored.guards == wanted.guards),
+        ("the release of rqps", run.manifest.rqps_version == env!("CARGO_PKG_VERSION")),
+    ];
+    let mut differing: Vec<String> =
+        is_same.iter().filter(|(_, same)| !same).map(|(what, _)| what.to_string()).collect();
+    differing.extend(changed(&run.manifest.machine, &machine));
+    let nanos = passes.iter().flat_map(|pass| &pass.canary);
+    let canary = Usual::of(&nanos.map(|nanos| Duration::from_nanos(*nanos)).collect::<Vec<_>>());
+    let (Some(canary_rounds), Some(canary), []) =
+        (run.manifest.canary_rounds, canary, &differing[..])
+    else {
+        if differing.is_empty() {
+            differing.push("there is no canary in it".to_string());
+        }
+        return Err(StoredBaseError::Differs { path, what: differing.join(", ") }.into());
+    };
+    let mut rounds = u32::MAX;
+    for test in tests {
+        let own = passes.iter().filter(|pass| pass.test == test).count();
+        let fewest = wanted.fewest_rounds.min(wanted.rounds);
+        if own < fewest as usize {
+            return Err(StoredBaseError::TooFew { path, test, rounds: own, fewest }.into());
+        }
+        rounds = rounds.min(own as u32);
+    }
+    let stored = StoredBase {
+        path,
+        run: run.manifest.id,
+        created: run.manifest.created,
+        canary: canary.median.as_nanos() as u64,
+        canary_rounds,
+    };
+    Ok((stored, rounds))
+}
+
+/// The facts that are not the same, with both values.
+fn changed(stored: &[(String, String)], now: &[(String, String)]) -> Vec<String> {
+    let of = |facts: &[(String, String)], name: &str| {
+        let found = facts.iter().find(|(known, _)| known == name);
+        found.map_or("unknown".to_string(), |(_, value)| value.clone())
+    };
+    let mut names: Vec<&String> = stored.iter().chain(now).map(|(name, _)| name).collect();
+    names.sort();
+    names.dedup();
+    let both = names.into_iter().map(|name| (name, of(stored, name), of(now, name)));
+    both.filter(|(_, then, now)| then != now)
+        .map(|(name, then, now)| format!("{name} ({then}, now {now})"))
+        .collect()
+}
+
+/// The passes in which the base took part, and its twin where there is one, and that no guard refused.
+fn counted(run: &Run, plan: &Plan, stored: &Comparison) -> Vec<PassRecord> {
+    let base = plan.contenders.first().map(|base| base.name()).unwrap_or_default();
+    let took_part =
+        |pass: &PassRecord, name: &str| pass.slices.iter().any(|slice| slice.contender == name);
+    let counts = |pass: &&PassRecord| {
+        pass.invalid.is_none()
+            && pass.round <= stored.rounds
+            && took_part(pass, &base)
+            && (!stored.twin || took_part(pass, TWIN))
+    };
+    run.passes.iter().filter(counts).cloned().collect()
+}
+
+/// What an earlier comparison has of the base.
+pub(crate) struct Earlier {
+    /// Of the base's name and of its twin's.
+    names: [String; 2],
+    passes: Vec<PassRecord>,
+}
+
+impl Earlier {
+    /// Starts the base once to see that its build and the settings in force are those of the stored run;
+    /// it is described by what is seen now.
+    pub(crate) fn open(
+        stored: &StoredBase,
+        lab: &mut Lab<'_>,
+        directory: &mut RunDirectory,
+        plan: &Plan,
+        dbms: &dyn Dbms,
+        folders: &Folders,
+    ) -> Result<Earlier, LabError> {
+        let path = &stored.path;
+        let run = Run::open_without_samples(path)?;
+        let Workload::Comparison(comparison) = &run.plan.workload else {
+            return Err(StoredBaseError::NoComparison(path.clone()).into());
+        };
+        if run.manifest.id != stored.run {
+            return Err(StoredBaseError::OtherRun(path.clone()).into());
+        }
+        let base = &plan.contenders[0];
+        let begun = Instant::now();
+        let place = Place {
+            data: folders.path().join("looked-at"),
+            log: directory.log(&base.name()),
+            detached: false,
+            environment: Vec::new(),
+        };
+        let mut server = dbms.start(lab.home, &place, lab.cancelled)?;
+        let seen = describe(base, dbms, &*server, begun.elapsed().as_secs_f64());
+        server.discard()?;
+        let seen = seen?;
+        let then = run.contenders.iter().find(|one| one.name == base.name());
+        let differing = then.map_or(vec!["the base".to_string()], |then| differing(then, &seen));
+        if !differing.is_empty() {
+            let what = differing.join(", ");
+            return Err(StoredBaseError::Differs { path: path.clone(), what }.into());
+        }
+        directory.save_contender(&seen)?;
+        let names = [base.name(), TWIN.to_string()];
+        Ok(Earlier { names, passes: counted(&run, plan, comparison) })
+    }
+
+    /// Adds to a pass of now the base's whole run of as many rounds of the test.
+    pub(super) fn join(&self, pass: &mut PassRecord) {
+        let mut of_test = self.passes.iter().filter(|stored| stored.test == pass.test);
+        let Some(stored) = of_test.nth(pass.round as usize - 1) else { return };
+        // Its place is behind those who ran now.
+        let behind = pass.slices.len() as u32;
+        for name in &self.names {
+            let own = stored.slices.iter().filter(|slice| slice.contender == *name);
+            for slice in own {
+                let mut slice = slice.clone();
+                slice.place += behind;
+                pass.slices.push(slice);
+            }
+            if let Some(side) = stored.sides.get(name) {
+                let mut side = side.clone();
+                side.slot += behind;
+                pass.sides.insert(name.clone(), side);
+            }
+            if let Some(cost) = stored.cost.get(name) {
+                pass.cost.insert(name.clone(), cost.clone());
+            }
+        }
+    }
+}
+
+/// What of a contender is not as it was.
+fn differing(then: &ContenderRecord, now: &ContenderRecord) -> Vec<String> {
+    let is_same = [
+        ("its version", then.version == now.version),
+        ("its build", then.server_sha256 == now.server_sha256),
+        ("its packages", then.archive_sha256 == now.archive_sha256),
+        ("its libc", then.libc == now.libc),
+        ("how it is reached", then.transport == now.transport),
+    ];
+    let mut all: Vec<String> =
+        is_same.iter().filter(|(_, same)| !same).map(|(what, _)| what.to_string()).collect();
+    let is_other = |name: &&String| then.settings.get(*name) != now.settings.get(*name);
+    let names = then.settings.keys().chain(now.settings.keys());
+    let mut settings: Vec<String> = names.filter(is_other).cloned().collect();
+    settings.sort();
+    settings.dedup();
+    if !settings.is_empty() {
+        all.push(format!("its settings {}", settings.join(", ")));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_as_it_was_is_named() {
+        let record = |version: &str, size: &str| ContenderRecord {
+            version: version.to_string(),
+            settings: [("shared_buffers".to_string(), size.to_string())].into(),
+            ..ContenderRecord::default()
+        };
+        assert!(differing(&record("17.6", "1GB"), &record("17.6", "1GB")).is_empty());
+        let told = differing(&record("17.6", "1GB"), &record("17.7", "2GB"));
+        assert_eq!(told, ["its version", "its settings shared_buffers"]);
+        let facts = |kernel: &str| vec![("kernel".to_string(), kernel.to_string())];
+        assert!(changed(&facts("6.18"), &facts("6.18")).is_empty());
+        assert_eq!(changed(&facts("6.12"), &facts("6.18")), ["kernel (6.12, now 6.18)"]);
+        assert_eq!(changed(&[], &facts("6.18")), ["kernel (unknown, now 6.18)"]);
+    }
+}

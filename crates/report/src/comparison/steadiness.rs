@@ -1,0 +1,163 @@
+//! Whether whole runs went on at one level: what the average of a run hides.
+//!
+//! A run is told and not dropped for it, which would be choosing runs by their result.
+
+use rqps_plan::Method;
+use rqps_stats::steady::{Class, Steady, steady};
+use rqps_store::{PassRecord, SideRecord};
+
+use super::observed::Observed;
+use super::{TWIN, Verdicts};
+
+/// Resampling is the same each time a report is made.
+const SEED: u64 = 1;
+/// Classes of steps of fixed work: a slower DBMS is at another size of the tables in the same second, so
+/// their level has a reason to change.
+const FIXED_WORK: [&str; 3] = ["load", "insert", "queue"];
+
+/// The whole runs of a contender in one test of which the seconds are known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unsteady {
+    pub(crate) contender: String,
+    /// Of so many that are long enough to tell.
+    pub(crate) runs: usize,
+    /// Those that were not steady by what they did, the most frequent first.
+    pub(crate) ways: Vec<(&'static str, usize)>,
+}
+
+impl Unsteady {
+    /// `new in 4 of 6 runs (3 slow-down, 1 trend)`
+    fn words(&self) -> String {
+        let ways: Vec<String> =
+            self.ways.iter().map(|(way, count)| format!("{count} {way}")).collect();
+        format!(
+            "{} in {} of {} runs ({})",
+            self.contender,
+            self.count(),
+            self.runs,
+            ways.join(", ")
+        )
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.ways.iter().map(|(_, count)| count).sum()
+    }
+}
+
+/// How a run was not steady; none if it was.
+fn way(seen: &Steady) -> Option<&'static str> {
+    match seen.class {
+        Class::WarmUp => Some("warm-up"),
+        Class::SlowDown => Some("slow-down"),
+        Class::MultiLevel => Some("several levels"),
+        Class::Flat if seen.trend.is_flagged() => Some("trend"),
+        Class::Flat if !seen.is_steady => Some("no steady state"),
+        Class::Flat => None,
+    }
+}
+
+/// The operations of the whole seconds of a contender's run.
+fn rates(pass: &PassRecord, contender: &str, side: &SideRecord) -> Vec<f64> {
+    let own = pass.slices.iter().find(|slice| slice.contender == contender);
+    let whole = own.map_or(0, |slice| slice.nanos / 1_000_000_000) as usize;
+    side.seconds.iter().take(whole).map(|second| second.operations as f64).collect()
+}
+
+/// Those who were not steady in any run of a test that counts.
+fn unsteady(test: &Observed<'_>, contenders: &[&str]) -> Vec<Unsteady> {
+    if FIXED_WORK.contains(&test.class) {
+        return Vec::new();
+    }
+    let of = |contender: &&str| {
+        let mut found = Unsteady { contender: contender.to_string(), runs: 0, ways: Vec::new() };
+        for pass in test.counted() {
+            let Some(side) = pass.sides.get(*contender) else { continue };
+            let Some(seen) = steady(&rates(pass, contender, side), SEED) else { continue };
+            found.runs += 1;
+            let Some(way) = way(&seen) else { continue };
+            match found.ways.iter_mut().find(|(known, _)| *known == way) {
+                Some((_, count)) => *count += 1,
+                None => found.ways.push((way, 1)),
+            }
+        }
+        found.ways.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        (!found.ways.is_empty()).then_some(found)
+    };
+    contenders.iter().filter_map(of).collect()
+}
+
+impl Verdicts<'_> {
+    /// Of slices, whose seconds are everybody's, nothing.
+    pub(crate) fn unsteady(&self, test: &Observed<'_>) -> Vec<Unsteady> {
+        if self.plan.method_of(test.name) == Method::Slices {
+            return Vec::new();
+        }
+        let contenders = self.judged.iter().map(|judged| judged.contender.as_str());
+        let names: Vec<&str> = [self.base.as_str(), TWIN].into_iter().chain(contenders).collect();
+        unsteady(test, &names)
+    }
+
+    /// What a reader of averages must know; none where all runs were steady, or too short to tell.
+    pub(super) fn steadiness(&self) -> Option<String> {
+        let of = |test: &Observed<'_>| {
+            let words: Vec<String> = self.unsteady(test).iter().map(Unsteady::words).collect();
+            (!words.is_empty()).then(|| format!("{}: {}", test.name, words.join(", ")))
+        };
+        let tests: Vec<String> = self.tests.iter().filter_map(of).collect();
+        (!tests.is_empty())
+            .then(|| format!("Not at one level from begin to end: {}.", tests.join("; ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rqps_store::{SideSecond, SliceRecord};
+
+    use super::*;
+    use crate::comparison::observed;
+
+    /// A run with so many operations in each second, and a last one that is not whole.
+    fn pass(round: u32, class: &str, seconds: impl Fn(u64) -> u64) -> PassRecord {
+        let second = |at: u64| SideSecond { operations: seconds(at), server_cpu: 0 };
+        let seconds: Vec<SideSecond> =
+            (0..60).map(second).chain([SideSecond { operations: 3, server_cpu: 0 }]).collect();
+        PassRecord {
+            round,
+            test: "scan".to_string(),
+            class: class.to_string(),
+            slices: vec![SliceRecord {
+                client: 1,
+                contender: "new".to_string(),
+                nanos: 60_200_000_000,
+                ..SliceRecord::default()
+            }],
+            sides: [("new".to_string(), SideRecord { seconds, ..SideRecord::default() })].into(),
+            ..PassRecord::default()
+        }
+    }
+
+    fn told(passes: &[PassRecord]) -> Vec<String> {
+        let tests = observed::tests(passes);
+        unsteady(&tests[0], &["base", "new"]).iter().map(Unsteady::words).collect()
+    }
+
+    const LEVEL: fn(u64) -> u64 = |at| 1_000 + at * 7 % 5;
+    const SLOWER: fn(u64) -> u64 = |at| LEVEL(at) / if at < 30 { 1 } else { 2 };
+
+    #[test]
+    fn a_run_that_was_not_steady_is_told() {
+        assert!(told(&[pass(1, "scan", LEVEL), pass(2, "scan", LEVEL)]).is_empty());
+        let one = [pass(1, "scan", LEVEL), pass(2, "scan", SLOWER), pass(3, "scan", LEVEL)];
+        assert_eq!(told(&one), ["new in 1 of 3 runs (1 slow-down)"]);
+        let refused = PassRecord { invalid: Some("busy".to_string()), ..pass(2, "scan", SLOWER) };
+        assert!(told(&[pass(1, "scan", LEVEL), refused]).is_empty(), "it does not count");
+    }
+
+    #[test]
+    fn steps_of_fixed_work_and_short_runs_have_no_level_to_keep() {
+        assert!(told(&[pass(1, "queue", SLOWER)]).is_empty());
+        let mut short = pass(1, "scan", SLOWER);
+        short.slices[0].nanos = 12_000_000_000;
+        assert!(told(&[short]).is_empty());
+    }
+}
