@@ -121,6 +121,9 @@ impl ServerLog {
                 &mut step.indexers
             } else if does("vacuum") || does("checkpoint") {
                 &mut step.maintenance
+            } else if does("explain") {
+                // The plans that are kept beside the step's statements.
+                continue;
             } else if session.statements.iter().any(|s| s.text.contains(" limit 10") || s.prepared)
             {
                 &mut step.queries
