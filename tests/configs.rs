@@ -71,7 +71,8 @@ fn the_cache_is_chosen_from_the_size_of_the_data() {
 #[test]
 fn a_cache_that_cannot_be_is_refused_with_what_can() {
     let rqps = Rqps::new();
-    rqps.ibench("sqlite --rows 900G --cached").refuses(2, &["of the memory that it may use", "rows"]);
+    rqps.ibench("sqlite --rows 900G --cached")
+        .refuses(2, &["of the memory that it may use", "rows"]);
     rqps.ibench("sqlite --rows 2K --io-bound").refuses(2, &["load 600K rows or more"]);
     let url = "postgres://ann@localhost/db";
     rqps.ibench(&format!("{url} {SMALL} --cached")).refuses(2, &["running already"]);
