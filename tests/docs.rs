@@ -74,3 +74,18 @@ fn every_command_does_what_its_page_says_and_every_file_it_leaves_is_described()
     }
     assert!(ran.contains(&"docs/tutorial.md".to_string()), "{ran:?}");
 }
+
+#[test]
+fn every_reproduction_is_a_plan_that_can_be_run() {
+    let rqps = Rqps::new();
+    let mut plans = 0;
+    for entry in fs::read_dir(root().join("reproductions")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            let shown = rqps.run(&format!("plan {}", path.display())).ok().stdout;
+            assert!(shown.contains("in all"), "{}: {shown}", path.display());
+            plans += 1;
+        }
+    }
+    assert!(plans > 10, "{plans}");
+}
