@@ -168,10 +168,11 @@ fn bytes_that_are_garbled_are_told_or_do_not_matter() {
         let url = server.behind(&name, Fault::Garble(at));
         let running = server.run(&name, &url);
         let pid = running.pid();
-        // A garbled length may have both sides wait for the other: then the user ends it.
+        // A garbled length may have both sides wait for the other: then the user ends it, and again if
+        // that is not enough.
         let (over, is_over) = std::sync::mpsc::channel::<()>();
         let user = std::thread::spawn(move || {
-            if is_over.recv_timeout(Duration::from_secs(8)).is_err() {
+            while is_over.recv_timeout(Duration::from_secs(8)).is_err() {
                 processes::signal(pid, Signal::INT);
             }
         });
