@@ -7,6 +7,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use crate::common::result::RunResult;
@@ -170,9 +171,9 @@ fn bytes_that_are_garbled_are_told_or_do_not_matter() {
         let pid = running.pid();
         // A garbled length may have both sides wait for the other: then the user ends it, and again if
         // that is not enough.
-        let (over, is_over) = std::sync::mpsc::channel::<()>();
+        let (over, is_over) = mpsc::channel::<()>();
         let user = std::thread::spawn(move || {
-            while is_over.recv_timeout(Duration::from_secs(8)).is_err() {
+            while is_over.recv_timeout(Duration::from_secs(8)) == Err(RecvTimeoutError::Timeout) {
                 processes::signal(pid, Signal::INT);
             }
         });
