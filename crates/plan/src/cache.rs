@@ -52,8 +52,8 @@ const ROOM: u64 = 25;
 const LEAST_CACHED: u64 = 128 << 20;
 /// The share of the data that an IO-bound cache holds is one in so many.
 const SHARE: u64 = 10;
-/// What a cache may take of the memory of the machine, or of that which it may use, in percent: the rest is for connections, for
-/// sorting and for the operating system.
+/// What a cache may take of the machine's memory, or of as much as its server may use, in percent: the
+/// rest is for connections, for sorting and for the operating system.
 const MOST_MEMORY: u64 = 70;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
