@@ -18,6 +18,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
 use tempfile::TempDir;
 
 use result::Finished;
@@ -27,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Far less than the 300 s that the orderly way waits for a frozen server, and far more than a busy
 /// machine needs for the other way.
-pub(crate) const AT_ONCE: Duration = Duration::from_secs(100);
+const AT_ONCE: Duration = Duration::from_secs(100);
 
 /// Tests that use the machine take turns, so that at most this many servers run at a time.
 const TURNS: usize = 2;
@@ -275,6 +276,18 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    /// Interrupts twice, half a second apart: that ends it at once, whatever the orderly way waits for.
+    #[track_caller]
+    pub(crate) fn interrupted_twice(self) -> Finished {
+        processes::signal(self.pid(), Signal::INT);
+        std::thread::sleep(Duration::from_millis(500));
+        let second = Instant::now();
+        processes::signal(self.pid(), Signal::INT);
+        let finished = self.finish().expect_code(130);
+        assert!(second.elapsed() < AT_ONCE, "it took {:?}", second.elapsed());
+        finished
+    }
+
     pub(crate) fn start(mut command: Command) -> Running {
         let mut child = command.spawn().unwrap();
         let stdout = child.stdout.take().map(Heard::listen);

@@ -1,10 +1,10 @@
 //! Servers and rqps itself killed or interrupted at work: what is said, what is left, and that
 //! `--resume` finishes the rest.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::common::result::{Finished, RunResult};
-use crate::common::{AT_ONCE, Rqps, Running, await_that, processes};
+use crate::common::{Rqps, Running, await_that, processes};
 use rustix::process::Signal;
 
 /// Six steps, of which the last two take as long as they are told to.
@@ -105,12 +105,7 @@ fn the_second_interrupt_ends_at_once() {
     // With a frozen server the orderly way would take minutes.
     let server = processes::server(running.server());
     server.iter().for_each(|&process| processes::signal(process, Signal::STOP));
-    processes::signal(running.pid(), Signal::INT);
-    std::thread::sleep(Duration::from_millis(500));
-    let second = Instant::now();
-    processes::signal(running.pid(), Signal::INT);
-    running.finish().expect_code(130);
-    assert!(second.elapsed() < AT_ONCE, "it took {:?}", second.elapsed());
+    running.interrupted_twice();
     server.iter().for_each(|&process| processes::signal(process, Signal::CONT));
     rqps.await_no_process();
     resume_finishes(&rqps, "running");

@@ -3,6 +3,8 @@
 //! Stopping at the first p < .05 finds something in 12 % of comparisons of a build with itself;
 //! how narrow an interval is says nothing about where it lies, so stopping on it keeps the level.
 
+use crate::distribution::t_quantile;
+
 /// When enough is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StopRule {
@@ -56,6 +58,19 @@ impl StopRule {
             None
         }
     }
+
+    /// After how many rounds in all the interval is likely to be narrow enough, if the rounds to come
+    /// scatter as those before; no more than the most.
+    pub fn rounds_needed(&self, progress: &Progress) -> u32 {
+        // The half width of a mean's interval: Student's t by the square root of the rounds.
+        let narrowness = |rounds: u32| {
+            t_quantile(0.975, f64::from(rounds.max(2) - 1)) / f64::from(rounds).sqrt()
+        };
+        let spread = progress.half_width / narrowness(progress.rounds);
+        let is_enough = |rounds: &u32| spread * narrowness(*rounds) <= self.half_width;
+        let fewest = self.least_rounds.max(progress.rounds);
+        (fewest..=self.most_rounds).find(is_enough).unwrap_or(self.most_rounds)
+    }
 }
 
 #[cfg(test)]
@@ -82,6 +97,18 @@ mod tests {
         assert_eq!(RULE.decide(&Progress { elapsed: 901.0, ..START }), Some(Stop::Time));
         let endless = StopRule { budget: None, ..RULE };
         assert_eq!(endless.decide(&Progress { elapsed: 1e9, ..START }), None);
+    }
+
+    #[test]
+    fn an_interval_needs_as_many_rounds_as_make_it_narrow() {
+        let rule = StopRule { most_rounds: 20, half_width: 0.005, ..RULE };
+        let needed =
+            |rounds, half_width| rule.rounds_needed(&Progress { rounds, half_width, ..START });
+        assert_eq!(needed(3, 0.001), 6, "no verdict rests on fewer");
+        assert_eq!(needed(8, 0.004), 8);
+        // Half as wide as after 6 rounds, where t is 2.57: 2.57 / sqrt(6) is twice 2.13 / sqrt(16.5).
+        assert_eq!(needed(6, 0.01), 17);
+        assert_eq!(needed(6, 0.9), 20, "no more than there may be");
     }
 
     #[test]

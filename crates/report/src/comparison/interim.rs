@@ -19,11 +19,22 @@ pub struct Interim {
     /// The tests that need no fresh rounds: those that the screen did not flag, and those whose interval
     /// from fresh rounds is narrow enough.
     pub confirmed: Vec<String>,
-    /// The estimate of every test with its interval, a line each.
-    pub standing: Vec<String>,
+    /// The estimate of every test with its interval.
+    pub standing: Vec<Standing>,
     /// Each test that has become slower, faster or dearer, with the contender that it has in, and
     /// how far from no change.
     pub changed: Vec<(String, String, f64)>,
+}
+
+/// Where a contender stands in a test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    pub contender: String,
+    pub test: String,
+    /// For people: the estimate with its interval.
+    pub text: String,
+    /// In all, until the interval is narrow enough; none as long as there is none.
+    pub rounds_needed: Option<u32>,
 }
 
 /// How far from no change a test is; none without a verdict that it has changed.
@@ -54,15 +65,14 @@ pub fn interim(plan: &rqps_plan::Plan, passes: &[PassRecord]) -> Interim {
     };
     let first = rule(comparison.fewest_rounds, comparison.rounds);
     let fresh = rule(comparison.fewest_rounds, comparison.confirm.unwrap_or(0));
-    let is_narrow = |rule: &StopRule, verdict: &Verdict| {
-        let progress = Progress {
-            rounds: verdict.contributions.len() as u32,
-            half_width: verdict.plain.interval.half_width(),
-            elapsed: 0.0,
-            next_round: 0.0,
-        };
-        rule.decide(&progress) == Some(Stop::Precise)
+    let progress = |verdict: &Verdict| Progress {
+        rounds: verdict.contributions.len() as u32,
+        half_width: verdict.plain.interval.half_width(),
+        elapsed: 0.0,
+        next_round: 0.0,
     };
+    let is_narrow =
+        |rule: &StopRule, verdict: &Verdict| rule.decide(&progress(verdict)) == Some(Stop::Precise);
     let mut narrow = vec![true; tests.len()];
     let mut confirmed = vec![true; tests.len()];
     for contender in others {
@@ -92,7 +102,12 @@ pub fn interim(plan: &rqps_plan::Plan, passes: &[PassRecord]) -> Interim {
             if let Some(size) = changed(verdict) {
                 interim.changed.push((name.to_string(), contender.clone(), size));
             }
-            interim.standing.push(format!("{contender} {name}: {estimate}{state}"));
+            interim.standing.push(Standing {
+                contender: contender.clone(),
+                test: name.to_string(),
+                text: format!("{estimate}{state}"),
+                rounds_needed: width.is_finite().then(|| first.rounds_needed(&progress(verdict))),
+            });
         }
     }
     let named = |which: Vec<bool>| -> Vec<String> {

@@ -1,12 +1,28 @@
 //! What an honest server says to the calls of [`crate::server::converse`], message by message.
 
+use crate::server::Protocol;
+
+pub(crate) fn honest(protocol: Protocol) -> Vec<Vec<u8>> {
+    match protocol {
+        Protocol::Postgres => postgres(),
+        Protocol::Mysql => mysql(),
+    }
+}
+
+pub(crate) fn refusal(protocol: Protocol) -> Vec<u8> {
+    match protocol {
+        Protocol::Postgres => postgres_refusal(),
+        Protocol::Mysql => mysql_refusal(),
+    }
+}
+
 /// A message of Postgres: type, length, body.
 fn message(tag: u8, body: &[u8]) -> Vec<u8> {
     let length = (body.len() as u32 + 4).to_be_bytes();
     [&[tag], &length[..], body].concat()
 }
 
-pub(crate) fn postgres() -> Vec<Vec<u8>> {
+fn postgres() -> Vec<Vec<u8>> {
     let ready = || message(b'Z', b"I");
     let row = |text: &[u8]| {
         message(b'D', &[&[0, 1], &(text.len() as u32).to_be_bytes()[..], text].concat())
@@ -44,7 +60,7 @@ pub(crate) fn postgres() -> Vec<Vec<u8>> {
 }
 
 /// What a server of Postgres says instead of anything else.
-pub(crate) fn postgres_refusal() -> Vec<u8> {
+fn postgres_refusal() -> Vec<u8> {
     message(b'E', b"SERROR\0C42P01\0Mno such table\0Dit never was\0\0")
 }
 
@@ -54,7 +70,7 @@ fn packet(number: u8, payload: &[u8]) -> Vec<u8> {
     [&length[..3], &[number], payload].concat()
 }
 
-pub(crate) fn mysql() -> Vec<Vec<u8>> {
+fn mysql() -> Vec<Vec<u8>> {
     let ok = |number, rows| packet(number, &[0, rows, 0, 2, 0, 0, 0]);
     let end = |number| packet(number, &[0xfe, 0, 0, 2, 0, 0, 0]);
     let column = |number| {
@@ -97,6 +113,6 @@ pub(crate) fn mysql() -> Vec<Vec<u8>> {
 }
 
 /// What a server of MySQL says instead of anything else.
-pub(crate) fn mysql_refusal() -> Vec<u8> {
+fn mysql_refusal() -> Vec<u8> {
     packet(1, b"\xff\x7a\x04#42S02no such table")
 }

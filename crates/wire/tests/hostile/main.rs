@@ -12,7 +12,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use server::{Answers, Protocol, converse};
+use conversation::{honest, refusal};
+use server::{Answers, Protocol, converse, converse_in_pieces};
 
 /// Remembers the most that a thread has asked for at once.
 struct Watched;
@@ -52,20 +53,6 @@ unsafe impl GlobalAlloc for Watched {
 
 #[global_allocator]
 static ALLOCATOR: Watched = Watched;
-
-fn honest(protocol: Protocol) -> Vec<Vec<u8>> {
-    match protocol {
-        Protocol::Postgres => conversation::postgres(),
-        Protocol::Mysql => conversation::mysql(),
-    }
-}
-
-fn refusal(protocol: Protocol) -> Vec<u8> {
-    match protocol {
-        Protocol::Postgres => conversation::postgres_refusal(),
-        Protocol::Mysql => conversation::mysql_refusal(),
-    }
-}
 
 /// The client came back, and what it says of an error can be shown to people.
 fn survives(protocol: Protocol, says: &[u8]) -> Answers {
@@ -176,6 +163,17 @@ fn an_honest_server_is_understood() {
         let answers = survives(protocol, &honest(protocol).concat());
         let counts: Vec<u64> = answers.into_iter().map(|(_, answer)| answer.unwrap()).collect();
         assert_eq!(counts, [0, 3, 2, 1, rows], "{protocol:?}");
+    }
+}
+
+#[test]
+fn an_answer_is_the_same_in_whatever_pieces_it_comes() {
+    for protocol in [Protocol::Postgres, Protocol::Mysql] {
+        for size in [1, 3, 11, 64] {
+            let answers = converse_in_pieces(protocol, &honest(protocol).concat(), size);
+            let counts: Vec<u64> = answers.into_iter().map(|(_, answer)| answer.unwrap()).collect();
+            assert_eq!(counts, [0, 3, 2, 1, 2], "{protocol:?} in pieces of {size}");
+        }
     }
 }
 

@@ -5,8 +5,12 @@ use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use rqps_wire::{Address, Connection, Error, Login, Statement, Target, Type, Value};
+
+/// Between pieces: long enough for the client to have read the one before, mostly.
+const PAUSE: Duration = Duration::from_micros(100);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
@@ -20,10 +24,15 @@ pub(crate) type Answers = Vec<(&'static str, Result<u64, Error>)>;
 
 /// Has a client log in and make every kind of call, with a server that says these bytes.
 pub(crate) fn converse(protocol: Protocol, says: &[u8]) -> Answers {
+    converse_in_pieces(protocol, says, usize::MAX)
+}
+
+/// The same with a server that pauses after every so many bytes.
+pub(crate) fn converse_in_pieces(protocol: Protocol, says: &[u8], size: usize) -> Answers {
     let folder = tempfile::tempdir().expect("a folder for the socket");
     let path = folder.path().join("s");
     let listener = UnixListener::bind(&path).expect("a socket");
-    let server = serve(listener, says.to_vec());
+    let server = serve(listener, says.to_vec(), size);
     let login = Login {
         address: Address::Unix { path },
         user: "ann".to_string(),
@@ -40,12 +49,17 @@ pub(crate) fn converse(protocol: Protocol, says: &[u8]) -> Answers {
     answers
 }
 
-fn serve(listener: UnixListener, says: Vec<u8>) -> JoinHandle<()> {
+fn serve(listener: UnixListener, says: Vec<u8>, size: usize) -> JoinHandle<()> {
     std::thread::spawn(move || {
         let (stream, _) = listener.accept().expect("the client connects");
         // A client that has had enough closes the connection, which ends both.
         let heard = stream.try_clone().map(listen);
-        let _ = (&stream).write_all(&says);
+        for (index, piece) in says.chunks(size).enumerate() {
+            if index > 0 {
+                std::thread::sleep(PAUSE);
+            }
+            let _ = (&stream).write_all(piece);
+        }
         let _ = stream.shutdown(Shutdown::Write);
         if let Ok(heard) = heard {
             heard.join().expect("it only reads");
