@@ -58,7 +58,7 @@ fn load(running: &Running, client: &Client, rows: u64) -> anyhow::Result<Took> {
     let benchmark = Benchmark::new(running.target(), running.subject().dialect, &plan, SEED);
     let start = Instant::now();
     match client.kind {
-        Kind::Rqps => run(benchmark.loaders()?)?,
+        Kind::Rqps => run(benchmark.loaders(true)?)?,
         _ => drop(process::run(client.prepare(running.socket(), rows))?),
     }
     let loaded = start.elapsed().as_secs_f64();

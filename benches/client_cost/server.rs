@@ -92,7 +92,7 @@ impl Running {
     pub(crate) fn fill(&self) -> anyhow::Result<()> {
         let plan = plan(ROWS);
         let benchmark = Benchmark::new(self.target(), self.subject.dialect, &plan, SEED);
-        run(benchmark.loaders()?)?;
+        run(benchmark.loaders(true)?)?;
         run(benchmark.indexers()?)?;
         self.settle()
     }

@@ -96,7 +96,7 @@ impl<'a> MicrobenchmarkSteps<'a> {
         }
         stage.tell_begun(record);
         let rows = self.plan.rows.0 * u64::from(self.plan.tables);
-        let loaders = self.benchmark.loaders()?;
+        let loaders = self.benchmark.loaders(stage.server.data().is_some())?;
         let parts: Vec<(u32, Operation)> =
             (1..=loaders.len() as u32).map(|client| (client, Operation::Insert)).collect();
         record.clients = parts.len() as u32;

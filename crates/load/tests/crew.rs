@@ -168,7 +168,8 @@ fn a_stall_shows_in_the_response_times_of_all_that_it_delayed() {
     let half = STALL.as_nanos() as u64 / 2;
     let late = tally.response.count_between(half, u64::MAX);
     assert!(late >= 15, "{late} of 100 responses took half the stall");
-    assert_eq!(tally.service.count_between(half, u64::MAX), 1, "one operation was slow itself");
+    let slow = tally.service.count_between(half, u64::MAX);
+    assert!((1..late / 2).contains(&slow), "{slow} operations were slow themselves");
     assert!(tally.max_lag >= half);
 }
 
@@ -182,8 +183,10 @@ fn each_second_of_a_run_is_told() {
         told.fetch_add(1, Ordering::Relaxed);
     };
     let order = closed(Until::Elapsed(Duration::from_millis(1_100)));
-    crew.run(&[order], &mut each_second, &|| false).unwrap();
-    assert_eq!(seconds.load(Ordering::Relaxed), 1);
+    let elapsed = crew.run(&[order], &mut each_second, &|| false).unwrap();
+    // At the least, on a machine that stood still: it is not told of the one that was running out.
+    let told = seconds.load(Ordering::Relaxed);
+    assert!((1..=elapsed / 1_000_000_000).contains(&told), "{told} seconds of {elapsed} ns");
 }
 
 #[test]

@@ -386,7 +386,7 @@ mod tests {
         probe(directory.path())
             .unwrap_or_else(|error| panic!("profiles cannot be tested: {error}"));
         // What comes to life after perf has attached is sampled as well.
-        let script = Script::new(&format!("read go; {}; read go; {}", burn(30), burn(20)));
+        let script = Script::new(&format!("read go; {}; read go; {}", burn(30), burn(60)));
         let mut profiler = Profiler::attach(script.pid(), directory.path()).unwrap();
         profiler.start().unwrap();
         script.go();
@@ -396,13 +396,14 @@ mod tests {
         let used = script.reaped_cpu() * 1_000;
         profiler.stop().unwrap();
         script.go();
-        while script.reaped_cpu() < 450_000 {
+        while script.reaped_cpu() < 850_000 {
             std::thread::sleep(Duration::from_millis(10));
         }
         let stacks = profiler.finish().unwrap();
         let seen = stacks.nanos.values().sum::<u64>();
-        // The kernel counts what it did before the first instruction, too.
-        assert!((used * 8 / 10..used * 12 / 10).contains(&seen), "{seen} ns seen, {used} used");
+        // The kernel counts what it did before the first instruction, too, and a machine that stands
+        // still is not sampled meanwhile; all of it would be three times as much.
+        assert!((used / 2..used * 3 / 2).contains(&seen), "{seen} ns seen, {used} used");
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "no file is left");
     }
 }

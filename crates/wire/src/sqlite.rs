@@ -170,6 +170,8 @@ fn failure(error: rusqlite::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
 
     fn database() -> (tempfile::TempDir, Sqlite) {
@@ -216,12 +218,17 @@ mod tests {
         let interrupter = sqlite.interrupter().unwrap();
         let endless = "with recursive c(x) as (select 1 union all select x + 1 from c) \
                        select count(*) from c";
+        let is_over = AtomicBool::new(false);
         std::thread::scope(|scope| {
+            // Again and again: nothing is interrupted by a word that comes before it begins.
             scope.spawn(|| {
-                std::thread::sleep(Duration::from_millis(50));
-                interrupter.interrupt();
+                while !is_over.load(Ordering::Relaxed) {
+                    std::thread::sleep(Duration::from_millis(10));
+                    interrupter.interrupt();
+                }
             });
             assert!(matches!(sqlite.run(endless), Err(Error::Interrupted)));
+            is_over.store(true, Ordering::Relaxed);
         });
     }
 

@@ -59,7 +59,29 @@ fn without_files_it_is_loaded_by_inserts(fixture: &Fixture, contender: &str) {
 
     let plan = plan(2, 6000);
     let benchmark = fixture.benchmark(&plan);
-    run(benchmark.loaders().unwrap());
+    run(benchmark.loaders(true).unwrap());
     run(benchmark.indexers().unwrap());
     benchmark.finish_load().unwrap();
+}
+
+#[test]
+fn a_load_is_in_the_binary_log_of_who_has_replicas_and_not_in_that_of_a_server_of_our_own() {
+    for contender in ["mysql@8.0.33", "mariadb@11.4.5"] {
+        let fixture = Fixture::start(contender);
+        let plan = plan(1, 20_000);
+        let benchmark = fixture.benchmark(&plan);
+        let logged = |own| {
+            let position = || {
+                let status = fixture.connect().query("show master status").unwrap();
+                status[0][1].as_ref().unwrap().parse::<u64>().unwrap()
+            };
+            let loaders = benchmark.loaders(own).unwrap();
+            let before = position();
+            run(loaders);
+            position() - before
+        };
+        assert_eq!(logged(true), 0, "{contender}");
+        let bytes = logged(false);
+        assert!(bytes > 20_000 * 100, "{contender}: {bytes} bytes");
+    }
 }

@@ -85,7 +85,7 @@ pub(crate) fn load(
     if let Compared::Microbenchmark(microbenchmark) = of {
         let target = server.target().clone();
         let benchmark = Benchmark::new(&target, contestant.dialect, microbenchmark, plan.seed);
-        work(benchmark.loaders()?, lab)?;
+        work(benchmark.loaders(server.data().is_some())?, lab)?;
         work(benchmark.indexers()?, lab)?;
         benchmark.finish_load()?;
         server.quiesce(Quiesce::Full, &benchmark.tables())?;

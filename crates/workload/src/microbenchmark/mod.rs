@@ -138,8 +138,9 @@ impl<'a> Benchmark<'a> {
     /// Makes the tables anew, and the work that fills them: an operation is a batch of rows, and the
     /// rows of its effect are rows of the tables. Tables of an earlier load by rqps go, however many
     /// they were. Rows lie in the order of their keys: where that is not the order in which they come,
-    /// each table is filled by one connection.
-    pub fn loaders(&self) -> Result<Vec<Assigned>, Error> {
+    /// each table is filled by one connection. A server of rqps's `own` has no replicas, so that its
+    /// binary log need not have the rows.
+    pub fn loaders(&self, own: bool) -> Result<Vec<Assigned>, Error> {
         let connection = &mut *self.target.connect()?;
         let earlier = Mark::read(connection, self.dialect)?.map_or(0, |mark| mark.tables);
         Mark::remove(connection)?;
@@ -161,7 +162,11 @@ impl<'a> Benchmark<'a> {
             }
         };
         let assign = |share: Vec<Stretch>| {
-            let loader = Loader::new(self.target.connect()?, self.dialect, self.rows, share);
+            let mut connection = self.target.connect()?;
+            if own && matches!(self.dialect, Dialect::Innodb | Dialect::Myrocks) {
+                connection.run("set session sql_log_bin = 0")?;
+            }
+            let loader = Loader::new(connection, self.dialect, self.rows, share);
             let until = Until::Operations(loader.batches());
             let order = Order { schedule: Schedule::Closed, until };
             Ok((Box::new(loader) as Box<dyn Work>, order))

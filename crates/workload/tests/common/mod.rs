@@ -106,7 +106,7 @@ pub(crate) fn named(name: &str) -> &'static Test {
 
 /// Makes, fills, indexes and checks the tables; answers how many rows the loaders counted.
 pub(crate) fn load(benchmark: &Benchmark<'_>) -> u64 {
-    let rows = total(&run(benchmark.loaders().unwrap())).rows;
+    let rows = total(&run(benchmark.loaders(true).unwrap())).rows;
     run(benchmark.indexers().unwrap());
     benchmark.finish_load().unwrap();
     rows
