@@ -103,7 +103,7 @@ fn a_running_server_is_measured_and_left_as_it_was() {
 fn a_run_on_a_running_server_goes_on_after_an_interrupt() {
     let rqps = Rqps::new();
     let url = start(&rqps);
-    let arguments = "--rows 2K --writes 500,50 --rates 100 --query-secs 3";
+    let arguments = "--rows 2K --writes 500,50 --rates 100 --query-secs 6";
     let running = rqps.start_ibench(&format!("db={url} {arguments}"));
     running.wait_for("db: qr100 (5 of 6)");
     processes::signal(running.pid(), rustix::process::Signal::INT);

@@ -11,14 +11,15 @@ use common::result::RunResult;
 use common::server_log::LOGGED;
 use serde_json::Value;
 
-// The last step has to last for more than a second, so that there is one of it.
-const SMALL: &str = "--rows 2K --writes 500,50 --rates 100 --query-secs 2 --pause 0 \
+// The last step has to last for more than a second, so that there is one of it: for some seconds on a
+// machine that stands still for a while.
+const SMALL: &str = "--rows 2K --writes 500,50 --rates 100 --query-secs 4 --pause 0 \
                      --only l.i0,l.x,l.i1,l.i2,qr100";
 const LARGER: &str = "--rows 20K --writes 500,50 --rates 100 --query-secs 1 --pause 0 \
                       --only l.i0,l.x,l.i1,l.i2,qr100";
 /// Rows that the steps of [`SMALL`] insert.
 const INSERTED: [(&str, u64); 5] =
-    [("l.i0", 2000), ("l.x", 100), ("l.i1", 500), ("l.i2", 50), ("qr100", 200)];
+    [("l.i0", 2000), ("l.x", 100), ("l.i1", 500), ("l.i2", 50), ("qr100", 400)];
 
 fn run(rqps: &Rqps, arguments: &str) -> RunResult {
     rqps.ibench(arguments).ok();
@@ -202,8 +203,8 @@ fn postgres_passes_with_partitions() {
     run(&rqps, &format!("postgres@17.6?{LOGGED} {SMALL} --partitions 3"));
     let logs = rqps.out().join("logs");
     let log = fs::read_to_string(logs.join(&common::entries(&logs)[0])).unwrap();
-    // 2000 + 100 + 500 + 50 + 2 x 200, and 100 more, in three.
-    assert!(log.contains("pi1_p2 partition of pi1 for values from (1051) to (2101)"), "{log}");
+    // 2000 + 100 + 500 + 50 + 2 x 400, and 100 more, in three.
+    assert!(log.contains("pi1_p2 partition of pi1 for values from (1184) to (2367)"), "{log}");
     for part in ["pi1_p1", "pi1_p2", "pi1_p3"] {
         assert!(log.contains(&format!("vacuum (analyze, index_cleanup on) {part}")), "{part}");
     }

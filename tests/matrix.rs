@@ -29,7 +29,7 @@ rows = '1K'
 [ibench.first]
 only = ['l.i0']
 [ibench.second]
-query-secs = 3
+query-secs = 6
 rates = [100]
 ";
 

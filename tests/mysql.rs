@@ -112,11 +112,11 @@ fn a_setting_that_the_build_does_not_know_is_named() {
 
 /// A run that is in the middle of qr100, and its server.
 fn in_qr100(rqps: &Rqps, contender: &str, program: &str) -> (Running, i32) {
-    let arguments = "--rows 2K --writes 500,50 --rates 100 --query-secs 4 --pause 0 \
+    let arguments = "--rows 2K --writes 500,50 --rates 100 --query-secs 6 --pause 0 \
                      --only l.i0,l.x,l.i1,l.i2,qr100";
     let running = rqps.start_ibench(&format!("{contender} {arguments}"));
     running.wait_for("qr100 (5 of 5)");
-    // The step lasts for four seconds; a moment later it has done something.
+    // The step lasts for six seconds; a moment later it has done something.
     std::thread::sleep(Duration::from_millis(300));
     let server = processes::children(running.pid(), program)[0];
     (running, server)

@@ -79,7 +79,7 @@ fn vacuum_and_checkpoint_come_once(log: &ServerLog) {
 #[test]
 fn the_current_profile_sends_the_published_statements() {
     // 1,200 rounds of l.i2 are more than the 1,001 after which the lower bound is read again.
-    let arguments = "--rows 10K --writes 2K,6K --query-secs 1 --rates 100";
+    let arguments = "--rows 10K --writes 2K,6K --query-secs 3 --rates 100";
     let (log, result) = logged("17.6", arguments);
     let steps = log.steps();
     assert_eq!(steps.len(), 6);
@@ -90,7 +90,7 @@ fn the_current_profile_sends_the_published_statements() {
         assert!(!statement.prepared || statement.text.starts_with("select"), "{statement:?}");
     }
     // Statements of l.i0, l.x, l.i1, l.i2, qr100, qp100, and the rows of each.
-    let statements = [100, 1, 40, 1_200, 2, 2];
+    let statements = [100, 1, 40, 1_200, 6, 6];
     let rows = [100, 100, 50, 5, 50, 50];
     let has_queries = [0, 0, 0, 0, 1, 1];
     for (index, step) in steps.iter().enumerate() {

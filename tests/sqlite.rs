@@ -277,10 +277,11 @@ fn pacing_decides_when_writes_start() {
         let step = result.step("qp2000");
         assert_eq!(step["work"]["insert"]["rows"], 4_000, "{pacing}");
         assert_eq!(step["work"]["delete"]["rows"], 4_000, "{pacing}");
-        let mean = |times: &str| step["work"]["insert"][times]["mean_ns"].as_f64().unwrap();
-        (mean("response") / mean("service"), step["seconds"].as_f64().unwrap())
+        let median =
+            |times: &str| step["work"]["insert"][times]["percentiles_ns"]["p50"].as_f64().unwrap();
+        (median("response") / median("service"), step["seconds"].as_f64().unwrap())
     };
-    // Each statement of a burst waits for those before it: 20 on average.
+    // Each statement of a burst waits for those before it: 20 in the median.
     let (waits, _) = paced("burst");
     assert!(waits > 5.0, "response is {waits} times service");
     let (_, seconds) = paced("uniform");
@@ -298,12 +299,12 @@ fn memory_does_not_grow_with_the_number_of_operations() {
     running.wait_for("qp100 (5 of 5)");
     std::thread::sleep(Duration::from_secs(2));
     let early = processes::memory(running.pid());
-    std::thread::sleep(Duration::from_secs(6));
+    std::thread::sleep(Duration::from_secs(4));
     let late = processes::memory(running.pid());
     running.finish().ok();
     let result = RunResult::of(&rqps.out());
     let seconds = &result.step("qp100")["work"]["query"]["seconds"]["operations"];
-    let queries: u64 = (2..8).map(|second| seconds[second].as_u64().unwrap()).sum();
+    let queries: u64 = (2..6).map(|second| seconds[second].as_u64().unwrap()).sum();
     assert!(queries > 10_000, "{queries} queries between the two looks");
     let growth = late.saturating_sub(early);
     assert!(growth <= queries + (256 << 10), "from {early} to {late} bytes in {queries} queries");

@@ -276,11 +276,11 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Interrupts twice, half a second apart: that ends it at once, whatever the orderly way waits for.
+    /// Interrupts twice: that ends it at once, whatever the orderly way waits for.
     #[track_caller]
     pub(crate) fn interrupted_twice(self) -> Finished {
         processes::signal(self.pid(), Signal::INT);
-        std::thread::sleep(Duration::from_millis(500));
+        await_that("the first is taken", || !processes::is_taking(self.pid(), Signal::INT));
         let second = Instant::now();
         processes::signal(self.pid(), Signal::INT);
         let finished = self.finish().expect_code(130);
@@ -301,13 +301,23 @@ impl Running {
 
     /// Waits until a text has appeared on stderr.
     pub(crate) fn wait_for(&self, text: &str) {
+        let found = self.wait_for_one_of(&[text]);
+        assert!(found.is_some(), "rqps ended and did not say '{text}':\n{}", self.heard());
+    }
+
+    /// Waits until one of some texts has appeared on stderr; none if rqps ends without. Answers the
+    /// place of the first text that is there.
+    pub(crate) fn wait_for_one_of(&self, texts: &[&str]) -> Option<usize> {
         let heard = &self.stderr.as_ref().expect("stderr is read").0;
         let deadline = Instant::now() + PATIENCE;
         let mut state = lock(&heard.state);
-        while !state.text().contains(text) {
+        loop {
             let said = state.text();
-            assert!(!state.has_ended, "rqps ended and did not say '{text}':\n{said}");
-            assert!(Instant::now() < deadline, "rqps did not say '{text}':\n{said}");
+            let found = texts.iter().position(|text| said.contains(text));
+            if found.is_some() || state.has_ended {
+                return found;
+            }
+            assert!(Instant::now() < deadline, "rqps did not say one of {texts:?}:\n{said}");
             let left = deadline.saturating_duration_since(Instant::now());
             let woken = heard.more.wait_timeout(state, left);
             state = woken.unwrap_or_else(PoisonError::into_inner).0;

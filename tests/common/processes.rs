@@ -22,6 +22,10 @@ fn is_alive(pid: i32) -> bool {
     stat(pid).is_some_and(|(_, fields)| fields[0] != "Z")
 }
 
+pub(crate) fn is_stopped(pid: i32) -> bool {
+    stat(pid).is_some_and(|(_, fields)| fields[0] == "T")
+}
+
 /// The living children of a process that have a name.
 pub(crate) fn children(parent: i32, name: &str) -> Vec<i32> {
     let parent = parent.to_string();
@@ -36,13 +40,13 @@ pub(crate) fn server(pid: i32) -> Vec<i32> {
     iter::once(pid).chain(children(pid, "postgres")).collect()
 }
 
-/// The process that serves a connection of rqps.
-pub(crate) fn backend(server: i32) -> i32 {
+/// The processes that serve a connection of rqps each.
+pub(crate) fn backends(server: i32) -> Vec<i32> {
     let serves = |pid: &i32| {
         let title = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         title.contains("rqps ib [local]")
     };
-    children(server, "postgres").into_iter().find(serves).expect("a backend")
+    children(server, "postgres").into_iter().filter(serves).collect()
 }
 
 /// All living processes that work in a directory or below it, as servers do in their data's.
@@ -66,6 +70,21 @@ pub(crate) fn most_memory(pid: i32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024)
+}
+
+/// Whether a signal that a process was sent still waits, or its handler is at work. A second one
+/// might be lost in it meanwhile.
+pub(crate) fn is_taking(pid: i32, signal: Signal) -> bool {
+    let bit = 1u64 << (signal.as_raw() - 1);
+    let has_it = |line: &str| {
+        let mut masks = ["SigPnd:", "ShdPnd:", "SigBlk:"].into_iter();
+        let mask = masks.find_map(|name| line.strip_prefix(name));
+        mask.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).unwrap() & bit != 0)
+    };
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    threads
+        .map(|thread| fs::read_to_string(thread.path().join("status")).unwrap_or_default())
+        .any(|status| status.lines().any(has_it))
 }
 
 pub(crate) fn signal(pid: i32, signal: Signal) {

@@ -9,7 +9,7 @@ fn a_socket_that_was_deleted_is_named_and_the_rest_can_be_done() {
     let rqps = Rqps::new();
     let steps = ["l.i0", "l.x", "l.i1", "l.i2", "qr100"];
     let arguments = format!(
-        "p=postgres@17.6 --rows 2K --writes 500,50 --rates 100 --query-secs 2 --pause 0 --only {}",
+        "p=postgres@17.6 --rows 2K --writes 500,50 --rates 100 --query-secs 6 --pause 0 --only {}",
         steps.join(",")
     );
     let running = rqps.start_ibench(&arguments);

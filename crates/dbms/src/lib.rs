@@ -33,7 +33,7 @@ pub use error::DbmsError;
 pub use home::{Home, HomeError};
 pub use lease::{Lease, reap};
 pub use meter::EngineMeter;
-pub use snapshot::{copy_data, forget_data};
+pub use snapshot::{copy_data, forget_data, settle_data};
 pub use source::Installed;
 
 /// Where a server's files go.

@@ -33,6 +33,10 @@ const STOP_PATIENCE: Duration = Duration::from_secs(300);
 const LOGIN_PATIENCE: Duration = Duration::from_secs(30);
 /// How long a server may take that is to end at once.
 const QUIT_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a server may take to end, or to tell of a process's death, after a connection has closed.
+const DEATH_PATIENCE: Duration = Duration::from_secs(5);
+/// What Postgres writes when one of its processes has died.
+const DEATH: &str = " was terminated by signal ";
 /// Another program may take the port between our look and the server's.
 const PORT_ATTEMPTS: u32 = 3;
 
@@ -277,9 +281,9 @@ impl Server for Managed {
     }
 
     fn last_words(&mut self) -> Option<String> {
-        // A connection can be seen to close a moment before its server has ended.
-        let deadline = Instant::now() + Duration::from_millis(500);
-        while !self.has_ended() && Instant::now() < deadline {
+        // A connection can be seen to close a moment before its server has ended or knows why.
+        let deadline = Instant::now() + DEATH_PATIENCE;
+        while !self.has_ended() && !self.tail().contains(DEATH) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(10));
         }
         let state = match self.ended {

@@ -8,7 +8,7 @@ use rqps_wire::{Connection, Interrupter, scalar};
 use crate::error::DbmsError;
 
 /// How long counters may take to be complete after the last connection has ended.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Reads the counters of a DBMS over a connection that it keeps, so that a reading costs the DBMS a

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    Advice, FileType, SeekFrom, copy_file_range, fadvise, ftruncate, ioctl_ficlone, seek,
+    Advice, FileType, SeekFrom, copy_file_range, fadvise, ftruncate, ioctl_ficlone, seek, syncfs,
 };
 use rustix::io::Errno;
 
@@ -26,6 +26,12 @@ pub fn copy_data(from: &Path, to: &Path) -> Result<(), DbmsError> {
     }
     copy_directory(from, &fresh)?;
     fs::rename(&fresh, to).map_err(DbmsError::file("make", to))
+}
+
+/// Waits until the device has all that was written to the filesystem of a directory.
+pub fn settle_data(directory: &Path) -> Result<(), DbmsError> {
+    let settled = File::open(directory).and_then(|directory| Ok(syncfs(directory)?));
+    settled.map_err(DbmsError::file("write back", directory))
 }
 
 /// Takes the files of a directory out of the page cache: whoever reads them next reads the device.

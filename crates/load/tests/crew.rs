@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::ThreadId;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rqps_load::{Crew, Effect, Failure, Halt, Order, Schedule, Until, Work};
 use rqps_wire::{Class, Error, Interrupter};
@@ -63,7 +63,21 @@ fn run(crew: &mut Crew, orders: &[Order]) -> Result<u64, Failure> {
 
 #[test]
 fn followers_end_when_the_leaders_are_done() {
-    let mut crew = Crew::start(vec![work(brief), work(brief), work(brief)]).unwrap();
+    let begun = Arc::new(AtomicBool::new(false));
+    let has_begun = begun.clone();
+    let leads = move |operation: u64, socket: &mut UnixStream| {
+        // However late the follower is, the leaders are not done before it has begun.
+        let deadline = Instant::now() + Duration::from_secs(100);
+        while operation == 59 && !has_begun.load(Ordering::Relaxed) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        brief(operation, socket)
+    };
+    let follows = move |operation: u64, socket: &mut UnixStream| {
+        begun.store(true, Ordering::Relaxed);
+        brief(operation, socket)
+    };
+    let mut crew = Crew::start(vec![work(brief), work(leads), work(follows)]).unwrap();
     let orders = [Until::Operations(30), Until::Operations(60), Until::LeadersDone].map(closed);
     run(&mut crew, &orders).unwrap();
     let tallies = crew.finish();

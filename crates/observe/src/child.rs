@@ -45,6 +45,12 @@ impl Script {
         crate::host::ticks_to_micros((stat.cutime + stat.cstime) as u64)
     }
 
+    /// User and system CPU in microseconds of the shell itself.
+    pub(crate) fn own_cpu(&self) -> u64 {
+        let stat = procfs::process::Process::new(self.pid() as i32).unwrap().stat().unwrap();
+        crate::host::ticks_to_micros(stat.utime + stat.stime)
+    }
+
     /// The next line that the script prints; only one may be under way.
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();

@@ -223,6 +223,11 @@ mod tests {
         (cpu() - begun) / f64::from(calls)
     }
 
+    /// Of the cheapest of some batches: what a hypervisor takes from a thread counts as its CPU.
+    fn least_cpu_per_call<T>(batches: u32, calls: u32, mut call: impl FnMut() -> T) -> f64 {
+        (0..batches).map(|_| cpu_per_call(calls, &mut call)).fold(f64::INFINITY, f64::min)
+    }
+
     #[test]
     fn requests_of_the_device_are_seen() {
         let directory = tempfile::tempdir_in("/var/tmp").unwrap();
@@ -248,13 +253,13 @@ mod tests {
         script.line();
         let data = tempfile::tempdir_in("/var/tmp").unwrap();
         let mut reader = EdgeReader::new(Some(script.pid()), None, Some(data.path())).unwrap();
-        let edge = cpu_per_call(500, || reader.read());
+        let edge = least_cpu_per_call(20, 25, || reader.read());
         assert!(
             edge < 200.0,
             "{edge:.1} us for an edge of a slice, of which there are 200 a second"
         );
         let mut observer = Observer::new(Some(script.pid()), Some(data.path()), None);
-        let all = cpu_per_call(50, || observer.read());
+        let all = least_cpu_per_call(10, 5, || observer.read());
         assert!(all < 5_000.0, "{all:.0} us each second is more than 0.5 % of a core");
     }
 

@@ -15,6 +15,8 @@ const PLANNED_PERCENT: f64 = 90.0;
 const CLOCK_JUMP: Duration = Duration::from_millis(50);
 /// Slewing moves the wall clock by at most 500 parts per million.
 const CLOCK_SLEW: f64 = 500e-6;
+/// How often two clocks are looked at for an instant of both: a thread may stand still in between.
+const LOOKS: usize = 10;
 
 /// What is known of how a run went.
 #[derive(Clone, Debug)]
@@ -50,16 +52,26 @@ pub struct Clocks(Instant, SystemTime);
 
 impl Clocks {
     pub fn now() -> Clocks {
-        Clocks(Instant::now(), SystemTime::now())
+        let look = || (Instant::now(), SystemTime::now(), Instant::now());
+        Clocks::closest(std::array::from_fn(|_| look()))
+    }
+
+    /// Of looks at the wall clock, each between two at the monotonic one, that with the least time
+    /// between those two.
+    fn closest(looks: [(Instant, SystemTime, Instant); LOOKS]) -> Clocks {
+        let closest = looks.into_iter().min_by_key(|(before, _, after)| *after - *before);
+        let (before, wall, _) = closest.expect("there are some looks");
+        Clocks(before, wall)
     }
 
     /// Seconds that the wall clock has gone since, more than the monotonic one.
     pub fn jump(&self) -> f64 {
-        let wall = match self.1.elapsed() {
+        let now = Clocks::now();
+        let wall = match now.1.duration_since(self.1) {
             Ok(ahead) => ahead.as_secs_f64(),
             Err(back) => -back.duration().as_secs_f64(),
         };
-        wall - self.0.elapsed().as_secs_f64()
+        wall - (now.0 - self.0).as_secs_f64()
     }
 }
 
@@ -215,6 +227,21 @@ mod tests {
         let hour = Duration::from_secs(3600);
         assert!((Clocks(clocks.0, clocks.1 - hour).jump() - 3600.0).abs() < 1.0);
         assert!((Clocks(clocks.0, clocks.1 + hour).jump() + 3600.0).abs() < 1.0);
+    }
+
+    #[test]
+    fn a_thread_that_stands_still_between_the_clocks_sees_no_jump() {
+        let (monotonic, wall) = (Instant::now(), SystemTime::now());
+        let look = |before, at, after| {
+            let [before, at, after] = [before, at, after].map(Duration::from_millis);
+            (monotonic + before, wall + at, monotonic + after)
+        };
+        let mut looks = [look(0, 3_000, 3_000); LOOKS];
+        looks[1] = look(3_000, 3_000, 6_000);
+        looks[2] = look(6_000, 6_000, 6_001);
+        let Clocks(at, wall_at) = Clocks::closest(looks);
+        assert_eq!((at - monotonic).as_millis(), 6_000);
+        assert_eq!(wall_at.duration_since(wall).unwrap().as_millis(), 6_000);
     }
 
     #[test]

@@ -236,14 +236,21 @@ impl Server {
         // So few rows that clients meet.
         let plan = plan(1, 10);
         let benchmark = self.loaded(&plan);
-        let mut retries = 0;
-        for test in ["write-only", "read-write_range=10", "update-inlist", "update-index"] {
-            let tally = run_test(&benchmark, named(test), 4, 60);
-            assert_eq!(tally.operations, 240, "{contender}: {test}");
-            retries += tally.retries;
-        }
         // SQLite has its writers wait for each other.
-        assert_eq!(retries > 0, self.fixture.dialect != Dialect::Sqlite, "{contender}: {retries}");
+        let has_victims = self.fixture.dialect != Dialect::Sqlite;
+        let mut retries = 0;
+        // Once, unless the clients happened to run one after the other.
+        for _ in 0..20 {
+            for test in ["write-only", "read-write_range=10", "update-inlist", "update-index"] {
+                let tally = run_test(&benchmark, named(test), 4, 60);
+                assert_eq!(tally.operations, 240, "{contender}: {test}");
+                retries += tally.retries;
+            }
+            if (retries > 0) == has_victims {
+                break;
+            }
+        }
+        assert_eq!(retries > 0, has_victims, "{contender}: {retries}");
     }
 
     fn a_change_that_no_test_made_is_found(&self) {

@@ -102,9 +102,10 @@ pub(super) fn meter(target: &Target) -> Result<EngineMeter, DbmsError> {
         }
     }
     let lanes = format!("key in ('{}')", LANES.join("', '"));
-    // Sessions count when they end, and before 15 a reading may be of half a second ago.
+    // Sessions count when they end, and before 15 a reading may be of half a second ago. Those of others
+    // may stay for as long as they like.
     let uncounted = "select count(*) from pg_catalog.pg_stat_activity \
-         where datname = current_database() and usename is not null and pid <> pg_backend_pid() \
+         where datname = current_database() and application_name = 'rqps' and pid <> pg_backend_pid() \
          or pg_stat_get_snapshot_timestamp() < now() - interval '5 ms'";
     let meter = EngineMeter {
         connection,

@@ -250,7 +250,8 @@ mod tests {
             };
             let mut server =
                 postgres.launch(home, place).start(&first_is_taken, &|| false).unwrap();
-            assert_eq!(attempts.get(), 2);
+            // Other tests may take the free one.
+            assert!(attempts.get() >= 2);
             server.stop().unwrap();
 
             let all_are_taken = |socket: &Path, _| postgres.prepare_start(place, socket, taken.0);

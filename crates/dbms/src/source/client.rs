@@ -59,7 +59,8 @@ pub(super) fn run(
             }
         });
     }
-    let mut group = Group(spawn(&mut command).map_err(at(program))?);
+    let again = &mut || report(tell, progress.clone());
+    let mut group = Group(spawn(&mut command, program, again)?);
     let stdout = collect(group.0.stdout.take());
     let stderr = collect(group.0.stderr.take());
     let mut pause = Duration::from_millis(1);
@@ -75,16 +76,22 @@ pub(super) fn run(
 }
 
 /// Starts a program that may have been written a moment ago: when another thread starts a program
-/// just then, that one holds the file open for writing until it runs, and this one is "busy".
-fn spawn(command: &mut Command) -> io::Result<Child> {
-    let mut tries = 100;
+/// just then, that one holds the file open for writing until it runs, and this one is "busy". A
+/// machine may have it stand still for seconds; `again` is asked before each further try.
+fn spawn(
+    command: &mut Command,
+    program: &Path,
+    again: &mut dyn FnMut() -> Result<(), SourceError>,
+) -> Result<Child, SourceError> {
+    let mut tries = 6_000;
     loop {
         match command.spawn() {
             Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy && tries > 0 => {
                 tries -= 1;
+                again()?;
                 thread::sleep(Duration::from_millis(5));
             }
-            started => return started,
+            started => return started.map_err(at(program)),
         }
     }
 }

@@ -10,7 +10,6 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use base64::Engine;
@@ -289,11 +288,19 @@ fn two_at_once_fetch_once_and_both_have_it() {
     let world = World::with_npm();
     let integrity =
         STANDARD.encode(digest::of_file::<Sha512>(&world.file("registry.tgz")).unwrap());
-    world.npm(&format!("sha512-{integrity}"), "sleep 0.5");
-    let (together, waited) = (Barrier::new(2), AtomicUsize::new(0));
+    // The one that fetches goes on when the other waits for it, or after a minute.
+    let waits = world.file("waits");
+    let until_then = format!(
+        "n=0; while [ ! -e {} ] && [ $n -lt 600 ]; do sleep 0.1; n=$((n+1)); done",
+        waits.display()
+    );
+    world.npm(&format!("sha512-{integrity}"), &until_then);
+    let together = Barrier::new(2);
     let obtain = || {
         let mut tell = |progress| {
-            waited.fetch_add((progress == Progress::Waiting).into(), Ordering::Relaxed);
+            if progress == Progress::Waiting {
+                fs::write(&waits, "").unwrap();
+            }
             ControlFlow::Continue(())
         };
         together.wait();
@@ -305,7 +312,7 @@ fn two_at_once_fetch_once_and_both_have_it() {
         (obtain(), other.join().unwrap())
     });
     assert_eq!(one, other);
-    assert!(waited.into_inner() > 0, "the one that waits says so");
+    assert!(waits.exists(), "the one that waits says so");
     let calls = fs::read_to_string(world.file("calls")).unwrap();
     assert_eq!(calls.lines().filter(|call| call.starts_with("pack")).count(), 1);
 }

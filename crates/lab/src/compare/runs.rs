@@ -180,16 +180,18 @@ impl Turn<'_> {
         let (setting, contestant) = (self.setting, self.contestant());
         let data = setting.folders.round(self.place);
         restore(&setting.folders.loaded(self.place, self.load), &data, setting.memory)?;
+        // Neither the run nor the canary is to wait for gigabytes that are still written back; and the
+        // canary is about the machine, so that no server is up beside it.
+        rqps_dbms::settle_data(&data)?;
+        let before = canaries.run();
         let log = directory.log(&contestant.name);
         let at = Place { data, log, detached: false, environment: Vec::new() };
         let mut server = setting.ready[contestant.index].start(lab.home, &at, lab.cancelled)?;
         let _limit = limit(contestant.injection, &*server, &contestant.name)?;
-        let before = canaries.run();
         let held = setting.memory.zip(server.process());
         let group = held.map(|(memory, root)| confine(root, memory, &contestant.name));
         let group = group.transpose()?;
         let result = self.steps(lab, &*server, group.as_ref());
-        let after = canaries.run();
         let records = match result {
             Ok(records) => records,
             Err(LabError::Interrupted) => return Err(LabError::Interrupted),
@@ -201,6 +203,7 @@ impl Turn<'_> {
             }
         };
         server.discard()?;
+        let after = canaries.run();
         let refusal =
             |(record, jump): &(StepRecord, f64)| refusal(record, *jump, (before, after), canaries);
         let refusals = records.iter().map(refusal).collect();

@@ -30,7 +30,7 @@ const PROCESSES: &str = "cgroup.procs";
 /// The length over which a CPU quota holds, in microseconds: the kernel's default.
 const QUOTA_PERIOD: u64 = 100_000;
 /// How long the kernel may take to freeze a group, or to let go of processes that have ended.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Debug, thiserror::Error)]
 pub enum GroupError {
@@ -198,14 +198,18 @@ impl Group {
         };
         let file = path.join(file);
         let deadline = Instant::now() + PATIENCE;
-        while !fs::read_to_string(&file).map_err(failed("read", &file))?.contains(frozen) {
-            if Instant::now() > deadline {
+        loop {
+            // Before the look: if this thread stands still after it, there is one look more.
+            let now = Instant::now();
+            if fs::read_to_string(&file).map_err(failed("read", &file))?.contains(frozen) {
+                return Ok(());
+            }
+            if now > deadline {
                 set_frozen(path, version, false)?;
                 return Err(GroupError::NotFrozen);
             }
             std::thread::sleep(Duration::from_micros(100));
         }
-        Ok(())
     }
 
     pub fn thaw(&self) -> Result<(), GroupError> {
@@ -350,10 +354,12 @@ fn remove(part: &Parent) -> io::Result<()> {
     }
     let deadline = Instant::now() + PATIENCE;
     loop {
+        // Before the attempt: if this thread stands still after it, there is one more.
+        let now = Instant::now();
         match fs::remove_dir(&part.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
-                if Instant::now() > deadline {
+                if now > deadline {
                     return Err(error);
                 }
                 let inside = fs::read_to_string(part.path.join(PROCESSES)).unwrap_or_default();

@@ -74,7 +74,7 @@ impl Fixture {
 
 /// Waits for something that is bound to happen.
 pub(crate) fn await_that(what: &str, mut happened: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_secs(300);
     while !happened() {
         assert!(Instant::now() < deadline, "it did not happen that {what}");
         std::thread::sleep(Duration::from_millis(5));

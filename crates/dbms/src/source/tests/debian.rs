@@ -39,9 +39,10 @@ impl World {
         let mysqld = "#!/bin/sh\n[ -n \"$LOADED\" ] && echo \"$0  Ver 9.7.4-2 for Linux\"\n";
         let files = [("usr/sbin/mysqld", mysqld), ("usr/share/doc/x", ""), ("etc/my.cnf", "")];
         package(&world.file("pool/mysql-server-core_9.7.4.deb"), &files, "data.tar.xz");
+        // Like a loader it reads the server, which is busy while a child of another test holds it.
         let loader = "#!/bin/sh\n\
                       case $1 in --version) echo 'ld.so (Debian) stable version 2.43.'; exit;; esac\n\
-                      shift 2; LOADED=1 exec \"$@\"\n";
+                      shift 2; LOADED=1 exec sh \"$@\"\n";
         let files = [(LOADER, loader), ("lib/x86_64-linux-gnu/gconv/x.so", "")];
         package(&world.file("pool/libc6_2.43.deb"), &files, "data.tar.xz/");
         world.apt("Debian|Debian|http://mirror.example/debian", ":");
