@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
+use rqps_plan::Workload;
 use rqps_report::{Colour, File};
 use rqps_store::{Run, RunDirectory};
 
@@ -69,7 +70,10 @@ impl Format {
 
     /// Whether it is made of nothing but steps, which a comparison has none of.
     fn is_of_steps(self) -> bool {
-        matches!(self, Format::Hdr | Format::Parquet | Format::Otava | Format::Sysbench)
+        matches!(
+            self,
+            Format::SecondsCsv | Format::Hdr | Format::Parquet | Format::Otava | Format::Sysbench
+        )
     }
 
     /// The directory of its files in a run directory; none if it is one text.
@@ -188,17 +192,21 @@ type Make<'a> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + 'a>;
 /// large.
 fn files(run: &Run) -> impl Iterator<Item = (&'static str, Make<'_>)> {
     type Text = fn(&Run) -> String;
-    const TEXTS: [(&str, Text); 3] = [
+    // A comparison has rounds and no steps.
+    let is_comparison = matches!(run.plan.workload, Workload::Comparison(_));
+    let texts: [(&str, Text); 3] = [
         ("summary.md", rqps_report::summary_markdown),
-        ("metrics.csv", rqps_report::csv),
+        (if is_comparison { "rounds.csv" } else { "metrics.csv" }, rqps_report::csv),
         ("report.html", rqps_report::html),
     ];
     let text = |text: String| -> Make<'_> { Box::new(move |out| out.write_all(text.as_bytes())) };
-    let large: [(&str, Make<'_>); 2] = [
-        ("result.json", Box::new(|out| rqps_report::write_result_json(run, out))),
-        ("seconds.csv", Box::new(|out| rqps_report::write_seconds_csv(run, out))),
-    ];
-    let texts = TEXTS.into_iter().map(move |(name, make)| (name, text(make(run))));
+    let mut large: Vec<(&str, Make<'_>)> =
+        vec![("result.json", Box::new(|out| rqps_report::write_result_json(run, out)))];
+    if !is_comparison {
+        let seconds: Make<'_> = Box::new(|out| rqps_report::write_seconds_csv(run, out));
+        large.push(("seconds.csv", seconds));
+    }
+    let texts = texts.into_iter().map(move |(name, make)| (name, text(make(run))));
     let of_suite = rqps_report::suite_files(run).into_iter();
     large.into_iter().chain(texts).chain(of_suite.map(move |(name, made)| (name, text(made))))
 }

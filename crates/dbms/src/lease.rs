@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 use crate::error::DbmsError;
 use crate::home::Home;
 
+/// How long a process that was killed may take to be gone: it gives its memory back first.
+const DEATH: Duration = Duration::from_secs(30);
+
 /// A process that cannot be mistaken for a later one with the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ProcessId {
@@ -38,12 +41,14 @@ impl ProcessId {
 
     /// Ends the process: politely, then not.
     pub(crate) fn end(self, polite: Signal, patience: Duration) {
-        self.signal(polite);
-        let deadline = Instant::now() + patience;
-        while self.is_alive() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(10));
+        // The kernel may need a while for who is killed, too.
+        for (signal, patience) in [(polite, patience), (Signal::KILL, DEATH)] {
+            self.signal(signal);
+            let deadline = Instant::now() + patience;
+            while self.is_alive() && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(10));
+            }
         }
-        self.signal(Signal::KILL);
     }
 }
 

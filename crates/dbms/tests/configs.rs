@@ -38,6 +38,10 @@ impl Bench {
         let mut server = ready.start(&self.home, &self.place, &|| false)?;
         let settings = server.settings()?;
         server.stop()?;
+        // They say how a server works: two that work alike have the same wherever they are.
+        let data = self.place.data.display().to_string();
+        let places = settings.iter().filter(|(_, value)| value.contains(&data));
+        assert_eq!(places.collect::<Vec<_>>(), [], "{contender:?}");
         Ok(settings)
     }
 

@@ -5,14 +5,13 @@ use std::ops::Add;
 use std::time::Duration;
 
 use rqps_plan::{
-    Build, Compared, Comparison, Contender, Dbms, InsertBenchmark, Maintenance, Method,
-    Microbenchmark, Plan, StepKind, Workload, row_bytes,
+    Build, Contender, Dbms, InsertBenchmark, Maintenance, Microbenchmark, Plan, StepKind, Workload,
+    row_bytes,
 };
-use rqps_workload::microbenchmark::{Sequence, select};
 
-use crate::compare::{Contestant, PROFILE_ROUNDS, Parts};
-use crate::selftest::Treatment;
-use crate::{LabError, compare, microbenchmark};
+use crate::{LabError, microbenchmark};
+
+mod comparison;
 
 /// How fast work is taken to be done, in rows per second. Medians of rqps with one client and 200K rows
 /// on SQLite, Postgres 17, MySQL 8.0, MariaDB 11.4 and MyRocks, on a VM with two busy cores. The
@@ -241,99 +240,6 @@ impl Machine {
         Ok(pieces)
     }
 
-    /// In a round, what contestants do in turn is one piece.
-    fn comparison(&self, plan: &Plan, comparison: &Comparison) -> Result<Estimate, LabError> {
-        let parts = Parts::within(plan, comparison, self.memory, self.memory)?;
-        let all = compare::contestants(plan, comparison, &Treatment::default());
-        let of = |one: &Contestant| &plan.contenders[one.index];
-        let data = |one: &Contestant| self.disk(of(one), &plan.workload);
-        // A base that was measured earlier is only started once.
-        let is_measured = |one: &&Contestant| comparison.base_from.is_none() || one.index > 0;
-        let measured: Vec<&Contestant> = all.iter().filter(is_measured).collect();
-        let steps = comparison.tests();
-        let is_sliced = |test: &&String| comparison.method_of(test) == Method::Slices;
-        let (sliced, whole): (Vec<&String>, Vec<&String>) = steps.iter().partition(is_sliced);
-        let mut once: Vec<Piece> = Vec::new();
-        let mut round: Vec<Piece> = Vec::new();
-        let mut profiles: Vec<Piece> = Vec::new();
-        let mut starting = Duration::ZERO;
-        let disk = match &comparison.of {
-            Compared::InsertBenchmark(benchmark) => {
-                for one in &measured {
-                    let started =
-                        [(Kind::Start, start(of(one)).time), (Kind::Load, Duration::ZERO)];
-                    once.extend(started.map(|(kind, time)| Piece::once(&one.name, "", kind, time)));
-                    round.extend(self.insert_benchmark(&one.name, benchmark));
-                    starting += restart(empty(of(one)));
-                }
-                // Of every load an empty directory stays; what is measured is one at a time.
-                let made: u64 = measured.iter().map(|one| empty(of(one))).sum();
-                made * u64::from(comparison.loads)
-                    + measured.iter().map(|one| data(one)).max().unwrap_or(0)
-            }
-            Compared::Microbenchmark(benchmark) => {
-                let of_tests = |tests: &[&String]| -> Microbenchmark {
-                    let tests = tests.iter().map(|test| test.to_string()).collect();
-                    Microbenchmark { tests, ..benchmark.clone() }
-                };
-                let alone = of_tests(&whole);
-                for one in &measured {
-                    let work = [&[(Kind::Start, start(of(one)).time)], &self.load(benchmark)[..]];
-                    let work = work.concat().into_iter();
-                    once.extend(work.map(|(kind, time)| Piece::once(&one.name, "", kind, time)));
-                    if !whole.is_empty() {
-                        // Without the load: a copy of that is there.
-                        let is_run =
-                            |piece: &Piece| !matches!(piece.kind, Kind::Load | Kind::Index);
-                        let pieces = self.microbenchmark(&one.name, &alone)?;
-                        round.extend(pieces.into_iter().filter(is_run));
-                        starting += restart(data(one));
-                    }
-                }
-                // Those who are up together, the base once with each group.
-                let up: Vec<&Contestant> =
-                    parts.groups.iter().flatten().map(|place| &all[*place]).collect();
-                for test in select(&of_tests(&sliced).tests, Sequence::Given)? {
-                    let each = test.measured(benchmark).mul_f64(1.0 + compare::WARM_UP);
-                    let time = each * up.len() as u32;
-                    round.push(Piece::once("", test.short_name(), Kind::Timed, time));
-                }
-                let profiled = compare::profiled_per_contender(comparison, benchmark)?;
-                for one in up {
-                    if !sliced.is_empty() {
-                        starting += restart(data(one));
-                    }
-                    if !one.is_twin && !profiled.is_zero() {
-                        let starts = restart(data(one)) * PROFILE_ROUNDS;
-                        profiles.push(Piece::once(&one.name, "", Kind::Start, starts));
-                        profiles.push(Piece::once(&one.name, "", Kind::Timed, profiled));
-                    }
-                }
-                // Of every load a directory stays, and a round has a copy.
-                measured.iter().map(|one| data(one)).sum::<u64>() * u64::from(comparison.loads + 1)
-            }
-        };
-        once.iter_mut().for_each(|piece| piece.times = comparison.loads);
-        round.push(Piece::once("", "", Kind::Start, starting));
-        let times = |rounds: u32| {
-            let round = round.iter().map(|piece| Piece { times: rounds, ..piece.clone() });
-            once.iter().cloned().chain(round).collect::<Vec<_>>()
-        };
-        let total = |rounds: u32| times(rounds).iter().collect::<Time>();
-        // Fresh rounds are of the tests that the screen flags, at most of all. A budget ends what its
-        // rounds have left, but not before the fewest rounds; profiles are beside it.
-        let mut rounds = comparison.rounds + comparison.confirm.unwrap_or(0);
-        while rounds > comparison.fewest_rounds
-            && comparison.budget.is_some_and(|budget| total(rounds).total() > budget.0)
-        {
-            rounds -= 1;
-        }
-        let time = total(rounds) + profiles.iter().collect();
-        // How many fresh rounds there will be is seen when the screen is over.
-        let pieces = times(rounds.min(comparison.rounds));
-        Ok(Estimate { steps, time, disk, pieces })
-    }
-
     /// A data directory when it is largest. Logs and what is sorted take no more than the memory, by
     /// which the named configs limit their logs.
     fn disk(&self, contender: &Contender, workload: &Workload) -> u64 {
@@ -401,7 +307,7 @@ pub fn build_bytes(dbms: Dbms) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use rqps_plan::{Count, Profile, Profiled, Span, StoredBase};
+    use rqps_plan::{Compared, Comparison, Count, Method, Profile, Profiled, Span, StoredBase};
 
     use super::*;
 

@@ -12,11 +12,20 @@ use rqps_store::{Operation, Run};
 
 use crate::model::{Measured, Model, metrics, seconds};
 
-pub(crate) use rounds::rounds;
+use crate::comparison::Verdicts;
+use rounds::rounds;
 pub use suite::suite_files;
 
-/// The metrics of every finished step under the posts' column names.
+/// The table of a run: of a comparison every measure of every round, otherwise the metrics of every
+/// finished step under the posts' column names.
 pub fn csv(run: &Run) -> String {
+    match Verdicts::new(run) {
+        Some(verdicts) => rounds(&verdicts.matrix(run)),
+        None => metrics_csv(run),
+    }
+}
+
+fn metrics_csv(run: &Run) -> String {
     let model = Model::new(run);
     let mut rows = Rows::new();
     let names = rqps_stats::METRICS.iter().map(|column| column.name);

@@ -10,7 +10,9 @@ use rqps_observe::{Kind, Metric};
 use rqps_plan::{Plan, Workload};
 use rqps_stats::histogram::{NAMES, PERCENTILES};
 use rqps_stats::{COSTS, Column, METRICS, bands};
-use rqps_store::{Column as Values, ContenderRecord, Manifest, Run, Second, Series, StepRecord};
+use rqps_store::{
+    Column as Values, ContenderRecord, Manifest, Run, Second, Series, StatementRecord, StepRecord,
+};
 use serde::{Serialize, Serializer};
 
 use crate::comparison::{ComparisonJson, Verdicts};
@@ -82,6 +84,9 @@ struct StepResult<'a> {
     engine: Engine<'a>,
     /// What a reader must know, such as a wait that was given up.
     note: Option<&'a str>,
+    /// What the clients sent, and how the DBMS carried it out; of the microbenchmarks only.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    statements: &'a [StatementRecord],
 }
 
 /// What the DBMS itself counted, under its own names and in its own units; zeros are left out.
@@ -340,6 +345,7 @@ fn of<'a>(
         steadiness: steadiness(measured).map(SteadinessJson::from),
         engine: engine(record, is_kept.then_some(&record.engine_samples)),
         note: record.note.as_deref(),
+        statements: &record.statements,
     }
 }
 

@@ -14,10 +14,8 @@ use crate::error::DbmsError;
 use crate::meter::EngineMeter;
 
 /// Settings that say where a server is, or what changes by itself, rather than how it works.
-const PLACES: [&str; 24] = [
-    "basedir",
+const PLACES: [&str; 17] = [
     "character_sets_dir",
-    "datadir",
     "general_log_file",
     "gtid_binlog_pos",
     "gtid_binlog_state",
@@ -26,20 +24,17 @@ const PLACES: [&str; 24] = [
     "hostname",
     "innodb_data_home_dir",
     "lc_messages_dir",
-    "log_bin_basename",
-    "log_bin_index",
     "pid_file",
     "plugin_dir",
     "port",
-    "relay_log_basename",
-    "relay_log_index",
     "server_uid",
     "server_uuid",
     "slave_load_tmpdir",
     "slow_query_log_file",
     "socket",
-    "tmpdir",
 ];
+/// What is in one of these directories is a place, too, and so are they.
+const ROOTS: [&str; 3] = ["basedir", "datadir", "tmpdir"];
 
 /// The table by which rqps knows its database.
 const MARK: &str = "made_by_rqps";
@@ -63,10 +58,16 @@ impl Control for MysqlControl {
         let rows = connection.query("show global variables")?;
         let pair = |row: Vec<Option<String>>| {
             let mut fields = row.into_iter().map(Option::unwrap_or_default);
-            let (name, value) = (fields.next()?, fields.next()?);
-            (!PLACES.contains(&name.as_str())).then_some((name, value))
+            Some((fields.next()?, fields.next()?))
         };
-        Ok(rows.into_iter().filter_map(pair).collect())
+        let mut settings: BTreeMap<String, String> = rows.into_iter().filter_map(pair).collect();
+        let roots = ROOTS.map(|name| settings.get(name).cloned().unwrap_or_default());
+        let is_place = |name: &str, value: &str| {
+            let is_in = |root: &String| !root.is_empty() && value.starts_with(root);
+            PLACES.contains(&name) || ROOTS.contains(&name) || roots.iter().any(is_in)
+        };
+        settings.retain(|name, value| !is_place(name, value));
+        Ok(settings)
     }
 
     fn database_bytes(&self, target: &Target, data: Option<&Path>) -> Result<u64, DbmsError> {

@@ -8,7 +8,7 @@ use rqps_stats::Estimate;
 use rqps_stats::cause::{budget, budget_text};
 use rqps_stats::noise::Noise;
 use rqps_stats::verdict::Stage;
-use rqps_store::PassRecord;
+use rqps_store::{PassRecord, StatementRecord};
 use serde::Serialize;
 
 use super::observed::{Observed, Quantity, background, idle, level};
@@ -61,6 +61,12 @@ struct Refused {
 struct SuiteShift {
     ratio: Option<Ratio>,
     rounds: usize,
+}
+
+#[derive(Serialize)]
+struct Sent {
+    base: Vec<StatementRecord>,
+    contender: Vec<StatementRecord>,
 }
 
 /// What it costs to know the costs.
@@ -129,6 +135,8 @@ struct Test {
     database_bytes: Option<DatabaseBytes>,
     /// Where the time of a statement went, in microseconds.
     time_budget: TimeBudget,
+    /// What the clients sent in the last round, and how the DBMS carried it out.
+    statements: Sent,
     rounds: Vec<Round>,
     /// Passes that a guard refused, with the reason.
     refused: Vec<String>,
@@ -303,6 +311,10 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
     let both = |of: &dyn Fn(&str) -> Option<f64>| {
         Some([of(&verdicts.base)?, of(&judged.contender)?]).filter(|_| is_sliced)
     };
+    let sent = |name: &str| {
+        let last = passes().last().and_then(|pass| pass.sides.get(name));
+        last.map_or(Vec::new(), |side| side.statements.clone())
+    };
     let names = [verdicts.base.as_str(), TWIN, judged.contender.as_str()];
     Test {
         name: observed.name.to_string(),
@@ -338,6 +350,7 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
             let of = |name: &str| database_bytes(pass, name);
             Some(DatabaseBytes { base: of(&verdicts.base)?, contender: of(&judged.contender)? })
         }),
+        statements: Sent { base: sent(&verdicts.base), contender: sent(&judged.contender) },
         time_budget: TimeBudget {
             base: evidence.time.base,
             contender: evidence.time.contender,

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::table::table;
 use crate::comparison::Verdicts;
-use crate::csv::{csv, rounds, suite_files};
+use crate::csv::{csv, suite_files};
 use crate::json::summary_json;
 use crate::model::{History, Matrix, Model, charts, engine, machine, percentiles};
 
@@ -34,10 +34,7 @@ pub(super) fn section(
     histories: &[History],
 ) -> Markup {
     let of_suite = suite_files(model.run);
-    let (file, table) = match matrix.filter(|matrix| matrix.is_comparison) {
-        Some(matrix) => (OF_ROUNDS, rounds(matrix)),
-        None => (OF_STEPS, csv(model.run)),
-    };
+    let file = if verdicts.is_some() { OF_ROUNDS } else { OF_STEPS };
     html! {
         section #data {
             h2 { "Data" }
@@ -49,9 +46,11 @@ pub(super) fn section(
                     li { button type="button" data-source=(file) data-file=(file) { (file) } }
                 }
             }
-            p.note {
-                "The single seconds are beside this page: in result.json, seconds.csv and "
-                "results.sqlite."
+            @if verdicts.is_none() {
+                p.note {
+                    "The single seconds are beside this page: in result.json, seconds.csv and "
+                    "results.sqlite."
+                }
             }
             (json("charts", &charts(model)))
             (json("machine", &machine(model)))
@@ -62,7 +61,7 @@ pub(super) fn section(
             (embedded("engine", &engine_tables(model)))
             (embedded("plan", &model.run.plan.to_toml()))
             (embedded("result", &summary_json(model.run)))
-            (embedded(file.0, &table))
+            (embedded(file.0, &csv(model.run)))
             @for (file, content) in &of_suite { (embedded(file, content)) }
         }
     }

@@ -1,0 +1,152 @@
+//! What a comparison will take: what is made once for each load, what a round has, and how many rounds
+//! a budget leaves.
+
+use std::time::Duration;
+
+use rqps_plan::{Compared, Comparison, InsertBenchmark, Method, Microbenchmark, Plan};
+use rqps_workload::microbenchmark::{Sequence, select};
+
+use super::{Estimate, Kind, Machine, Piece, Time, empty, restart, start};
+use crate::compare::{Contestant, PROFILE_ROUNDS, Parts};
+use crate::selftest::Treatment;
+use crate::{LabError, compare};
+
+/// Who takes part in a comparison.
+struct Field<'a> {
+    plan: &'a Plan,
+    comparison: &'a Comparison,
+    contestants: Vec<Contestant>,
+}
+
+/// The work of a comparison by how often it is done.
+#[derive(Default)]
+struct Work {
+    /// For each load of the data.
+    load: Vec<Piece>,
+    /// In a round, what contestants do in turn is one piece.
+    round: Vec<Piece>,
+    profiles: Vec<Piece>,
+    disk: u64,
+}
+
+impl Machine {
+    pub(super) fn comparison(
+        &self,
+        plan: &Plan,
+        comparison: &Comparison,
+    ) -> Result<Estimate, LabError> {
+        let contestants = compare::contestants(plan, comparison, &Treatment::default());
+        let field = Field { plan, comparison, contestants };
+        let work = match &comparison.of {
+            Compared::InsertBenchmark(benchmark) => self.compared_runs(&field, benchmark),
+            Compared::Microbenchmark(benchmark) => self.compared_tests(&field, benchmark)?,
+        };
+        let pieces = |rounds: u32| {
+            let all = [(&work.load, comparison.loads), (&work.round, rounds)];
+            let times = |(pieces, times): (&Vec<Piece>, u32)| {
+                pieces.iter().map(|piece| Piece { times, ..piece.clone() }).collect::<Vec<_>>()
+            };
+            all.into_iter().flat_map(times).collect::<Vec<_>>()
+        };
+        let total = |rounds: u32| pieces(rounds).iter().collect::<Time>();
+        // Fresh rounds are of the tests that the screen flags, at most of all. A budget ends what its
+        // rounds have left, but not before the fewest rounds; profiles are beside it.
+        let mut rounds = comparison.rounds + comparison.confirm.unwrap_or(0);
+        while rounds > comparison.fewest_rounds
+            && comparison.budget.is_some_and(|budget| total(rounds).total() > budget.0)
+        {
+            rounds -= 1;
+        }
+        Ok(Estimate {
+            steps: comparison.tests(),
+            time: total(rounds) + work.profiles.iter().collect(),
+            disk: work.disk,
+            // How many fresh rounds there will be is seen when the screen is over.
+            pieces: pieces(rounds.min(comparison.rounds)),
+        })
+    }
+
+    /// One at a time does all steps, on a copy of a directory that is nearly empty.
+    fn compared_runs(&self, field: &Field<'_>, benchmark: &InsertBenchmark) -> Work {
+        let mut work = Work::default();
+        let mut starting = Duration::ZERO;
+        let (mut made, mut largest) = (0, 0);
+        for one in field.measured() {
+            let contender = &field.plan.contenders[one.index];
+            let started = [(Kind::Start, start(contender).time), (Kind::Load, Duration::ZERO)];
+            work.load.extend(started.map(|(kind, time)| Piece::once(&one.name, "", kind, time)));
+            work.round.extend(self.insert_benchmark(&one.name, benchmark));
+            starting += restart(empty(contender));
+            made += empty(contender);
+            largest = self.disk(contender, &field.plan.workload).max(largest);
+        }
+        work.round.push(Piece::once("", "", Kind::Start, starting));
+        work.disk = made * u64::from(field.comparison.loads) + largest;
+        work
+    }
+
+    /// Tests by slices, all servers up, and those by whole runs, one at a time.
+    fn compared_tests(
+        &self,
+        field: &Field<'_>,
+        benchmark: &Microbenchmark,
+    ) -> Result<Work, LabError> {
+        let Field { plan, comparison, contestants } = field;
+        let data = |one: &Contestant| self.disk(&plan.contenders[one.index], &plan.workload);
+        let by = |method: Method| Microbenchmark {
+            tests: comparison
+                .tests()
+                .into_iter()
+                .filter(|test| comparison.method_of(test) == method)
+                .collect(),
+            ..benchmark.clone()
+        };
+        let (sliced, whole) = (by(Method::Slices), by(Method::Runs));
+        let mut work = Work::default();
+        let mut starting = Duration::ZERO;
+        for one in field.measured() {
+            let started = (Kind::Start, start(&plan.contenders[one.index]).time);
+            let load = [&[started], &self.load(benchmark)[..]].concat().into_iter();
+            work.load.extend(load.map(|(kind, time)| Piece::once(&one.name, "", kind, time)));
+            if !whole.tests.is_empty() {
+                // Without the load: a copy of that is there.
+                let is_run = |piece: &Piece| !matches!(piece.kind, Kind::Load | Kind::Index);
+                let pieces = self.microbenchmark(&one.name, &whole)?;
+                work.round.extend(pieces.into_iter().filter(is_run));
+                starting += restart(data(one));
+            }
+            // Of every load a directory stays, and a round has a copy.
+            work.disk += data(one) * u64::from(comparison.loads + 1);
+        }
+        // Those who are up together, the base once with each group.
+        let groups = Parts::within(plan, comparison, self.memory, self.memory)?.groups;
+        let up: Vec<&Contestant> =
+            groups.iter().flatten().map(|place| &contestants[*place]).collect();
+        for test in select(&sliced.tests, Sequence::Given)? {
+            let each = test.measured(benchmark).mul_f64(1.0 + compare::WARM_UP);
+            let time = each * up.len() as u32;
+            work.round.push(Piece::once("", test.short_name(), Kind::Timed, time));
+        }
+        let profiled = compare::profiled_per_contender(comparison, benchmark)?;
+        for one in up {
+            if !sliced.tests.is_empty() {
+                starting += restart(data(one));
+            }
+            if !one.is_twin && !profiled.is_zero() {
+                let starts = restart(data(one)) * PROFILE_ROUNDS;
+                work.profiles.push(Piece::once(&one.name, "", Kind::Start, starts));
+                work.profiles.push(Piece::once(&one.name, "", Kind::Timed, profiled));
+            }
+        }
+        work.round.push(Piece::once("", "", Kind::Start, starting));
+        Ok(work)
+    }
+}
+
+impl Field<'_> {
+    /// A base that was measured earlier is only started once.
+    fn measured(&self) -> impl Iterator<Item = &Contestant> {
+        let is_stored = self.comparison.base_from.is_some();
+        self.contestants.iter().filter(move |one| !is_stored || one.index > 0)
+    }
+}
