@@ -176,7 +176,8 @@ fn a_terminal_shows_the_matrix_and_keeps_the_summary_alone() {
     let (status, text) = terminal.finish();
     assert_eq!(status, Some(0), "{text}");
     assert_is_plain(&text);
-    assert!(text.starts_with("results go to ") && text.contains("wrote "), "{text}");
+    assert!(text.starts_with("estimate: about "), "{text}");
+    assert!(text.contains("results go to ") && text.contains("wrote "), "{text}");
     assert!(!text.contains("starting"), "what the view had is not told again:\n{text}");
 }
 

@@ -42,13 +42,16 @@ pub(crate) struct Forecast {
 }
 
 impl Forecast {
-    pub(crate) fn of(items: &[&Item], home: &Home) -> anyhow::Result<Self> {
+    pub(crate) fn of<'a>(
+        plans: impl Iterator<Item = &'a Plan> + Clone,
+        home: &Home,
+    ) -> anyhow::Result<Self> {
         let (cpus, memory) = (rqps_observe::cpus(), rqps_dbms::memory());
-        let estimates = items.iter().map(|item| rqps_lab::estimate(&item.plan, cpus, memory));
+        let estimates = plans.clone().map(|plan| rqps_lab::estimate(plan, cpus, memory));
         let each: Vec<Estimate> = estimates.collect::<Result<_, _>>()?;
         let folder = home.data().map_err(rqps_dbms::DbmsError::from)?;
         let mut absent: Vec<&Contender> = Vec::new();
-        for contender in items.iter().flat_map(|item| &item.plan.contenders) {
+        for contender in plans.flat_map(|plan| &plan.contenders) {
             let is_same =
                 |one: &&Contender| (one.dbms, &one.build) == (contender.dbms, &contender.build);
             if !absent.iter().any(is_same) && !is_present(home, contender)? {
@@ -73,8 +76,15 @@ impl Forecast {
         })
     }
 
-    /// In a line.
-    pub(crate) fn line(&self) -> String {
+    /// Tells whoever waits before anything starts.
+    pub(crate) fn tell(&self) {
+        output::note(&self.line());
+        if let Some(warning) = self.warning() {
+            output::note(&warning);
+        }
+    }
+
+    fn line(&self) -> String {
         let fetched = match self.fetched.is_empty() {
             true => String::new(),
             false => format!(", after fetching {}", self.fetched.join(", ")),
@@ -87,7 +97,7 @@ impl Forecast {
     }
 
     /// That there is not enough room, if so.
-    pub(crate) fn warning(&self) -> Option<String> {
+    fn warning(&self) -> Option<String> {
         let needed = self.data + self.builds;
         let free = self.free.filter(|free| *free < needed)?;
         Some(format!(
@@ -114,7 +124,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let items = matrix::choose(matrix::read(Path::new(&arguments.plan))?.items, &arguments.only)?;
     let items: Vec<&Item> = items.iter().collect();
     let home = Home::from_env().map_err(rqps_dbms::DbmsError::from)?;
-    let forecast = Forecast::of(&items, &home)?;
+    let forecast = Forecast::of(items.iter().map(|item| &item.plan), &home)?;
     if arguments.json {
         let told = serde_json::to_string_pretty(&Told::of(&items, &forecast));
         output::print(&(told.expect("names and numbers are plain data") + "\n"))?;

@@ -98,11 +98,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 
     let site = Site::new()?;
     let left: Vec<&Item> = chosen.iter().filter(|item| !outcomes.is_done(item)).collect();
-    let forecast = Forecast::of(&left, &site.home)?;
-    output::note(&forecast.line());
-    if let Some(warning) = forecast.warning() {
-        output::note(&warning);
-    }
+    Forecast::of(left.iter().map(|item| &item.plan), &site.home)?.tell();
     // What is wrong with a contender of the last workload is told before the first one begins.
     let ready =
         left.iter().map(|item| site.prepare(&item.plan).with_context(|| item.title.clone()));

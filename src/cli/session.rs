@@ -16,6 +16,7 @@ use rqps_store::{Manifest, Run, RunDirectory, StoreError};
 use super::cancel::Cancel;
 use super::exit::Exit;
 use super::output;
+use super::plan::Forecast;
 use super::progress::{Fetching, Progress, standing};
 use super::report;
 
@@ -199,6 +200,9 @@ pub(crate) fn run(
         false => (None, plan()?),
     };
     let ready = site.prepare(&plan)?;
+    if resumed.is_none() {
+        Forecast::of([&plan].into_iter(), &site.home)?.tell();
+    }
     let mut directory = match resumed {
         Some(directory) => directory,
         None => site.create(&sitting.directory(verb), plan)?,

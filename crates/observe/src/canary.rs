@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 /// More than most second-level caches hold, so that a neighbour in the shared cache shows.
 const WORDS: usize = 1 << 20;
+/// How often a canary does its rounds; an odd number, for it has a middle.
+const PIECES: u32 = 5;
 /// Work of one round: so many steps through the memory, each with some arithmetic.
 const STEPS: u64 = 1 << 14;
 
@@ -112,30 +114,33 @@ pub struct Canary {
 impl Canary {
     /// A canary that takes about `time` on this machine as it is now; 0.3 s are enough.
     pub fn tuned(time: Duration) -> Canary {
-        Canary::tuned_by(time, |canary| canary.run())
+        Canary::tuned_by(time / PIECES, |canary| canary.run())
     }
 
-    /// By the shortest of some times, so that a machine that stood still once is no matter.
-    fn tuned_by(time: Duration, mut run: impl FnMut(Canary) -> Duration) -> Canary {
+    fn tuned_by(piece: Duration, run: impl Fn(Canary) -> Duration) -> Canary {
         let mut rounds = 8;
         loop {
-            let canary = Canary { rounds };
-            let took = (0..3).map(|_| run(canary)).min().unwrap_or_default();
-            if took * 8 >= time {
-                let scale = time.as_secs_f64() / took.as_secs_f64();
+            let took = run(Canary { rounds });
+            if took * 4 >= piece {
+                let scale = piece.as_secs_f64() / took.as_secs_f64();
                 return Canary { rounds: ((rounds as f64 * scale).round() as u64).max(1) };
             }
             rounds *= 2;
         }
     }
 
-    /// How long the work took.
+    /// How long the rounds took: does them some times and answers the median, so that a moment in which
+    /// another had the CPU does not make a slow machine.
     pub fn run(&self) -> Duration {
         let mut walk = Walk::new();
-        let start = Instant::now();
-        walk.go(self.rounds);
-        black_box(&walk);
-        start.elapsed()
+        let mut times = [(); PIECES as usize].map(|()| {
+            let start = Instant::now();
+            walk.go(self.rounds);
+            black_box(&walk);
+            start.elapsed()
+        });
+        times.sort();
+        times[times.len() / 2]
     }
 }
 
@@ -274,16 +279,11 @@ mod tests {
     }
 
     #[test]
-    fn a_canary_is_tuned_to_the_speed_of_the_machine_and_a_moment_that_it_stood_still_is_no_matter()
-    {
+    fn a_canary_is_tuned_to_the_speed_of_the_machine() {
         for micros in [1, 100, 10_000] {
             let round = Duration::from_micros(micros);
-            let mut runs = 0;
-            let tuned = Canary::tuned_by(Duration::from_millis(40), |canary| {
-                runs += 1;
-                let stood_still = Duration::from_secs(u64::from(runs == 1));
-                round * canary.rounds as u32 + stood_still
-            });
+            let run = |canary: Canary| round * canary.rounds as u32;
+            let tuned = Canary::tuned_by(Duration::from_millis(40), run);
             assert_eq!(tuned.rounds, 40_000 / micros);
         }
     }
