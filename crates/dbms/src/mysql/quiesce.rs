@@ -13,6 +13,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// InnoDB is at rest when so few pages in a hundred are dirty and so few old row versions are left.
 const DIRTY_PERCENT: u64 = 1;
 const HISTORY: u64 = 1_000;
+/// What InnoDB says of purge that has nothing to do.
+const IDLE: &str = "running but idle";
 
 /// Settings that make InnoDB write its dirty pages, for as long as it is waited for.
 const WRITE_DIRTY: [(&str, &str); 3] = [
@@ -61,7 +63,7 @@ pub(super) fn calm(
 /// Looks again and again until nothing is left; answers what is when patience ends.
 fn wait(
     connection: &mut dyn Connection,
-    left: impl Fn(&mut dyn Connection) -> Result<Option<String>, DbmsError>,
+    mut left: impl FnMut(&mut dyn Connection) -> Result<Option<String>, DbmsError>,
 ) -> Result<Option<String>, DbmsError> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -82,7 +84,8 @@ fn calm_innodb(connection: &mut dyn Connection) -> Result<Option<String>, DbmsEr
             before.push((name, old));
         }
     }
-    let left = wait(connection, left_in_innodb);
+    let mut history = None;
+    let left = wait(connection, |connection| left_in_innodb(connection, &mut history));
     // In the other order, since the low-water mark must stay below the maximum.
     for (name, old) in before.iter().rev() {
         connection.run(&format!("set global {name} = {old}"))?;
@@ -90,15 +93,29 @@ fn calm_innodb(connection: &mut dyn Connection) -> Result<Option<String>, DbmsEr
     left
 }
 
-fn left_in_innodb(connection: &mut dyn Connection) -> Result<Option<String>, DbmsError> {
+/// `before` is the history of the last look.
+fn left_in_innodb(
+    connection: &mut dyn Connection,
+    before: &mut Option<u64>,
+) -> Result<Option<String>, DbmsError> {
     let total = status(connection, "Innodb_buffer_pool_pages_total")?.unwrap_or(0);
     let dirty = status(connection, "Innodb_buffer_pool_pages_dirty")?.unwrap_or(0);
     let sql = "select count from information_schema.innodb_metrics \
                where name = 'trx_rseg_history_len'";
     let history = scalar(connection, sql)?.and_then(|count| count.parse::<u64>().ok());
     let history = history.unwrap_or(0);
-    let calm = dirty * 100 <= total * DIRTY_PERCENT && history < HISTORY;
+    let is_written = dirty * 100 <= total * DIRTY_PERCENT;
+    // MySQL 5.6 keeps what it has purged in its history until there is much more of it.
+    let is_purged =
+        history < HISTORY || before.replace(history) == Some(history) && is_idle(connection)?;
+    let calm = is_written && is_purged;
     Ok((!calm).then(|| format!("{dirty} dirty pages of {total} and a history of {history}")))
+}
+
+/// Whether purge has nothing to do.
+fn is_idle(connection: &mut dyn Connection) -> Result<bool, DbmsError> {
+    let status = connection.query("show engine innodb status")?;
+    Ok(status.into_iter().flatten().flatten().any(|text| text.contains(IDLE)))
 }
 
 /// Flushes the memtables, compacts what they became in every column family, and waits until no

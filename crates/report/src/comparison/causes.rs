@@ -1,8 +1,5 @@
 //! What is known of a test when its cause is asked for.
 
-use std::time::Duration;
-
-use rqps_observe::Usual;
 use rqps_plan::{Contender, Method};
 use rqps_stats::cause::{Class, Environment, Evidence, Plans, Verdict as Decided};
 use rqps_stats::label::{Label, TWIN_ALPHA};
@@ -15,6 +12,9 @@ use super::drift::Drift;
 use super::observed::{Observed, foreign_percent};
 use super::pair::Pair;
 use super::profile::Profiled;
+
+/// What the canary is off on a quiet machine, as a log: less tells nothing.
+const CANARY_TELLS: f64 = 0.03;
 
 /// Classes by the name that a test has for its own.
 const CLASSES: [(&str, Class); 11] = [
@@ -93,7 +93,10 @@ impl Pair<'_> {
                     (Method::Slices, _) => None,
                     _ if self.drift.as_ref().is_some_and(Drift::is_seen) => Some(true),
                     (Method::Runs, true) => Some(false),
-                    (Method::Runs, false) => canary_moved(&passes),
+                    (Method::Runs, false) => {
+                        let change = verdict.estimate.value;
+                        canary_moved(&passes, [self.base, self.contender], change)
+                    }
                 },
                 // One in twenty twins is off at 5 %: what spoils a test is what makes it invalid.
                 twin_moved: verdict.twin.map(|twin| twin.p < TWIN_ALPHA),
@@ -155,12 +158,21 @@ fn foreign(passes: &[&PassRecord], cpus: u32) -> Option<f64> {
     (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
 }
 
-/// Whether the fixed piece of work took longer or shorter in any pass than is usual in all of them.
-fn canary_moved(passes: &[&PassRecord]) -> Option<bool> {
-    let times = passes.iter().flat_map(|pass| &pass.canary);
-    let times: Vec<Duration> = times.map(|nanos| Duration::from_nanos(*nanos)).collect();
-    let usual = Usual::of(&times)?;
-    Some(times.iter().any(|time| usual.is_off(*time)))
+/// Whether the fixed piece of work took longer beside the runs of the slower side, by so much that half
+/// of the change may be the machine's. That it is uneven for both sides alike is in the rounds.
+fn canary_moved(passes: &[&PassRecord], sides: [&str; 2], change: f64) -> Option<bool> {
+    // Whole runs have a slice each, in the order of the canaries before and after them.
+    let level = |pass: &PassRecord, name: &str| {
+        let place = pass.slices.iter().position(|slice| slice.contender == name)?;
+        let around = pass.canary.get(2 * place..2 * place + 2)?;
+        Some(around.iter().map(|nanos| (*nanos as f64).ln()).sum::<f64>() / 2.0)
+    };
+    let [base, contender] = sides;
+    let slower = |pass: &&PassRecord| Some(level(pass, contender)? - level(pass, base)?);
+    let mut slower: Vec<f64> = passes.iter().filter_map(slower).collect();
+    slower.sort_by(f64::total_cmp);
+    let median = slower.get(slower.len() / 2)?;
+    Some(-median * change.signum() > (change.abs() / 2.0).max(CANARY_TELLS))
 }
 
 fn decided(label: &Label) -> Decided {
@@ -171,5 +183,46 @@ fn decided(label: &Label) -> Decided {
         Label::NoChange { .. } => Decided::NoChange,
         Label::Inconclusive { .. } => Decided::Inconclusive,
         Label::Invalid { .. } => Decided::Invalid,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rqps_store::SliceRecord;
+
+    use super::*;
+
+    /// A round of whole runs, with the times of the canary before and after each.
+    fn round(runs: &[(&str, [u64; 2])]) -> PassRecord {
+        let slice =
+            |name: &str| SliceRecord { contender: name.to_string(), ..SliceRecord::default() };
+        PassRecord {
+            slices: runs.iter().map(|(name, _)| slice(name)).collect(),
+            canary: runs.iter().flat_map(|(_, around)| *around).collect(),
+            ..PassRecord::default()
+        }
+    }
+
+    fn moved(rounds: &[PassRecord], change: f64) -> Option<bool> {
+        canary_moved(&rounds.iter().collect::<Vec<_>>(), ["old", "new"], change)
+    }
+
+    #[test]
+    fn a_machine_that_is_uneven_for_both_sides_alike_has_not_moved() {
+        let uneven = [
+            round(&[("old", [100, 160]), ("twin", [90, 300]), ("new", [150, 100])]),
+            round(&[("new", [200, 200]), ("old", [230, 180]), ("twin", [90, 90])]),
+            round(&[("old", [101, 100]), ("new", [100, 101]), ("twin", [90, 90])]),
+        ];
+        assert_eq!(moved(&uneven, -0.43), Some(false));
+        assert_eq!(moved(&[], -0.43), None);
+    }
+
+    #[test]
+    fn a_machine_that_is_slower_beside_the_slower_side_may_be_why() {
+        let slower = vec![round(&[("old", [100, 100]), ("new", [120, 120])]); 3];
+        assert_eq!(moved(&slower, -0.25), Some(true), "most of what was lost");
+        assert_eq!(moved(&slower, -0.6), Some(false), "a third of what was lost");
+        assert_eq!(moved(&slower, 0.25), Some(false), "what was won, was won in spite of it");
     }
 }
