@@ -200,12 +200,13 @@ pub(crate) fn run(
         false => (None, plan()?),
     };
     let ready = site.prepare(&plan)?;
-    if resumed.is_none() {
-        Forecast::of([&plan].into_iter(), &site.home)?.tell();
-    }
     let mut directory = match resumed {
         Some(directory) => directory,
-        None => site.create(&sitting.directory(verb), plan)?,
+        None => {
+            let directory = site.create(&sitting.directory(verb), plan)?;
+            Forecast::of([&directory.plan].into_iter(), &site.home)?.tell();
+            directory
+        }
     };
     let mut progress = Progress::new([(String::new(), &directory.plan)])?;
     let Measured { exit, reported } =

@@ -58,6 +58,9 @@ impl Usual {
     }
 }
 
+/// Between two looks at a machine that is to come to rest.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
 /// A canary and its latest times. What is usual moves with the machine: a machine that is slower than an
 /// hour ago is so for everybody in a round, and rounds are in random order.
 #[derive(Debug)]
@@ -88,6 +91,24 @@ impl Canaries {
 
     pub fn run(&mut self) -> Duration {
         let time = self.canary.run();
+        self.note(time);
+        time
+    }
+
+    /// Runs again until it takes as long as usual, but not for longer than `patience`: after gigabytes of IO
+    /// a machine is slower for some seconds. Answers the last time.
+    pub fn settle(&mut self, patience: Duration) -> Duration {
+        let canary = self.canary;
+        self.settle_by(patience, || canary.run())
+    }
+
+    fn settle_by(&mut self, patience: Duration, mut run: impl FnMut() -> Duration) -> Duration {
+        let deadline = Instant::now() + patience;
+        let mut time = run();
+        while self.usual().is_some_and(|usual| usual.is_off(time)) && Instant::now() < deadline {
+            std::thread::sleep(LOOK_AGAIN);
+            time = run();
+        }
         self.note(time);
         time
     }
@@ -265,6 +286,17 @@ mod tests {
             is_off();
         });
         assert!((0..LATEST).filter(|_| is_off()).count() < 3);
+    }
+
+    #[test]
+    fn a_machine_is_given_time_to_come_to_rest_and_no_more() {
+        let (usual, slow) = (Duration::from_millis(50), Duration::from_millis(150));
+        let mut canaries = Canaries::new(Canary { rounds: 1 });
+        (0..LATEST).for_each(|_| canaries.note(usual));
+        let mut times = [slow, slow, usual, slow].into_iter();
+        let settled = canaries.settle_by(Duration::from_secs(100), || times.next().unwrap());
+        assert_eq!((settled, times.len()), (usual, 1));
+        assert_eq!(canaries.settle_by(Duration::ZERO, || slow), slow);
     }
 
     #[test]

@@ -29,6 +29,9 @@ use crate::{Event, Lab, LabError};
 /// What the Insert Benchmark's steps are shown together as.
 const GROUP: &str = "Insert Benchmark";
 
+/// How long the machine may take to be as usual before a run: gigabytes of a copy slow it down.
+const REST: Duration = Duration::from_secs(10);
+
 /// The share of a promised write rate that must be reached (INSERT-BENCHMARK.md §5).
 const REQUIRED_SHARE: f64 = 0.95;
 
@@ -183,7 +186,7 @@ impl Turn<'_> {
         // Neither the run nor the canary is to wait for gigabytes that are still written back; and the
         // canary is about the machine, so that no server is up beside it.
         rqps_dbms::settle_data(&data)?;
-        let before = canaries.run();
+        let before = canaries.settle(REST);
         let log = directory.log(&contestant.name);
         let at = Place { data, log, detached: false, environment: Vec::new() };
         let mut server = setting.ready[contestant.index].start(lab.home, &at, lab.cancelled)?;
