@@ -96,7 +96,7 @@ impl Canaries {
     }
 
     /// Runs again until it takes as long as usual, but not for longer than `patience`: after gigabytes of IO
-    /// a machine is slower for some seconds. Answers the last time.
+    /// a machine may be slower for some seconds. Answers the last time.
     pub fn settle(&mut self, patience: Duration) -> Duration {
         let canary = self.canary;
         self.settle_by(patience, || canary.run())

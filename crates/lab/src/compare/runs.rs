@@ -29,7 +29,7 @@ use crate::{Event, Lab, LabError};
 /// What the Insert Benchmark's steps are shown together as.
 const GROUP: &str = "Insert Benchmark";
 
-/// How long the machine may take to be as usual before a run: gigabytes of a copy slow it down.
+/// How long the machine may take to be as usual before a run: gigabytes of a copy may slow it down.
 const REST: Duration = Duration::from_secs(10);
 
 /// The share of a promised write rate that must be reached (INSERT-BENCHMARK.md §5).

@@ -311,9 +311,10 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
     let both = |of: &dyn Fn(&str) -> Option<f64>| {
         Some([of(&verdicts.base)?, of(&judged.contender)?]).filter(|_| is_sliced)
     };
+    let statements = verdicts.statements(observed);
     let sent = |name: &str| {
-        let last = passes().last().and_then(|pass| pass.sides.get(name));
-        last.map_or(Vec::new(), |side| side.statements.clone())
+        let own = statements.iter().find(|(of, _)| *of == name);
+        own.map_or(Vec::new(), |(_, statements)| statements.to_vec())
     };
     let names = [verdicts.base.as_str(), TWIN, judged.contender.as_str()];
     Test {
