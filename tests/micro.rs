@@ -3,10 +3,11 @@
 
 mod common;
 
+use std::fs;
 use std::process::Stdio;
 
 use common::result::RunResult;
-use common::{Rqps, Running, entries, processes};
+use common::{Rqps, Running, can_limit_memory, entries, processes};
 use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
 
@@ -57,25 +58,59 @@ fn all_38_run_on_sqlite() {
     rqps.assert_nothing_is_left();
 }
 
-#[test]
-fn a_server_that_may_use_little_memory_reads_from_the_disk() {
-    let rqps = Rqps::new();
-    let small = "--tests point-query --rows 600K --secs 0.5 --pause 0";
-    let result =
-        measured(&rqps, &format!("postgres@17.6?shared_buffers=16MB {small} --memory 96M"));
-    let step = result.step("point-query");
-    let read = step["totals"]["server_read_bytes"].as_u64().unwrap();
-    // A page of 8 KiB each time that it is in none of the two caches, which hold less than a half.
-    assert!(read > sent(step, "operations") / 4 * 8192, "{step}");
-    rqps.assert_nothing_is_left();
+/// Who has cached less than half of the data, the bytes of a page, and what keeps the page cache from having
+/// the rest: direct IO, or a limit of memory.
+const IO_BOUND: [(&str, &str, u64, bool); 2] = [
+    ("postgres@17.6?shared_buffers=16MB", "--rows 600K --memory 96M", 8 << 10, false),
+    ("mysql@8.0.33?innodb_flush_method=O_DIRECT", "--rows 260K --io-bound", 16 << 10, true),
+];
 
-    let other = Rqps::new();
+/// The control groups that can limit memory here, by those that this process is in.
+fn memory_groups() -> &'static str {
+    let own = fs::read_to_string("/proc/self/cgroup").unwrap();
+    // `7:memory:/` is of version 1; version 2 has no names.
+    let mut controllers = own.lines().filter_map(|line| line.split(':').nth(1));
+    let is_of_one = controllers.any(|names| names.split(',').any(|name| name == "memory"));
+    if is_of_one { "cgroup_v1" } else { "cgroup_v2" }
+}
+
+#[test]
+fn io_bound_means_reads_from_the_device_and_the_manifest_says_how_that_was_reached() {
+    for (contender, arguments, page, is_direct) in IO_BOUND {
+        if !is_direct && !can_limit_memory() {
+            continue;
+        }
+        let rqps = Rqps::new();
+        let test = "--tests point-query --secs 0.5 --pause 0";
+        let result = measured(&rqps, &format!("{contender} {arguments} {test}"));
+        let step = result.step("point-query");
+        let read = step["totals"]["server_read_bytes"].as_u64().unwrap();
+        // A page each time that it is in no cache.
+        assert!(read > sent(step, "operations") / 4 * page, "{contender}: {step}");
+
+        let manifest = fs::read_to_string(rqps.out().join("manifest.json")).unwrap();
+        let manifest: Value = serde_json::from_str(&manifest).unwrap();
+        let held_by = if is_direct { "nothing" } else { memory_groups() };
+        assert_eq!(manifest["memory"]["held_by"], held_by, "{manifest}");
+        assert_eq!(manifest["direct_reads"][contender], is_direct, "{manifest}");
+        assert_eq!(result.0["manifest"], manifest, "the result has it, too");
+        let report = fs::read_to_string(rqps.out().join("report.html")).unwrap();
+        let told = format!("{contender} {}", if is_direct { "yes" } else { "no" });
+        assert!(report.contains(&told), "the report does not say '{told}'");
+        rqps.assert_nothing_is_left();
+    }
+}
+
+#[test]
+fn memory_that_cannot_be_limited_is_refused() {
+    let rqps = Rqps::new();
     for (contender, memory, text) in [
         ("sqlite", "96M", "the memory of 'sqlite' cannot be limited"),
         ("postgres://u@h/d", "96M", "cannot be limited"),
         ("postgres@17.6", "much", "'much' is not a size of memory"),
     ] {
-        other.micro(&format!("{contender} {small} --memory {memory}")).expect_code(2).says(&[text]);
+        let ended = rqps.micro(&format!("{contender} --tests point-query --memory {memory}"));
+        ended.expect_code(2).says(&[text]);
     }
 }
 

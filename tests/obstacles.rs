@@ -1,101 +1,15 @@
-//! What can stand in a run's way from the outside: full disks, servers that do not start or let
-//! nobody in, and run directories that are busy, gone or another plan's.
+//! What can stand in a run's way from the outside: servers that do not start or let nobody in, and
+//! run directories that are busy, gone or another plan's.
 
 mod common;
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use common::result::RunResult;
 use common::{Rqps, Running, entries};
 
 const WRITES: &str = "--rows 2K --writes 500,50 --only l.i0,l.x,l.i1,l.i2";
-
-/// A file system of a size; gone when dropped.
-struct SmallDisk(PathBuf);
-
-impl SmallDisk {
-    /// None, with a note, unless the tests run as root.
-    fn mount(path: PathBuf, size: &str) -> Option<SmallDisk> {
-        fs::create_dir_all(&path).unwrap();
-        let options = format!("size={size},mode=755");
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(&path);
-        match mount.output() {
-            Ok(output) if output.status.success() => Some(SmallDisk(path)),
-            _ => {
-                eprintln!("skipped: only root can mount a small file system");
-                None
-            }
-        }
-    }
-
-    fn grow(&self, size: &str) {
-        let mut mount = Command::new("mount");
-        mount.args(["-o", &format!("remount,size={size}")]).arg(&self.0);
-        assert!(mount.status().unwrap().success());
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
-    }
-}
-
-#[test]
-fn a_full_disk_under_the_data_ends_the_step_and_room_lets_it_go_on() {
-    let rqps = Rqps::new();
-    // After initdb and l.i0 there is no room for the indexes.
-    let Some(disk) = SmallDisk::mount(rqps.path("disk"), "90m") else { return };
-    rqps.share_builds(&disk.0);
-    let arguments = "--rows 300K --writes 500,50 --only l.i0,l.x,l.i1,l.i2";
-    let out = rqps.out().display().to_string();
-    let on_disk = |arguments: &str| {
-        let mut command = rqps.command(["ibench", "--out", &out]);
-        command.args(arguments.split_whitespace()).env("RQPS_HOME", &disk.0);
-        Running::start(command).finish()
-    };
-    let small = "postgres@17.6?shared_buffers=8MB&max_wal_size=32MB&min_wal_size=32MB";
-    let ended = on_disk(&format!("p={small} {arguments}")).expect_code(3);
-    let ended = ended.says(&["error: p: l.", "No space left on device", "--resume"]);
-    let failed = RunResult::of(&rqps.out()).last_state();
-    assert!(failed.ends_with(" failed"), "{failed}");
-    assert!(common::processes::below(&disk.0).is_empty(), "{}", ended.stderr);
-    disk.grow("1g");
-    on_disk("--resume").ok();
-    let result = RunResult::of(&rqps.out());
-    result.assert_all_done();
-    assert_eq!(result.steps(), ["l.i0", "l.x", "l.i1", "l.i2"]);
-    assert!(entries(&disk.0.join("data")).is_empty() && entries(&disk.0.join("run")).is_empty());
-}
-
-#[test]
-fn a_full_disk_under_the_results_is_told_and_room_lets_it_go_on() {
-    let rqps = Rqps::new();
-    let Some(disk) = SmallDisk::mount(rqps.out(), "230k") else { return };
-    let ended = rqps.ibench(&format!("sqlite {WRITES}")).expect_code(3);
-    let lines: Vec<&str> = ended.stderr.lines().filter(|line| line.contains("error")).collect();
-    assert_eq!(lines.len(), 1, "one error:\n{}", ended.stderr);
-    let full = ["No space left on device", "database or disk is full"];
-    assert!(full.iter().any(|text| lines[0].contains(text)), "{}", lines[0]);
-    assert!(lines[0].contains(&*rqps.out().to_string_lossy()), "where: {}", lines[0]);
-    disk.grow("100m");
-    rqps.resume().ok();
-    RunResult::of(&rqps.out()).assert_all_done();
-    rqps.assert_nothing_is_left();
-}
-
-#[test]
-fn a_full_disk_under_stdout_is_told() {
-    let rqps = Rqps::new();
-    rqps.ibench("sqlite --rows 1K --only l.i0").ok();
-    let mut command = rqps.command(["report", "--format", "json"]);
-    command.arg(rqps.out()).stdout(fs::File::options().write(true).open("/dev/full").unwrap());
-    let ended = Running::start(command).finish().expect_code(3);
-    ended.says(&["error: ", "No space left on device"]);
-}
 
 #[test]
 fn a_server_that_will_not_start_says_why() {

@@ -11,6 +11,7 @@ use anyhow::Context;
 use rqps_plan::Dbms;
 
 use crate::own;
+use crate::raw;
 use crate::server::{ROWS, Socket};
 use crate::statement::Statement;
 
@@ -25,6 +26,10 @@ pub(crate) enum Kind {
     Rqps,
     Sysbench,
     Pgbench,
+    /// A bare socket.
+    Raw,
+    /// The same, with a `poll` before each `recv`.
+    RawPoll,
 }
 
 impl fmt::Display for Kind {
@@ -33,6 +38,8 @@ impl fmt::Display for Kind {
             Kind::Rqps => "rqps",
             Kind::Sysbench => "sysbench",
             Kind::Pgbench => "pgbench",
+            Kind::Raw => "raw",
+            Kind::RawPoll => "raw+poll",
         })
     }
 }
@@ -45,7 +52,9 @@ pub(crate) struct Client {
 /// The clients there are, and a line for each part that has to be left out.
 pub(crate) fn find() -> anyhow::Result<(Vec<Client>, Vec<String>)> {
     let own = env::current_exe().context("this program's own path is not known")?;
-    let mut clients = vec![Client { kind: Kind::Rqps, program: own }];
+    let mut clients: Vec<Client> = [Kind::Rqps, Kind::Raw, Kind::RawPoll]
+        .map(|kind| Client { kind, program: own.clone() })
+        .into();
     let mut missing = Vec::new();
     let mut skip = |what: &str, package: &str| {
         missing.push(format!("Left out, not found: {what} (apt install {package})."));
@@ -81,7 +90,11 @@ fn debian_pgbench() -> Option<PathBuf> {
 impl Client {
     /// Whether it can send a statement to a DBMS.
     pub(crate) fn speaks(&self, dbms: Dbms, statement: &Statement) -> bool {
-        self.kind != Kind::Pgbench || (dbms == Dbms::Postgres && statement.pgbench.is_some())
+        match self.kind {
+            Kind::Rqps | Kind::Sysbench => true,
+            Kind::Pgbench => dbms == Dbms::Postgres && statement.pgbench.is_some(),
+            Kind::Raw | Kind::RawPoll => statement.raw,
+        }
     }
 
     /// The command that executes a statement so many times on one connection.
@@ -111,6 +124,11 @@ impl Client {
                 command.arg("-h").arg(directory).args(["-p", port, "-U", user]);
                 command.args(["-D", &format!("rows={ROWS}"), "-f"]);
                 command.args(statement.pgbench).arg(database);
+            }
+            Kind::Raw | Kind::RawPoll => {
+                let polls = (self.kind == Kind::RawPoll).to_string();
+                command.args([raw::ARGUMENT, dbms.name()]).arg(path);
+                command.args([user, database, &count, &polls]);
             }
         }
         command

@@ -24,8 +24,8 @@ struct Took {
 /// Both in turn, another one first in each round.
 pub(crate) fn compare(running: &Running, clients: &[Client], size: &Size) -> anyhow::Result<Table> {
     let (rows, rounds) = (size.inserted, size.rounds);
-    let loaders: Vec<&Client> =
-        clients.iter().filter(|client| client.kind != Kind::Pgbench).collect();
+    let loads = |client: &&Client| matches!(client.kind, Kind::Rqps | Kind::Sysbench);
+    let loaders: Vec<&Client> = clients.iter().filter(loads).collect();
     let mut measured: BTreeMap<Kind, Vec<Took>> = BTreeMap::new();
     for round in 0..rounds {
         for turn in 0..loaders.len() {

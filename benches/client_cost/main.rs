@@ -1,5 +1,6 @@
-//! What rqps's client costs, beside Debian's sysbench and pgbench: `cargo bench --bench client_cost`,
-//! of one DBMS or part with `-- postgres`, `-- mysql`, `-- load`, `-- l.i0` or `-- point-query`.
+//! What rqps's client costs, beside Debian's sysbench and pgbench and a bare socket:
+//! `cargo bench --bench client_cost`, of one DBMS or part with `-- postgres`, `-- mysql`, `-- load`,
+//! `-- l.i0` or `-- point-query`.
 //!
 //! A benchmark, not a test: it prints figures next to the goals of docs/performance.md and exits
 //! with 0 whatever they are. Everything but the load runs on one CPU: with a CPU each for client and
@@ -15,6 +16,7 @@ mod insert;
 mod load;
 mod own;
 mod process;
+mod raw;
 mod server;
 mod spread;
 mod statement;
@@ -66,8 +68,10 @@ const INSERTS: &str = "l.i0";
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
-    if arguments.first().is_some_and(|first| first == own::ARGUMENT) {
-        return own::run(&arguments[1..]);
+    match arguments.split_first() {
+        Some((first, rest)) if first == own::ARGUMENT => return own::run(rest),
+        Some((first, rest)) if first == raw::ARGUMENT => return raw::run(rest),
+        _ => {}
     }
     let (flags, names): (Vec<_>, Vec<_>) = arguments
         .iter()
@@ -108,8 +112,8 @@ fn main() -> anyhow::Result<()> {
         of_each(&|running| measure(running, &clients, &parts, &size))?;
     }
     println!(
-        "\nMedians of {} rounds, lowest and highest in brackets; ratios are rqps to sysbench, \
-         paired by round.",
+        "\nMedians of {} rounds, lowest and highest in brackets; ratios are rqps to the client of \
+         the row, paired by round.",
         size.rounds
     );
     missing.iter().for_each(|line| println!("{line}"));

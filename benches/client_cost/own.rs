@@ -3,13 +3,11 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use rqps_load::{Crew, Failure, Order, Schedule, Until};
 use rqps_plan::{Count, Microbenchmark, Span};
-use rqps_wire::{Address, Login};
 use rqps_workload::microbenchmark::{Benchmark, Sequence, select};
 
 use crate::allocations;
@@ -47,12 +45,9 @@ pub(crate) fn run(arguments: &[OsString]) -> anyhow::Result<()> {
     let text = |argument: &OsString| argument.to_string_lossy().into_owned();
     let subject = subject::named(&text(dbms)).context("a DBMS")?;
     let statement = statement::named(&text(statement)).context("a statement")?;
-    let (user, database) = (text(user), text(database));
-    let address = Address::Unix { path: PathBuf::from(path) };
-    let login = Login { address, user, password: None, database, parameters: Vec::new() };
     let operations: u64 = text(operations).parse()?;
 
-    let (target, plan) = ((subject.target)(login), plan(ROWS));
+    let (target, plan) = (subject.target_at(path, user, database), plan(ROWS));
     let benchmark = Benchmark::new(&target, subject.dialect, &plan, SEED);
     let [test] = select(&[statement.name.to_string()], Sequence::Given)?[..] else {
         bail!("{} is more than one test", statement.name);

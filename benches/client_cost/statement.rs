@@ -15,6 +15,8 @@ pub(crate) struct Statement {
     pub(crate) sysbench: &'static [&'static str],
     /// pgbench's script for it, a file beside this one.
     pub(crate) pgbench: Option<&'static str>,
+    /// Whether subjects have the bytes of it for a bare socket.
+    pub(crate) raw: bool,
     /// Operations of each client in a round.
     pub(crate) operations: u64,
     /// The most that rqps's CPU may be, as a part of sysbench's.
@@ -29,6 +31,7 @@ pub(crate) static STATEMENTS: [Statement; 5] = [
         rows: 1..=1,
         sysbench: &["oltp_point_select"],
         pgbench: Some("point_query.sql"),
+        raw: true,
         operations: 200_000,
         cpu: 0.85,
         instructions: &[(Dbms::Postgres, 800.0), (Dbms::Mysql, 900.0)],
@@ -39,6 +42,7 @@ pub(crate) static STATEMENTS: [Statement; 5] = [
         rows: 900..=1000,
         sysbench: &["random_points.lua", "--points=1000"],
         pgbench: None,
+        raw: false,
         operations: 2_000,
         cpu: 1.0,
         instructions: &[],
@@ -49,6 +53,7 @@ pub(crate) static STATEMENTS: [Statement; 5] = [
         rows: 14..=30_011,
         sysbench: &["oltp_read_only", "--range-size=10000"],
         pgbench: None,
+        raw: false,
         operations: 60,
         cpu: 1.0,
         instructions: &[],
@@ -58,6 +63,7 @@ pub(crate) static STATEMENTS: [Statement; 5] = [
         rows: 1..=1,
         sysbench: &["oltp_update_index"],
         pgbench: None,
+        raw: false,
         operations: 20_000,
         cpu: 1.0,
         instructions: &[],
@@ -67,6 +73,7 @@ pub(crate) static STATEMENTS: [Statement; 5] = [
         rows: 1..=1,
         sysbench: &["oltp_insert"],
         pgbench: None,
+        raw: false,
         operations: 20_000,
         cpu: 1.0,
         instructions: &[],

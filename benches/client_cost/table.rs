@@ -21,13 +21,11 @@ pub(crate) struct Table(comfy_table::Table);
 impl Table {
     pub(crate) fn new() -> Self {
         let mut table = comfy_table::Table::new();
-        table
-            .load_style(NOTHING)
-            .set_header(["MEASURE", "RQPS", "SYSBENCH", "PGBENCH", "RATIO", "GOAL", ""]);
+        table.load_style(NOTHING).set_header(["MEASURE", "CLIENT", "", "RQPS TO IT", "GOAL", ""]);
         Table(table)
     }
 
-    /// A measure of all clients, a figure per round.
+    /// A measure of all clients, a row and as many figures as rounds each.
     pub(crate) fn compare(
         &mut self,
         measure: &str,
@@ -35,31 +33,32 @@ impl Table {
         decimals: usize,
         goal: Option<Goal>,
     ) {
-        let cell = |kind| match figures.get(&kind) {
-            Some(figures) => Spread::of(figures).show(decimals),
-            None => "-".to_string(),
-        };
         let own = figures.get(&Kind::Rqps);
-        let ratio = own.zip(figures.get(&Kind::Sysbench));
-        let ratio = ratio.and_then(|(own, other)| Spread::of_ratios(own, other));
+        let ratio_to = |other: &Kind| {
+            let (own, other) = own.zip(figures.get(other))?;
+            Spread::of_ratios(own, other)
+        };
         let (wanted, reached) = match goal {
             Some(Goal::Own(most)) => {
                 (format!("≤ {most}"), own.map(|own| Spread::of(own).median <= most))
             }
             Some(Goal::Ratio(most)) => {
+                let ratio = ratio_to(&Kind::Sysbench);
                 (format!("≤ {most} × sysbench"), ratio.map(|ratio| ratio.median <= most))
             }
             None => (String::new(), None),
         };
-        self.0.add_row([
-            measure.to_string(),
-            cell(Kind::Rqps),
-            cell(Kind::Sysbench),
-            cell(Kind::Pgbench),
-            ratio.map_or("-".to_string(), |ratio| ratio.show(3)),
-            wanted,
-            verdict(reached),
-        ]);
+        for (kind, figures) in figures {
+            let figure = Spread::of(figures).show(decimals);
+            let [measure, ratio, wanted, reached] = match kind {
+                Kind::Rqps => [measure, "", &wanted, verdict(reached)].map(str::to_string),
+                other => {
+                    let ratio = ratio_to(other).map_or("-".to_string(), |ratio| ratio.show(3));
+                    [String::new(), ratio, String::new(), String::new()]
+                }
+            };
+            self.0.add_row([measure, kind.to_string(), figure, ratio, wanted, reached]);
+        }
     }
 
     /// A measure of rqps alone.
@@ -74,11 +73,10 @@ impl fmt::Display for Table {
     }
 }
 
-fn verdict(reached: Option<bool>) -> String {
+fn verdict(reached: Option<bool>) -> &'static str {
     match reached {
         Some(true) => "met",
         Some(false) => "not met",
         None => "",
     }
-    .to_string()
 }

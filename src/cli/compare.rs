@@ -102,9 +102,10 @@ pub(crate) struct Arguments {
     /// The measured part of a slice.
     #[arg(long, value_name = "TIME", default_value = "10ms")]
     slice: Span,
-    /// How often each contender loads its data; rounds take turns with the loads.
-    #[arg(long, default_value_t = 2)]
-    loads: u32,
+    /// How often each contender loads its data; rounds take turns with the loads, and intervals are about
+    /// these [default: anew for each round; 2 with --io-bound].
+    #[arg(long)]
+    loads: Option<u32>,
     /// Count what was measured while the machine was busy with something else.
     #[arg(long)]
     no_guards: bool,
@@ -226,7 +227,11 @@ impl Measures for Arguments {
         comparison.rounds = self.rounds;
         comparison.fewest_rounds = comparison.fewest_rounds.min(self.rounds);
         comparison.confirm = self.confirm;
-        comparison.loads = self.loads.min(self.rounds);
+        // A load of more data than memory is no small thing.
+        let few =
+            (cache == Some(Cache::IoBound)).then_some(2).filter(|_| comparison.loads.is_none());
+        comparison.loads = self.loads.or(few).or(comparison.loads);
+        comparison.loads = comparison.loads.map(|loads| loads.min(self.rounds));
         comparison.budget = self.budget();
         comparison.precision = self.precision.0;
         comparison.margin = self.margin.map(|margin| margin.0);

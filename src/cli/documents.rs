@@ -15,12 +15,13 @@ use clap::{CommandFactory, Parser};
 use expect_test::expect_file;
 use rqps_observe::Metric;
 use rqps_plan::Plan;
+use rqps_stats::normalised::{IOSTAT, VMSTAT};
 use serde_json::Value;
 
 use super::exit::Exit;
 use super::session::Measures;
 use super::{Cli, Verb, matrix};
-use pages::{Block, Page, pages, root};
+use pages::{Block, Page, pages, root, workflow};
 
 // Commands.
 
@@ -85,11 +86,11 @@ fn assert_meant(words: &[String], place: &str) {
 }
 
 #[test]
-fn commands_that_are_not_run_are_understood() {
+fn commands_that_are_not_run_as_they_are_are_understood() {
     let pages = pages();
-    let blocks = pages.iter().flat_map(Page::blocks).filter(|block| block.is(&["sh", "parse"]));
+    let is_read = |block: &Block| block.is(&["sh", "parse"]) || block.is(&["sh", "small"]);
     let mut read = 0;
-    for block in blocks {
+    for block in pages.iter().flat_map(Page::blocks).filter(is_read) {
         for mut words in words_of(&block) {
             if words.starts_with(&["cargo", "run", "--release", "--"].map(String::from)) {
                 words.splice(..4, ["rqps".to_string()]);
@@ -103,13 +104,72 @@ fn commands_that_are_not_run_are_understood() {
     assert!(read > 0);
 }
 
+/// Flags of other programs that pages name.
+const FOREIGN: [&str; 7] = [
+    "--db-ps-mode",
+    "--enable-cassert",
+    "--percentile",
+    "--prefix",
+    "--rand-type",
+    "--rate",
+    "--threads",
+];
+
+/// The flags of a verb and of those below it.
+fn flags(verb: &clap::Command) -> Vec<String> {
+    let own = verb.get_arguments().filter_map(|argument| argument.get_long());
+    let below = verb.get_subcommands().flat_map(flags);
+    own.map(|name| format!("--{name}")).chain(below).collect()
+}
+
+/// The verb that a command in a sentence names, and what follows it.
+fn verb<'c, 'w>(rqps: &'c clap::Command, words: &'w [&str]) -> (&'c clap::Command, &'w [&'w str]) {
+    match words {
+        [word, rest @ ..] => match rqps.find_subcommand(word) {
+            Some(below) => verb(below, rest),
+            None => (rqps, words),
+        },
+        [] => (rqps, words),
+    }
+}
+
+#[test]
+fn verbs_and_flags_in_sentences_exist() {
+    let mut rqps = Cli::command();
+    rqps.build();
+    let all = flags(&rqps);
+    let mut read = 0;
+    for page in pages() {
+        for span in page.spans() {
+            let words: Vec<&str> = span.split_whitespace().collect();
+            let (known, words) = match words[..] {
+                ["rqps", ..] => {
+                    let (verb, rest) = verb(&rqps, &words[1..]);
+                    let is_whole = !verb.has_subcommands() || rest.is_empty();
+                    assert!(is_whole, "{}: there is no verb `{span}`", page.name);
+                    (flags(verb), rest)
+                }
+                [first, ..] if first.starts_with("--") => (all.clone(), &words[..]),
+                _ => continue,
+            };
+            read += 1;
+            for word in words {
+                let flag = word.trim_matches(['[', ']']).split('=').next().unwrap();
+                let is_flag = flag.len() > 2 && flag.starts_with("--");
+                let is_known = FOREIGN.contains(&flag) || known.iter().any(|name| name == flag);
+                assert!(!is_flag || is_known, "{}: {flag} in `{span}`", page.name);
+            }
+        }
+    }
+    assert!(read > 0);
+}
+
 #[test]
 fn every_block_is_run_or_read_or_said_to_be_something_else() {
+    const KINDS: [&[&str]; 7] =
+        [&["sh"], &["sh", "small"], &["sh", "parse"], &["toml"], &["text"], &["sql"], &["yaml"]];
     for block in pages().iter().flat_map(Page::blocks) {
-        let is_known = [&["sh"][..], &["sh", "parse"], &["toml"], &["text"], &["sql"], &["yaml"]]
-            .iter()
-            .any(|info| block.is(info))
-            || block.file().is_some();
+        let is_known = KINDS.iter().any(|info| block.is(info)) || block.file().is_some();
         assert!(is_known, "{}: what is a block of {:?}?", block.place, block.info);
         if block.info[0] == "text" {
             let is_command = |line: &str| {
@@ -136,14 +196,46 @@ fn links_lead_somewhere() {
     }
 }
 
-// The workflow.
-
-/// The workflow in docs/ci-gate.md.
-fn workflow() -> Value {
-    let page = include_str!("../../docs/ci-gate.md");
-    let text = page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());
-    serde_saphyr::from_str(text.expect("the page has a workflow")).expect("it is YAML")
+/// Files that the Debian package has beside its documentation as they are beside it here.
+fn is_packed(path: &str) -> bool {
+    let package = include_str!("../../Cargo.toml");
+    let mut assets =
+        package.lines().filter_map(|line| line.trim().strip_prefix("[\"")?.split_once('"'));
+    assets.any(|(source, target)| {
+        let (start, end) = (source.split('*').next().unwrap(), source.rsplit('*').next().unwrap());
+        let folder = &start[..start.rfind('/').map_or(0, |end| end + 1)];
+        let is_it = path.starts_with(start)
+            && path.ends_with(end)
+            && path.matches('/').count() == source.matches('/').count();
+        let is_its_folder = folder == format!("{path}/");
+        (is_it || is_its_folder) && target.contains(&format!("\"usr/share/doc/rqps/{folder}\""))
+    })
 }
+
+#[test]
+fn what_pages_link_to_is_in_the_debian_package() {
+    for page in pages() {
+        for link in page.text.split("](").skip(1) {
+            let target = link.split([')', '#']).next().unwrap();
+            if target.is_empty() || target.starts_with("https://") {
+                continue;
+            }
+            let mut folders: Vec<&str> = page.name.split('/').collect();
+            folders.pop();
+            for part in target.split('/').filter(|part| !part.is_empty()) {
+                if part == ".." {
+                    folders.pop();
+                } else {
+                    folders.push(part);
+                }
+            }
+            let path = folders.join("/");
+            assert!(is_packed(&path), "{}: {path} is not in the package", page.name);
+        }
+    }
+}
+
+// The workflow.
 
 #[test]
 fn the_documented_workflow_has_what_a_workflow_needs() {
@@ -232,9 +324,14 @@ fn the_metrics_are_described_with_units_and_sources() {
         [code(metric.name()), kind, unit, metric.source().to_string()]
     };
     let columns = rqps_stats::METRICS.iter().map(column);
+    let posts = IOSTAT.iter().chain(&VMSTAT).map(column);
+    let costs = rqps_stats::COSTS.iter().map(column);
     let metrics = Metric::ALL.iter().map(metric);
+    let heads = ["column", "unit", "what it is"];
     let parts = [
-        ("columns", table(["column", "unit", "what it is"], columns)),
+        ("columns", table(heads, columns)),
+        ("posts", table(heads, posts)),
+        ("costs", table(heads, costs)),
         ("metrics", table(["metric", "kind", "unit", "read from"], metrics)),
     ];
     assert_made("metrics.md", &parts);
@@ -299,9 +396,13 @@ fn every_field_of_the_result_is_described() {
     for (name, of) in std::iter::once(("result.json", &schema)).chain(definitions) {
         let mut rows = Vec::new();
         fields(of, "", &mut rows);
-        let what = match rows.is_empty() {
-            true => [kind(of), described(of)].join(". "),
-            false => described(of),
+        fields(&of["items"], "[].", &mut rows);
+        for [field, _, what] in &rows {
+            assert!(!what.is_empty(), "what is {field} of {name}?");
+        }
+        let what = match of["properties"].is_object() {
+            true => described(of),
+            false => [kind(of), described(of)].join(". "),
         };
         text += &format!("## {name}\n\n");
         if !what.is_empty() {

@@ -32,6 +32,8 @@ pub(crate) struct Arguments {
 pub(crate) struct Forecast {
     pub(crate) each: Vec<Estimate>,
     time: Time,
+    /// Budgets that are likely to be too small.
+    short: Vec<String>,
     /// Bytes of data and logs when they are most: a workload's are removed when it is done.
     data: u64,
     /// Builds that are not here, and what they take.
@@ -49,6 +51,8 @@ impl Forecast {
         let (cpus, memory) = (rqps_observe::cpus(), rqps_dbms::memory());
         let estimates = plans.clone().map(|plan| rqps_lab::estimate(plan, cpus, memory));
         let each: Vec<Estimate> = estimates.collect::<Result<_, _>>()?;
+        let short = plans.clone().zip(&each).filter_map(|(plan, estimate)| short(plan, estimate));
+        let short = short.collect();
         let folder = home.data().map_err(rqps_dbms::DbmsError::from)?;
         let mut absent: Vec<&Contender> = Vec::new();
         for contender in plans.flat_map(|plan| &plan.contenders) {
@@ -69,6 +73,7 @@ impl Forecast {
             time: each.iter().map(|estimate| estimate.time).fold(Time::default(), |a, b| a + b),
             data: each.iter().map(|estimate| estimate.disk).max().unwrap_or(0),
             each,
+            short,
             fetched: absent.iter().map(|one| build(one).to_string()).collect(),
             builds: absent.iter().map(|one| rqps_lab::build_bytes(one.dbms)).sum(),
             free: rqps_observe::free_bytes(&folder),
@@ -79,9 +84,7 @@ impl Forecast {
     /// Tells whoever waits before anything starts.
     pub(crate) fn tell(&self) {
         output::note(&self.line());
-        if let Some(warning) = self.warning() {
-            output::note(&warning);
-        }
+        self.short.iter().chain(&self.warning()).for_each(|warning| output::note(warning));
     }
 
     fn line(&self) -> String {
@@ -108,6 +111,22 @@ impl Forecast {
             HumanBytes(needed)
         ))
     }
+}
+
+/// What a comparison needs, where its budget is expected to be less.
+fn short(plan: &Plan, estimate: &Estimate) -> Option<String> {
+    let Workload::Comparison(comparison) = &plan.workload else { return None };
+    let budget = comparison.budget?;
+    // The estimate has as many rounds as fit, and never fewer than a verdict needs.
+    let needed = estimate.budgeted();
+    (needed > budget.0).then(|| {
+        format!(
+            "a budget of {budget} may be too small: the {} rounds that a verdict needs are expected to \
+             take about {}; fewer tests, a shorter --secs or fewer contenders take less",
+            comparison.fewest_rounds,
+            HumanDuration(needed)
+        )
+    })
 }
 
 /// Whether there is nothing to fetch for a contender.

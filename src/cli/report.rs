@@ -41,7 +41,7 @@ enum Format {
     Json,
     /// The metrics of every step.
     Csv,
-    /// Every second of every connection.
+    /// Every second of every step.
     SecondsCsv,
     Html,
     /// HdrHistogram logs, a file for each contender and step.

@@ -430,7 +430,6 @@ impl Arguments {
         comparison.fewest_rounds = rounds;
         comparison.precision = PRECISION;
         comparison.twin = false;
-        comparison.loads = 1;
         comparison.guards = !self.no_guards;
         Ok(comparison)
     }

@@ -1,6 +1,7 @@
 //! What every verb that measures has in common: where results go, going on with a run, and what is
 //! printed in the end.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -125,6 +126,8 @@ impl Site {
             cpus: rqps_observe::cpus(),
             machine: rqps_observe::machine_facts(&data),
             order: Vec::new(),
+            memory: Some(rqps_lab::memory_hold(&plan)?),
+            direct_reads: BTreeMap::new(),
             canary_rounds: None,
         };
         RunDirectory::create(path, plan, manifest).map_err(|error| match error {

@@ -210,6 +210,16 @@ impl Drop for Rqps {
     }
 }
 
+/// Whether this machine lets rqps hold servers to little memory; a note that the test is skipped if not.
+pub(crate) fn can_limit_memory() -> bool {
+    let limited = |group: rqps_observe::Group| group.limit_memory(1 << 30).is_ok();
+    let can = rqps_observe::Group::create("probe").is_some_and(limited);
+    if !can {
+        eprintln!("skipped: this machine does not let rqps limit memory by a control group");
+    }
+    can
+}
+
 /// Names in a directory; none if it does not exist.
 pub(crate) fn entries(path: &Path) -> Vec<String> {
     let entries = fs::read_dir(path).into_iter().flatten().flatten();

@@ -3,13 +3,16 @@
 //! The word after the fence says what becomes of a block:
 //!
 //! - `sh` is run by `tests/docs.rs`, page by page, each page in a directory of its own;
-//! - `sh,parse` is what takes hours or another machine: rqps's command line reads it
-//!   (`src/cli/documents.rs`), and nothing is run;
+//! - `sh,small` is run there with smaller numbers, and read as it is by rqps's command line
+//!   (`src/cli/documents.rs`);
+//! - `sh,parse` is what takes long or needs something else: it is only read;
 //! - `toml` or `toml,FILE` is a plan file, which is expanded; under its name the commands find it;
 //! - `text` is what a command printed, `sql` and `yaml` are for other programs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use serde_json::Value;
 
 pub(crate) struct Page {
     /// From the root of the repository, such as `docs/tutorial.md`.
@@ -29,13 +32,14 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// README.md and all pages of docs/.
+/// README.md, that of reproductions/, and all pages of docs/.
 pub(crate) fn pages() -> Vec<Page> {
     let folder = fs::read_dir(root().join("docs")).unwrap();
     let mut files: Vec<PathBuf> = folder.map(|entry| entry.unwrap().path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "md"));
     files.sort();
-    files.insert(0, root().join("README.md"));
+    let others = ["README.md", "reproductions/README.md"];
+    files.splice(..0, others.map(|name| root().join(name)));
     let page = |file: &PathBuf| Page {
         name: file.strip_prefix(root()).unwrap().display().to_string(),
         text: fs::read_to_string(file).unwrap(),
@@ -58,6 +62,25 @@ impl Page {
         }
         blocks
     }
+
+    /// What is between backticks in its sentences.
+    pub(crate) fn spans(&self) -> Vec<String> {
+        let mut is_prose = true;
+        let prose = self.text.lines().filter(|line| {
+            let is_fence = line.starts_with("```");
+            is_prose ^= is_fence;
+            is_prose && !is_fence
+        });
+        let prose: Vec<&str> = prose.collect();
+        prose.join("\n").split('`').skip(1).step_by(2).map(str::to_string).collect()
+    }
+}
+
+/// The workflow in docs/ci-gate.md.
+pub(crate) fn workflow() -> Value {
+    let page = include_str!("../../docs/ci-gate.md");
+    let text = page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());
+    serde_saphyr::from_str(text.expect("the page has a workflow")).expect("it is YAML")
 }
 
 impl Block {

@@ -18,7 +18,8 @@ fn stat(pid: i32) -> Option<(String, Vec<String>)> {
     Some((name.to_string(), tail.split_whitespace().map(str::to_string).collect()))
 }
 
-fn is_alive(pid: i32) -> bool {
+/// One that has ended and whose parent has not asked how is not.
+pub(crate) fn is_alive(pid: i32) -> bool {
     stat(pid).is_some_and(|(_, fields)| fields[0] != "Z")
 }
 

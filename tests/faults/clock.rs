@@ -12,18 +12,17 @@ use crate::common::result::RunResult;
 use crate::common::{Rqps, Running};
 
 const LIBRARY: &str = r#"
-use std::ffi::{CStr, c_int, c_long, c_void};
+use std::ffi::{CStr, c_char, c_int, c_long, c_void};
 
 #[repr(C)]
 pub struct Time { seconds: c_long, part: c_long }
 
 unsafe extern "C" {
     fn syscall(number: c_long, ...) -> c_long;
-    fn getenv(name: *const i8) -> *const i8;
-    fn access(path: *const i8, mode: c_int) -> c_int;
+    fn getenv(name: *const c_char) -> *const c_char;
+    fn access(path: *const c_char, mode: c_int) -> c_int;
 }
 
-const CLOCK_GETTIME: c_long = 228;
 const REALTIME: c_int = 0;
 const REALTIME_COARSE: c_int = 5;
 
@@ -68,7 +67,9 @@ pub unsafe extern "C" fn time(to: *mut c_long) -> c_long {
 /// The library, built for this machine.
 fn library(folder: &Path) -> PathBuf {
     let (source, library) = (folder.join("clock.rs"), folder.join("clock.so"));
-    fs::write(&source, LIBRARY).unwrap();
+    // Every architecture has its own number for it.
+    let call = format!("const CLOCK_GETTIME: c_long = {};", libc::SYS_clock_gettime);
+    fs::write(&source, format!("{LIBRARY}{call}\n")).unwrap();
     let mut compiler = Command::new("rustc");
     compiler.args(["--crate-type", "cdylib", "--edition", "2024", "-C", "panic=abort"]);
     compiler.args(["-C", "opt-level=2", "-o"]).arg(&library).arg(&source);

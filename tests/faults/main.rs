@@ -4,6 +4,7 @@
 mod clock;
 #[path = "../common/mod.rs"]
 mod common;
+mod disk;
 mod killed;
 mod memory;
 mod names;

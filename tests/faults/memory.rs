@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Stdio;
 
 use crate::common::result::RunResult;
-use crate::common::{Rqps, Running, entries};
+use crate::common::{Rqps, Running, can_limit_memory, entries};
 
 /// How the only server of this home is reached.
 fn url(rqps: &Rqps) -> String {
@@ -19,6 +19,9 @@ fn url(rqps: &Rqps) -> String {
 
 #[test]
 fn a_server_that_the_kernel_kills_for_want_of_memory_is_told_and_the_rest_can_be_done() {
+    if !can_limit_memory() {
+        return;
+    }
     let rqps = Rqps::new();
     let arguments = "p=postgres@17.6?shared_buffers=16MB --memory 96M --rows 2K --secs 20 --pause 0 \
                      --tests point-query";

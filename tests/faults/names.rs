@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::common::result::RunResult;
-use crate::common::{Rqps, Running, entries};
+use crate::common::{Rqps, Running, can_limit_memory, entries};
 
 /// As a part of a path: what means something to a shell, to HTML, to SQL, to TOML, to a URL and to the
 /// configs of servers.
@@ -109,6 +109,9 @@ fn a_config_of_ones_own_may_be_called_anything() {
 
 #[test]
 fn a_contender_whose_name_is_a_path_can_be_held_to_little_memory() {
+    if !can_limit_memory() {
+        return;
+    }
     let rqps = Rqps::new();
     let build = rqps.home().join("builds/postgres-17.6-npm");
     let arguments = format!(

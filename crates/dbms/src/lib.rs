@@ -5,6 +5,7 @@
 
 mod config;
 mod control;
+mod direct;
 mod error;
 mod files;
 mod fresh;
@@ -29,6 +30,7 @@ use rqps_plan::{Build, Contender, Dbms as Name};
 use rqps_wire::Target;
 
 pub use config::{NamedConfig, all_configs, cache_bytes, configs, memory, resolved, with_cache};
+pub use direct::reads_directly;
 pub use error::DbmsError;
 pub use home::{Home, HomeError};
 pub use lease::{Lease, reap};

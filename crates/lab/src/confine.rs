@@ -1,8 +1,9 @@
 //! A control group that holds a server to the memory that the plan allows, the page cache of its files
 //! included: so that data beyond it are read from the device, however much memory the machine has.
 
-use rqps_observe::{Group, GroupError};
+use rqps_observe::{Group, GroupError, GroupVersion};
 use rqps_plan::{Memory, Plan};
+use rqps_store::MemoryHold;
 
 use crate::LabError;
 
@@ -20,7 +21,13 @@ fn limited(memory: Memory, name: &str) -> Result<Group, LabError> {
     Ok(group)
 }
 
-/// Refuses a limit that this machine does not let rqps set.
-pub(crate) fn check(plan: &Plan) -> Result<(), LabError> {
-    plan.memory.map_or(Ok(()), |memory| limited(memory, "probe").map(drop))
+/// What holds the memory of a plan's servers on this machine; a limit that it does not let rqps set is
+/// refused.
+pub fn memory_hold(plan: &Plan) -> Result<MemoryHold, LabError> {
+    let Some(memory) = plan.memory else { return Ok(MemoryHold::Nothing) };
+    let (group, bytes) = (limited(memory, "probe")?, memory.0);
+    Ok(match group.memory_version()? {
+        GroupVersion::One => MemoryHold::CgroupV1 { bytes },
+        GroupVersion::Two => MemoryHold::CgroupV2 { bytes },
+    })
 }

@@ -58,7 +58,7 @@ pub(crate) fn run(
     let record = describe(contender, dbms, &*server, start_seconds)?;
     let version = record.version.clone();
     (lab.watch)(Event::Started { contender: name.clone(), version, seconds: start_seconds });
-    directory.save_contender(&record)?;
+    keep(directory, contender, &record)?;
 
     allow_connections(&record, plan)?;
     let target = server.target().clone();
@@ -89,6 +89,17 @@ pub(crate) fn run(
         (lab.watch)(Event::ContenderDone { contender: name });
     }
     result
+}
+
+/// Keeps what a contender turned out to be.
+pub(crate) fn keep(
+    directory: &mut RunDirectory,
+    contender: &Contender,
+    record: &ContenderRecord,
+) -> Result<(), LabError> {
+    directory.save_contender(record)?;
+    let is_direct = rqps_dbms::reads_directly(contender, &record.settings);
+    Ok(directory.set_direct_reads(&record.name, is_direct)?)
 }
 
 /// Refuses more clients than the server takes, before anything is measured.

@@ -140,6 +140,13 @@ pub struct Estimate {
     pub(crate) pieces: Vec<Piece>,
 }
 
+impl Estimate {
+    /// What a comparison's budget is about: profiles are beside it.
+    pub fn budgeted(&self) -> Duration {
+        self.pieces.iter().collect::<Time>().total()
+    }
+}
+
 /// The estimate for a plan on a machine with so many CPUs and bytes of memory. An error if the plan
 /// has a test that there is not.
 pub fn estimate(plan: &Plan, cpus: u32, memory: u64) -> Result<Estimate, LabError> {

@@ -29,6 +29,7 @@ use rqps_store::{PassRecord, RunDirectory};
 use serde::{Deserialize, Serialize};
 
 pub use compare::{StoredBaseError, stored_base};
+pub use confine::memory_hold;
 pub use error::LabError;
 pub use estimate::{Estimate, Time, build_bytes, estimate, log_share, pace};
 pub use event::{Enough, Event, Pace, Watch};
@@ -130,7 +131,7 @@ pub fn prepare(
     validate(plan)?;
     rqps_dbms::reap(home)?;
     rqps_observe::Group::reap();
-    confine::check(plan)?;
+    memory_hold(plan)?;
     let mut prepare = |contender: &Contender| {
         Ok(match cache(plan, contender, rqps_dbms::memory())? {
             Some(bytes) => rqps_dbms::prepare(home, &with_cache(contender, bytes), tell)?,

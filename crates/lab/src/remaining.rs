@@ -445,7 +445,10 @@ impl Remaining {
                 None
             }
             Event::Loaded { .. } => {
-                self.close(now);
+                let is_load = |piece: usize| work.pieces[piece].kind == Kind::Load;
+                if self.current.is_some_and(is_load) {
+                    self.close(now);
+                }
                 None
             }
             Event::RoundBegun { round, .. } => {

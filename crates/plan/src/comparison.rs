@@ -116,8 +116,9 @@ pub struct Comparison {
     pub margin: Option<f64>,
     /// The base takes part a second time under another name, from data of its own.
     pub twin: bool,
-    /// How many times each contender loads its data; rounds take turns with them.
-    pub loads: u32,
+    /// How many times each contender loads its data; rounds take turns with them. None: for every round
+    /// anew, so that what a load is worth is in the noise of rounds.
+    pub loads: Option<u32>,
     /// The measured part of a slice.
     pub slice: Span,
     /// The unmeasured part before it.
@@ -173,9 +174,10 @@ pub enum ComparisonError {
 impl Comparison {
     /// With everything but the workload as SLICES.md found it to work.
     pub fn new(of: Compared) -> Self {
-        let method = match of {
-            Compared::Microbenchmark(_) => Method::Slices,
-            Compared::InsertBenchmark(_) => Method::Runs,
+        let (method, loads) = match of {
+            Compared::Microbenchmark(_) => (Method::Slices, None),
+            // Its runs begin with an empty directory and load by themselves.
+            Compared::InsertBenchmark(_) => (Method::Runs, Some(1)),
         };
         Comparison {
             method,
@@ -187,7 +189,7 @@ impl Comparison {
             precision: 0.005,
             margin: None,
             twin: true,
-            loads: 2,
+            loads,
             slice: Span(Duration::from_millis(10)),
             head: Span(Duration::from_millis(1)),
             guards: true,
@@ -248,9 +250,14 @@ impl Comparison {
         }
     }
 
-    /// Which of the loads a round works on, both counted from 1: rounds take turns with them.
+    /// Which of the loads a round works on, both counted from 1.
     pub fn load_of(&self, round: u32) -> u32 {
-        (round - 1) % self.loads + 1
+        self.loads.map_or(round, |loads| (round - 1) % loads + 1)
+    }
+
+    /// How many loads of a contender are there at once.
+    pub fn kept_loads(&self) -> u64 {
+        self.loads.unwrap_or(1).into()
     }
 
     pub fn validate(&self, contenders: &[crate::Contender]) -> Result<(), ComparisonError> {
@@ -268,10 +275,10 @@ impl Comparison {
         if self.confirm.is_some_and(|rounds| rounds < 3) {
             return Err(TooSmall("confirm", "3".to_string()));
         }
-        if self.loads < 1 {
+        if self.loads == Some(0) {
             return Err(TooSmall("loads", "1".to_string()));
         }
-        if self.loads > self.rounds {
+        if self.loads > Some(self.rounds) {
             return Err(TooLarge("loads", format!("the number of rounds, {}", self.rounds)));
         }
         if self.slice.0 < Duration::from_millis(1) {

@@ -85,17 +85,19 @@ function plot(parent, { title, file, xs, lines, scale, over, sync, hooks }) {
   return chart;
 }
 
+const HUNDREDTHS = Array.from({ length: 101 }, (_, index) => index);
+
 /** Values at each hundredth of what a line lasted, so that long and short ones cover each other. */
 function byProgress(values) {
   let length = values.length;
   while (length > 0 && values[length - 1] == null) length--;
-  return Array.from({ length: 101 }, (_, hundredth) =>
+  return HUNDREDTHS.map(hundredth =>
     length > 0 ? values[Math.min(length - 1, Math.floor(hundredth / 100 * length))] : null);
 }
 
 function overTime(data, entries, key, named) {
   const progress = state.x === "progress";
-  const xs = progress ? Array.from({ length: 101 }, (_, index) => index) : data.at;
+  const xs = progress ? HUNDREDTHS : data.at;
   const lines = entries.map(entry => ({
     contender: entry.contender,
     name: named ? named(entry) : entry.contender,
@@ -105,12 +107,12 @@ function overTime(data, entries, key, named) {
 }
 
 /** What went on in the background, on the time axis of the chart above. */
-function lanes(parent, machine) {
-  const kinds = [...new Set(machine.lanes.map(lane => lane.kind))];
+function lanes(parent, { lanes, stretch }) {
+  const kinds = [...new Set(lanes.map(lane => lane.kind))];
   const box = element(parent, "div", null, "lanes");
   const views = [];
   for (const kind of kinds) {
-    const rows = machine.lanes.filter(lane => lane.kind === kind && !state.hide.has(place(lane.contender)));
+    const rows = lanes.filter(lane => lane.kind === kind && !state.hide.has(place(lane.contender)));
     if (rows.length === 0) continue;
     const row = element(box, "div", null, "lane");
     element(row, "span", kind).title = rows[0].legend;
@@ -122,7 +124,7 @@ function lanes(parent, machine) {
       [...lane.cells].forEach((digit, cell) => {
         if (digit === "0") return;
         drawn(group, "rect", {
-          x: cell * machine.stretch, y: 9 * index, width: machine.stretch, height: 8,
+          x: cell * stretch, y: 9 * index, width: stretch, height: 8,
           opacity: 0.25 + Number(digit) / 12,
         });
       });
@@ -132,6 +134,19 @@ function lanes(parent, machine) {
   return (min, max) => {
     for (const [svg, height] of views) svg.setAttribute("viewBox", `${min} 0 ${Math.max(max - min, 1e-3)} ${height}`);
   };
+}
+
+/** A chart over time with lanes below it, which show as much of the time as it does. */
+function plotWithLanes(parent, options, data) {
+  let view;
+  const follow = (chart, key) => {
+    if (key === "x") view?.(chart.scales.x.min, chart.scales.x.max);
+  };
+  const chart = plot(parent, { ...options, hooks: { ...options.hooks, setScale: [follow] } });
+  // Lanes are in seconds.
+  if (!data?.lanes.length || state.x !== "time") return;
+  view = lanes(parent, data);
+  view(chart.scales.x.min ?? 0, chart.scales.x.max ?? options.xs.at(-1));
 }
 
 function drawSeconds(parent, step, data, machine) {
@@ -144,17 +159,9 @@ function drawSeconds(parent, step, data, machine) {
   if (stretch > 1) element(parent, "p", `Of every ${stretch} seconds the least and the greatest are drawn.`, "note");
   const sync = step + state.x;
   const named = name => `${step} ${name}`;
-  let view;
-  const hooks = { setScale: [(chart, key) => {
-    if (key === "x") view?.(chart.scales.x.min, chart.scales.x.max);
-  }] };
   if (data) {
     const title = TITLES[data.operation];
-    const chart = plot(parent, { ...overTime(data, data.lines, "rates", status), title, file: named(title), scale: ZERO, sync, hooks });
-    if (machine?.lanes.length > 0 && state.x === "time") {
-      view = lanes(parent, machine);
-      view(chart.scales.x.min ?? 0, chart.scales.x.max ?? data.at.at(-1));
-    }
+    plotWithLanes(parent, { ...overTime(data, data.lines, "rates", status), title, file: named(title), scale: ZERO, sync }, machine);
     const longest = "Longest service time in each second, ms (logarithmic)";
     plot(parent, { ...overTime(data, data.lines, "longest", status), title: longest, file: named("longest"), scale: LOG, sync });
   }
@@ -195,6 +202,11 @@ function choice(parent, entries, chosen, choose) {
   }
 }
 
+/** Of all charts of the page. */
+function axisChoice(parent) {
+  choice(parent, [["time", "over time"], ["progress", "over progress"]], state.x, x => change({ x }));
+}
+
 /** What is chosen in a figure stays when it is drawn again. */
 const operations = new Map();
 
@@ -218,7 +230,7 @@ async function drawChart(figure) {
       drawChart(figure);
     });
   }
-  choice(bar, [["time", "over time"], ["progress", "over progress"]], state.x, x => change({ x }));
+  axisChoice(bar);
   const body = element(figure, "div");
   drawSeconds(body, step, found.find(data => data.operation === chosen), machine);
   drawPercentiles(body, step, percentiles.filter(line => line.operation === chosen));

@@ -26,11 +26,12 @@ function ribbons(lines, xs) {
   };
 }
 
-function drawCurve(figure, curves, key, { title, over, xs, isLog }) {
+function drawCurve(figure, curves, key, { title, over, xs, isLog, sync }, data) {
   const lines = curves.lines
     .filter(line => !state.hide.has(place(line.contender)) && line[key].mid.some(value => value > 0))
     .map(line => {
-      const { low, mid, high } = line[key];
+      const [low, mid, high] = ["low", "mid", "high"]
+        .map(of => over === PROGRESS ? byProgress(line[key][of]) : line[key][of]);
       const values = xs.map((_, index) => isLog && !(mid[index] > 0) ? null : mid[index] ?? null);
       return { contender: line.contender, name: line.contender, values, low, high, isLog };
     });
@@ -40,18 +41,21 @@ function drawCurve(figure, curves, key, { title, over, xs, isLog }) {
   const [most, middle] = ["high", "values"].map(of => Math.max(...drawnLines.flatMap(line => line[of])));
   const scale = isLog ? LOG : { range: () => [0, 1.05 * Math.min(most, 2 * middle)] };
   const hooks = { drawAxes: [ribbons(lines, xs)] };
-  plot(figure, { title, file: `${curves.test} ${title}`, xs, lines, scale, over, hooks, sync: curves.test + key });
+  plotWithLanes(figure, { title, file: `${curves.test} ${title}`, xs, lines, scale, over, hooks, sync }, data);
 }
 
 function drawCurves(figure, curves) {
   figure.replaceChildren();
   const isSeconds = curves.of === "second";
   const length = key => Math.max(...curves.lines.map(line => line[key].mid.length));
-  const xs = Array.from({ length: length("rate") }, (_, index) => index * curves.stretch + (curves.stretch + 1) / 2);
-  const over = isSeconds ? SECONDS : CYCLES;
+  const places = Array.from({ length: length("rate") }, (_, index) => index * curves.stretch + (curves.stretch + 1) / 2);
+  const isProgress = isSeconds && state.x === "progress";
+  const [over, xs] = isProgress ? [PROGRESS, HUNDREDTHS] : [isSeconds ? SECONDS : CYCLES, places];
+  const sync = curves.test + (isProgress ? "progress" : "time");
+  if (isSeconds) axisChoice(element(figure, "div"));
   if (curves.stretch > 1) element(figure, "p", `A point stands for ${curves.stretch} ${curves.of}s; the ribbon goes from their lowest to their highest.`, "note");
-  drawCurve(figure, curves, "rate", { title: isSeconds ? "Operations per second, by second" : "Statements per second, by cycle", over, xs });
-  drawCurve(figure, curves, "cpu", { title: isSeconds ? "CPUs that the server kept busy" : "The server's CPU per statement, us", over, xs });
+  drawCurve(figure, curves, "rate", { title: curves.title, over, xs, sync }, curves);
+  drawCurve(figure, curves, "cpu", { title: isSeconds ? "CPUs that the server kept busy" : "The server's CPU per statement, us", over, xs, sync });
   drawCurve(figure, curves, "ms", {
     title: "Service times by percentile, ms (logarithmic)", over: NINES, isLog: true,
     xs: Array.from({ length: length("ms") }, (_, index) => index / 4),

@@ -160,8 +160,7 @@ async function begin() {
   onChange(names => {
     if (matrix && !(names.length === 1 && (names[0] === "x" || names[0] === "place" || names[0] === "open"))) drawMatrix(matrix);
     const again = [];
-    if (names.includes("hide") || names.includes("x")) again.push("figure.chart");
-    if (names.includes("hide")) again.push("figure.curves");
+    if (names.includes("hide") || names.includes("x")) again.push("figure.chart", "figure.curves");
     if (names.includes("hide") || names.includes("measure")) again.push("figure.rounds");
     if (["hide", "measure", "base", "view", "sort"].some(name => names.includes(name))) again.push(".histories");
     for (const selector of again) {

@@ -11,7 +11,8 @@ function ticks(low, high) {
 function drawRounds(figure, matrix) {
   const row = matrix.rows.find(row => row.name === figure.dataset.row);
   const measure = matrix.measures[state.measure];
-  const title = `${measure.name}, ${measure.unit}, by round`;
+  const meaning = /operation/.test(measure.unit) ? ` (an operation is a ${row.operation})` : "";
+  const title = `${measure.name}, ${measure.unit}, by round${meaning}`;
   // The twin is the base once more: a ring.
   const isTwin = index => matrix.is_comparison && index === matrix.contenders.length - 1 && matrix.contenders[index] === "twin";
   figure.replaceChildren();

@@ -102,6 +102,12 @@ impl RunDirectory {
         write_manifest(&self.path, &self.manifest)
     }
 
+    /// Notes whether a contender reads past the page cache.
+    pub fn set_direct_reads(&mut self, contender: &str, is_direct: bool) -> Result<(), StoreError> {
+        self.manifest.direct_reads.insert(contender.to_string(), is_direct);
+        write_manifest(&self.path, &self.manifest)
+    }
+
     /// Notes how much work the canary is.
     pub fn set_canary(&mut self, rounds: u64) -> Result<(), StoreError> {
         self.manifest.canary_rounds = Some(rounds);

@@ -23,7 +23,8 @@ pub use packed::PackedHistogram;
 pub use pass::{PassRecord, SideRecord, SideSecond, SliceRecord};
 pub use profile::ProfileRecord;
 pub use record::{
-    ContenderRecord, Manifest, Second, StatementRecord, Status, StepRecord, WorkerRecord,
+    ContenderRecord, Manifest, MemoryHold, Second, StatementRecord, Status, StepRecord,
+    WorkerRecord,
 };
 pub use rqps_plan::Operation;
 pub use series::{Column, EngineSample, Sample, Series};

@@ -1,10 +1,11 @@
 //! What is kept of a run: measured values only. Everything else is derived from them.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use hdrhistogram::Histogram;
 use rqps_observe::{EngineReading, Metric, Reading};
-use rqps_plan::{Counts, Operation};
+use rqps_plan::{Counts, Memory, Operation};
 use serde::{Deserialize, Serialize};
 
 use crate::series::Series;
@@ -152,6 +153,34 @@ pub struct Second {
     pub max_service: u64,
 }
 
+/// What holds the memory of each server, the page cache of its files included. Where nothing does, what the
+/// DBMS does not cache may be in the page cache, and IO-bound by name only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "held_by", rename_all = "snake_case")]
+pub enum MemoryHold {
+    /// Nothing of rqps's.
+    Nothing,
+    /// The memory controller of a control group, by the version of its hierarchy.
+    CgroupV1 {
+        bytes: u64,
+    },
+    CgroupV2 {
+        bytes: u64,
+    },
+}
+
+impl fmt::Display for MemoryHold {
+    /// `96M for each, its page cache included (cgroup v1)`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (bytes, version) = match *self {
+            MemoryHold::Nothing => return f.write_str("not limited by rqps"),
+            MemoryHold::CgroupV1 { bytes } => (bytes, 1),
+            MemoryHold::CgroupV2 { bytes } => (bytes, 2),
+        };
+        write!(f, "{} for each, its page cache included (cgroup v{version})", Memory(bytes))
+    }
+}
+
 /// The machine and the tool, for the manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
@@ -167,8 +196,25 @@ pub struct Manifest {
     pub machine: Vec<(String, String)>,
     /// The order in which the contenders ran.
     pub order: Vec<String>,
+    /// None in runs of an rqps that did not note it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryHold>,
+    /// Whether a contender reads its data past the page cache (direct IO), by its settings in force: of
+    /// those that have been started.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub direct_reads: BTreeMap<String, bool>,
     /// How much work the canary of a comparison is: its times are those of the same work in every
     /// sitting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canary_rounds: Option<u64>,
+}
+
+impl Manifest {
+    /// Who reads past the page cache: `postgres@17.6 no, mysql@8.0.33 yes`.
+    pub fn direct_io(&self) -> String {
+        let told = |(name, is_direct): (&String, &bool)| {
+            format!("{name} {}", if *is_direct { "yes" } else { "no" })
+        };
+        self.direct_reads.iter().map(told).collect::<Vec<_>>().join(", ")
+    }
 }

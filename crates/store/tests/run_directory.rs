@@ -7,8 +7,9 @@ use hdrhistogram::Histogram;
 use rqps_observe::{EngineReading, Kind, Metric, Reading};
 use rqps_plan::{Contender, Count, Counts, InsertBenchmark, Operation, Plan, Profile, Workload};
 use rqps_store::{
-    ContenderRecord, EngineSample, Manifest, PackedHistogram, PassRecord, Run, RunDirectory,
-    Sample, Second, SideRecord, SideSecond, StatementRecord, Status, StepRecord, WorkerRecord,
+    ContenderRecord, EngineSample, Manifest, MemoryHold, PackedHistogram, PassRecord, Run,
+    RunDirectory, Sample, Second, SideRecord, SideSecond, StatementRecord, Status, StepRecord,
+    WorkerRecord,
 };
 
 fn plan() -> Plan {
@@ -166,6 +167,45 @@ fn contenders_come_in_the_order_of_the_plan() {
     }
     let names: Vec<String> = run.run().unwrap().contenders.into_iter().map(|c| c.name).collect();
     assert_eq!(names, ["sqlite", "again"]);
+}
+
+#[test]
+fn the_manifest_tells_what_stands_between_a_server_and_the_device() {
+    let directory = tempfile::tempdir().unwrap();
+    let held = [
+        (MemoryHold::Nothing, "\"nothing\"", "not limited by rqps"),
+        (
+            MemoryHold::CgroupV1 { bytes: 96 << 20 },
+            "\"cgroup_v1\"",
+            "96M for each, its page cache included (cgroup v1)",
+        ),
+        (
+            MemoryHold::CgroupV2 { bytes: 1 << 30 },
+            "\"cgroup_v2\"",
+            "1G for each, its page cache included (cgroup v2)",
+        ),
+    ];
+    for (index, (held, kept, told)) in held.into_iter().enumerate() {
+        let path = directory.path().join(index.to_string());
+        let manifest = Manifest { memory: Some(held), ..Manifest::default() };
+        let mut run = RunDirectory::create(&path, plan(), manifest).unwrap();
+        for (contender, is_direct) in [("sqlite", false), ("again", true)] {
+            run.set_direct_reads(contender, is_direct).unwrap();
+        }
+        let manifest = fs::read_to_string(path.join("manifest.json")).unwrap();
+        assert!(manifest.contains(kept), "{manifest}");
+        let read = run.run().unwrap().manifest;
+        assert_eq!(read.memory, Some(held));
+        assert_eq!(held.to_string(), told);
+        assert_eq!(read.direct_io(), "again yes, sqlite no");
+    }
+    // As it was before either was noted.
+    let older = directory.path().join("older");
+    let run = create(&older);
+    let manifest = fs::read_to_string(older.join("manifest.json")).unwrap();
+    assert!(!manifest.contains("memory") && !manifest.contains("direct"), "{manifest}");
+    let read = run.run().unwrap().manifest;
+    assert_eq!((read.memory, read.direct_io().as_str()), (None, ""));
 }
 
 #[test]

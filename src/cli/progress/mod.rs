@@ -8,6 +8,7 @@ mod replay;
 mod screen;
 mod standing;
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -93,6 +94,8 @@ pub(crate) struct Progress {
     clock: Clock,
     screen: Option<Screen<Live>>,
     last: String,
+    /// Contenders whose loading has been told: a comparison may load for each round.
+    loaded: BTreeSet<String>,
 }
 
 /// What has gone of the time, and what is left of it.
@@ -145,6 +148,7 @@ impl Progress {
             clock: Clock { began: Instant::now(), remaining },
             screen: None,
             last: String::new(),
+            loaded: BTreeSet::new(),
         })
     }
 
@@ -178,6 +182,11 @@ impl Progress {
 
     /// Plain lines: what is being done now is told once.
     fn log(&mut self, event: &Event, told: Told) {
+        match event {
+            Event::Loading { contender } if self.loaded.contains(contender) => return,
+            Event::Loaded { contender, .. } if !self.loaded.insert(contender.clone()) => return,
+            _ => {}
+        }
         let text = match told {
             Told::Nothing => return,
             Told::Now(text) if text == self.last => return,

@@ -1,18 +1,19 @@
-//! Loading the data of every contestant, as often as the plan wants, each to be copied for every
-//! round.
+//! Loading the data of every contestant, for each round anew or as often as the plan wants; rounds
+//! work on copies.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use rqps_dbms::{Dbms, DbmsError, Place, Quiesce};
+use rand::seq::SliceRandom;
+use rqps_dbms::{DbmsError, Place, Quiesce};
 use rqps_load::Crew;
-use rqps_plan::{Compared, Memory, Plan};
+use rqps_plan::{Compared, Memory};
 use rqps_store::RunDirectory;
 use rqps_workload::microbenchmark::{Assigned, Benchmark};
 
-use super::contestant::Contestant;
-use crate::contender::{allow_connections, describe, file_error};
+use super::round::{Draw, Setting};
+use crate::contender::{allow_connections, describe, file_error, keep};
 use crate::{Event, Lab, LabError};
 
 /// Where the data directories of a comparison are.
@@ -38,25 +39,55 @@ impl Folders {
         &self.0
     }
 
+    /// Removes a load of everybody, which no round will work on any more.
+    fn forget(&self, contestants: usize, load: u32) {
+        for contestant in 0..contestants {
+            let _ = fs::remove_dir_all(self.loaded(contestant, load));
+        }
+    }
+
     pub(crate) fn remove_all(&self) {
         // What cannot be removed now is found by `rqps dbms prune`.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// Loads what is not there yet.
+/// Loads what a round works on, for these contestants, as far as it is not there yet.
 pub(crate) fn load(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
-    plan: &Plan,
-    of: &Compared,
-    dbms: &dyn Dbms,
-    contestant: &Contestant,
+    setting: &Setting<'_>,
+    members: impl IntoIterator<Item = usize>,
+    round: u32,
+) -> Result<(), LabError> {
+    let number = setting.comparison.load_of(round);
+    let mut order: Vec<usize> = members.into_iter().collect();
+    order.shuffle(&mut setting.random(Draw::Loads, &[number.into()]));
+    for place in order {
+        let to = setting.folders.loaded(place, number);
+        if !to.exists() {
+            load_one(lab, directory, setting, place, &to)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes what only this round was to work on.
+pub(crate) fn unload(setting: &Setting<'_>, round: u32) {
+    if setting.comparison.loads.is_none() {
+        setting.folders.forget(setting.contestants.len(), setting.comparison.load_of(round));
+    }
+}
+
+fn load_one(
+    lab: &mut Lab<'_>,
+    directory: &mut RunDirectory,
+    setting: &Setting<'_>,
+    place: usize,
     to: &Path,
 ) -> Result<(), LabError> {
-    if to.exists() {
-        return Ok(());
-    }
+    let (plan, contestant) = (setting.plan, &setting.contestants[place]);
+    let dbms = &*setting.ready[contestant.index];
     let contender = &plan.contenders[contestant.index];
     let name = contestant.name.clone();
     // Under another name until it is whole.
@@ -79,10 +110,10 @@ pub(crate) fn load(
     let record = describe(contender, dbms, &*server, start_seconds)?;
     allow_connections(&record, plan)?;
     if !contestant.is_twin {
-        directory.save_contender(&record)?;
+        keep(directory, contender, &record)?;
     }
     // The Insert Benchmark begins with loading its tables, so that is part of what it measures.
-    if let Compared::Microbenchmark(microbenchmark) = of {
+    if let Compared::Microbenchmark(microbenchmark) = &setting.comparison.of {
         let target = server.target().clone();
         let benchmark = Benchmark::new(&target, contestant.dialect, microbenchmark, plan.seed);
         work(benchmark.loaders(server.data().is_some())?, lab)?;

@@ -1,7 +1,7 @@
-//! A comparison: data are loaded, then rounds are made until every test is precise enough.
+//! A comparison: rounds are made until every test is precise enough.
 //!
-//! A round starts all servers anew, each on a copy of its loaded data, and one set of clients drives
-//! them in turn. The restart is what counts as one observation: see the shared SLICES.md.
+//! A round loads the data anew, starts all servers on copies of them, and one set of clients drives
+//! them in turn. It is what counts as one observation: see the shared SLICES.md.
 
 mod contestant;
 mod loads;
@@ -28,7 +28,7 @@ use crate::event::Enough;
 use crate::selftest::Treatment;
 use crate::{Event, Lab, LabError, Outcome};
 pub(crate) use contestant::{Contestant, contestants};
-use loads::{Folders, load};
+use loads::{Folders, load, unload};
 pub(crate) use parts::Parts;
 pub(crate) use pass::WARM_UP;
 pub(crate) use profile::{
@@ -78,16 +78,10 @@ pub(crate) fn run(
         folders: &folders,
         treatment,
         earlier: earlier.as_ref(),
-        memory: plan.memory,
-        seed: plan.seed,
+        plan,
     };
-    for number in 1..=comparison.loads {
-        let mut order: Vec<usize> = setting.measured().collect();
-        order.shuffle(&mut setting.random(Draw::Loads, &[number.into()]));
-        for place in order {
-            let (one, to) = (&contestants[place], folders.loaded(place, number));
-            load(lab, directory, plan, &comparison.of, &*ready[one.index], one, &to)?;
-        }
+    for round in 1..=comparison.loads.unwrap_or(0) {
+        load(lab, directory, &setting, setting.measured(), round)?;
     }
     let mut outcome = rounds(lab, directory, plan, &setting, &parts, began)?;
     if outcome == Outcome::Complete {
@@ -157,6 +151,7 @@ fn rounds(
         let rounds = if is_fresh { last } else { comparison.rounds };
         let count = sliced.len() + whole.len();
         (lab.watch)(Event::RoundBegun { round: number, rounds, tests: count });
+        load(lab, directory, setting, setting.measured(), number)?;
         let mut made = match (&comparison.of, &sliced[..]) {
             (Compared::Microbenchmark(of), [_, ..]) => {
                 slices(lab, directory, &journal, of, parts, &sliced, &mut canaries)
@@ -170,6 +165,7 @@ fn rounds(
         if outcome != Outcome::Complete {
             return Ok(outcome);
         }
+        unload(setting, number);
         let seconds = round_began.elapsed().as_secs_f64();
         longest = longest.max(seconds);
         let interim = (lab.judge)(plan, &directory.passes()?);

@@ -22,6 +22,9 @@ use crate::{Event, Lab, LabError, Pace};
 pub(crate) const REPEATS: u32 = 2;
 /// The share of a test's time that is driven before anything counts: the servers are just started.
 pub(crate) const WARM_UP: f64 = 0.2;
+/// A slice in which caches stay warm.
+const ALONE: Slicing =
+    Slicing { slice: Duration::from_millis(100), head: Duration::from_millis(25) };
 /// How much of the CPUs other programs may use: what they do in a cycle they do to everybody, so that
 /// the interval tells how much it matters, unless hardly anything is left (docs/verdicts.md).
 const MOST_FOREIGN_PERCENT: f64 = 40.0;
@@ -143,7 +146,9 @@ impl Round<'_> {
             .running
             .iter()
             .zip(&targets)
-            .map(|(one, target)| Benchmark::new(target, one.contestant.dialect, plan, setting.seed))
+            .map(|(one, target)| {
+                Benchmark::new(target, one.contestant.dialect, plan, setting.plan.seed)
+            })
             .collect();
 
         // Threads that the clients start inherit where this one may run.
@@ -206,8 +211,14 @@ impl Round<'_> {
         };
         let result = (|| {
             let slowed = Slowed::timed(self.running.iter().map(|one| one.dosing.as_ref()))?;
-            let before = relay.run(&warm_up, slicing, &mut tell, lab.cancelled).map_err(driven)?;
+            let mut before =
+                relay.run(&warm_up, slicing, &mut tell, lab.cancelled).map_err(driven)?;
             let slowed = slowed.slow_down(&before)?;
+            // A slice begins with cold caches, which takes the same time whoever is slowed down. What a
+            // slowdown comes to is known by what an operation takes without that.
+            let base = self.running.iter().position(|one| one.contestant.is_base());
+            let base: Vec<usize> = base.into_iter().filter(|_| !slowed.is_empty()).collect();
+            let mut alone = relay.run(&base, ALONE, &mut |_| {}, lab.cancelled).map_err(driven)?;
             let before_canary = canaries.run();
             let mut observers: Vec<Observer> = self.observers()?;
             let first: Vec<Reading> = observers.iter_mut().map(Observer::read).collect();
@@ -218,12 +229,14 @@ impl Round<'_> {
             pass.seconds = began.elapsed().as_secs_f64();
             // At once: what comes next takes a while, which is no jump of the clock.
             let jump = clocks.jump();
-            let names = self.running.iter().map(|one| one.contestant.name.as_str());
-            let doses = slowed.doses(&slices, names, pass)?;
-            setting.treatment.doses.borrow_mut().extend(doses);
             let last: Vec<Reading> = observers.iter_mut().map(Observer::read).collect();
             let after_canary = canaries.run();
             pass.canary = [before_canary, after_canary].map(|time| time.as_nanos() as u64).to_vec();
+            alone.extend(relay.run(&base, ALONE, &mut |_| {}, lab.cancelled).map_err(driven)?);
+            let names = self.running.iter().map(|one| one.contestant.name.as_str());
+            let doses = slowed.doses(&slices, &alone, names, pass)?;
+            setting.treatment.doses.borrow_mut().extend(doses);
+            before.extend(alone);
             Ok((before, slices, jump, first, last))
         })();
         relay.finish();

@@ -12,6 +12,7 @@ use rqps_plan::{Compared, Comparison, Microbenchmark, Plan, Profiled};
 use rqps_store::{ProfileRecord, RunDirectory};
 use rqps_workload::microbenchmark::{Benchmark, Books, Cast, Sequence, Test, select};
 
+use super::loads::{load, unload};
 use super::parts::Parts;
 use super::pass::{WARM_UP, driven, of};
 use super::round::{Round, Scene, Setting, place};
@@ -112,6 +113,7 @@ fn round(
         return Ok(());
     }
     (lab.watch)(Event::Profiling { round: scene.number, rounds: ROUNDS });
+    load(lab, directory, scene.setting, scene.members.iter().copied(), scene.number)?;
     let mut round = Round::start(lab, directory, scene)?;
     let share = 1.0 / left.len() as f64;
     for (index, one) in left.iter().enumerate() {
@@ -124,7 +126,9 @@ fn round(
             result => result?,
         }
     }
-    round.stop()
+    round.stop()?;
+    unload(scene.setting, scene.number);
+    Ok(())
 }
 
 /// The tests to profile in the order of the plan, and those for which there are too many.
@@ -195,7 +199,7 @@ impl Round<'_> {
         let mut benchmarks: Vec<(Benchmark<'_>, Books)> = Vec::new();
         for (slot, (one, target)) in self.running.iter().zip(&targets).enumerate() {
             let dialect = one.contestant.dialect;
-            let benchmark = Benchmark::new(target, dialect, plan, scene.setting.seed);
+            let benchmark = Benchmark::new(target, dialect, plan, scene.setting.plan.seed);
             benchmark.before(test).map_err(of(slot))?;
             let Cast { work: cast, books } =
                 benchmark.cast(test, clients, u64::from(scene.number) * 1_000).map_err(of(slot))?;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use rand::seq::SliceRandom;
 use rqps_dbms::{Dbms, EngineMeter, Place, Server};
 use rqps_observe::{Group, Placement, pin_tree};
-use rqps_plan::{Comparison, Memory, Microbenchmark};
+use rqps_plan::{Comparison, Microbenchmark, Plan};
 use rqps_store::RunDirectory;
 use rqps_workload::microbenchmark::Test;
 use rqps_workload::{Random, stream};
@@ -38,9 +38,7 @@ pub(crate) struct Setting<'a> {
     pub(crate) treatment: &'a Treatment,
     /// Has the runs of the base, which then is not measured.
     pub(crate) earlier: Option<&'a Earlier>,
-    /// The most that each server may use.
-    pub(crate) memory: Option<Memory>,
-    pub(crate) seed: u64,
+    pub(crate) plan: &'a Plan,
 }
 
 impl Setting<'_> {
@@ -54,7 +52,7 @@ impl Setting<'_> {
     /// A stream of its own for each use, so that a run that goes on has the draws that it would have
     /// had.
     pub(crate) fn random(&self, of: Draw, which: &[u64]) -> Random {
-        draw(self.seed, of, which)
+        draw(self.plan.seed, of, which)
     }
 }
 
@@ -139,7 +137,7 @@ impl<'a> Round<'a> {
         let contestant = &setting.contestants[place];
         let data = setting.folders.round(place);
         let load = setting.comparison.load_of(self.scene.number);
-        restore(&setting.folders.loaded(place, load), &data, setting.memory)?;
+        restore(&setting.folders.loaded(place, load), &data, setting.plan.memory)?;
         let dosing = Dosing::of(contestant.injection, contestant.dialect, &data)?;
         let environment = dosing.as_ref().map(Dosing::environment).unwrap_or_default();
         let log = directory.log(&contestant.name);
@@ -149,11 +147,11 @@ impl<'a> Round<'a> {
         let mut running =
             Running { contestant, server, meter, group: None, dosing, slot, _placement: None };
         let Some(root) = running.process() else { return Ok(running) };
-        running.group = match setting.memory {
+        running.group = match setting.plan.memory {
             Some(memory) => Some(confine(root, memory, &contestant.name)?),
             None => Group::create(&contestant.name),
         };
-        if let (Some(group), None) = (&running.group, setting.memory) {
+        if let (Some(group), None) = (&running.group, setting.plan.memory) {
             group.add_tree(root)?;
         }
         if !self.cpus.is_empty() {

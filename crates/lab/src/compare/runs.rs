@@ -182,7 +182,7 @@ impl Turn<'_> {
     ) -> Result<Run, LabError> {
         let (setting, contestant) = (self.setting, self.contestant());
         let data = setting.folders.round(self.place);
-        restore(&setting.folders.loaded(self.place, self.load), &data, setting.memory)?;
+        restore(&setting.folders.loaded(self.place, self.load), &data, setting.plan.memory)?;
         // Neither the run nor the canary is to wait for gigabytes that are still written back; and the
         // canary is about the machine, so that no server is up beside it.
         rqps_dbms::settle_data(&data)?;
@@ -191,7 +191,7 @@ impl Turn<'_> {
         let at = Place { data, log, detached: false, environment: Vec::new() };
         let mut server = setting.ready[contestant.index].start(lab.home, &at, lab.cancelled)?;
         let _limit = limit(contestant.injection, &*server, &contestant.name)?;
-        let held = setting.memory.zip(server.process());
+        let held = setting.plan.memory.zip(server.process());
         let group = held.map(|(memory, root)| confine(root, memory, &contestant.name));
         let group = group.transpose()?;
         let result = self.steps(lab, &*server, group.as_ref());
@@ -227,7 +227,7 @@ impl Turn<'_> {
         group: Option<&Group>,
     ) -> Result<Vec<(StepRecord, f64)>, LabError> {
         let (target, contestant) = (server.target().clone(), self.contestant());
-        let (dialect, seed) = (contestant.dialect, self.setting.seed);
+        let (dialect, seed) = (contestant.dialect, self.setting.plan.seed);
         let chosen;
         let (mut work, first): (Box<dyn Steps + '_>, u32) = match &self.setting.comparison.of {
             Compared::Microbenchmark(plan) => {

@@ -14,7 +14,7 @@ use rqps_store::{ContenderRecord, PassRecord, Run, RunDirectory};
 
 use super::contestant::TWIN;
 use super::loads::Folders;
-use crate::contender::describe;
+use crate::contender::{describe, keep};
 use crate::{Lab, LabError};
 
 #[derive(Debug, thiserror::Error)]
@@ -179,7 +179,7 @@ impl Earlier {
             let what = differing.join(", ");
             return Err(StoredBaseError::Differs { path: path.clone(), what }.into());
         }
-        directory.save_contender(&seen)?;
+        keep(directory, base, &seen)?;
         let names = [base.name(), TWIN.to_string()];
         Ok(Earlier { names, passes: counted(&run, plan, comparison) })
     }

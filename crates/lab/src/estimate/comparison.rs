@@ -42,7 +42,7 @@ impl Machine {
             Compared::Microbenchmark(benchmark) => self.compared_tests(&field, benchmark)?,
         };
         let pieces = |rounds: u32| {
-            let all = [(&work.load, comparison.loads), (&work.round, rounds)];
+            let all = [(&work.load, comparison.loads.unwrap_or(0)), (&work.round, rounds)];
             let times = |(pieces, times): (&Vec<Piece>, u32)| {
                 pieces.iter().map(|piece| Piece { times, ..piece.clone() }).collect::<Vec<_>>()
             };
@@ -81,7 +81,7 @@ impl Machine {
             largest = self.disk(contender, &field.plan.workload).max(largest);
         }
         work.round.push(Piece::once("", "", Kind::Start, starting));
-        work.disk = made * u64::from(field.comparison.loads) + largest;
+        work.disk = made * field.comparison.kept_loads() + largest;
         work
     }
 
@@ -107,7 +107,12 @@ impl Machine {
         for one in field.measured() {
             let started = (Kind::Start, start(&plan.contenders[one.index]).time);
             let load = [&[started], &self.load(benchmark)[..]].concat().into_iter();
-            work.load.extend(load.map(|(kind, time)| Piece::once(&one.name, "", kind, time)));
+            let piece = |name| move |(kind, time)| Piece::once(name, "", kind, time);
+            match comparison.loads {
+                Some(_) => work.load.extend(load.map(piece(&one.name))),
+                // Part of how a round begins.
+                None => work.round.extend(load.map(piece(""))),
+            }
             if !whole.tests.is_empty() {
                 // Without the load: a copy of that is there.
                 let is_run = |piece: &Piece| !matches!(piece.kind, Kind::Load | Kind::Index);
@@ -115,8 +120,8 @@ impl Machine {
                 work.round.extend(pieces.into_iter().filter(is_run));
                 starting += restart(data(one));
             }
-            // Of every load a directory stays, and a round has a copy.
-            work.disk += data(one) * u64::from(comparison.loads + 1);
+            // And a round has a copy.
+            work.disk += data(one) * (comparison.kept_loads() + 1);
         }
         // Those who are up together, the base once with each group.
         let groups = Parts::within(plan, comparison, self.memory, self.memory)?.groups;

@@ -74,6 +74,10 @@ pub(crate) struct Slowed<'a> {
 }
 
 impl<'a> Slowed<'a> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
     /// Lets all of them be as fast as they are, so that their operations can be timed.
     pub(crate) fn timed(
         contenders: impl Iterator<Item = Option<&'a Dosing>>,
@@ -100,19 +104,21 @@ impl<'a> Slowed<'a> {
         Ok(Slowed { all: self.all.into_iter().map(begin).collect::<Result<_, LabError>>()? })
     }
 
-    /// What they have in fact spent since then, in these slices of a pass. `names` are those of all
-    /// contenders.
+    /// What they have in fact spent since then, in these slices of a pass, and what operations of the base
+    /// took `alone`. `names` are those of all contenders.
     pub(crate) fn doses<'n>(
         &self,
         slices: &[Vec<Slice>],
+        alone: &[Vec<Slice>],
         names: impl Iterator<Item = &'n str>,
         pass: &PassRecord,
     ) -> Result<Vec<Dose>, LabError> {
         let names: Vec<&str> = names.collect();
+        let all = [slices, alone].concat();
         let dose = |(slot, dosing, before): &(usize, &Dosing, Seen)| {
             let (server, client) = dosing.seen()?;
             let (server, client) = (server.since(before.0), client.since(before.1));
-            let messages = server.messages as f64 / operations(slices, *slot) as f64;
+            let messages = server.messages as f64 / operations(&all, *slot) as f64;
             Ok(Dose {
                 round: pass.round,
                 test: pass.test.clone(),
@@ -120,6 +126,7 @@ impl<'a> Slowed<'a> {
                 contender: names[*slot].to_string(),
                 server: server.each() * messages,
                 client: client.each(),
+                alone: mean_nanos(alone, *slot),
             })
         };
         self.all.iter().map(dose).collect()
@@ -130,6 +137,14 @@ impl<'a> Slowed<'a> {
 fn operations(slices: &[Vec<Slice>], contender: usize) -> u64 {
     let own = slices.iter().flatten().filter(|slice| slice.contender == contender);
     own.map(|slice| slice.operations + slice.head_operations).sum::<u64>().max(1)
+}
+
+/// Nanoseconds of an operation, over all slices of a contender.
+fn mean_nanos(slices: &[Vec<Slice>], contender: usize) -> Option<f64> {
+    let own = slices.iter().flatten().filter(|slice| slice.contender == contender);
+    let (nanos, operations) =
+        own.fold((0, 0), |sum, slice| (sum.0 + slice.nanos, sum.1 + slice.operations));
+    (operations > 0).then(|| nanos as f64 / operations as f64)
 }
 
 /// Nanoseconds of an operation: the median over the slices of a contender.

@@ -16,8 +16,9 @@ pub(super) enum Controller {
     Freezer,
 }
 
+/// Of control groups: a machine may have both, with the controllers dealt out to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Version {
+pub enum Version {
     One,
     Two,
 }

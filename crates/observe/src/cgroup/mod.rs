@@ -19,6 +19,7 @@ use rustix::io::Errno;
 
 use crate::process_tree::descendants;
 pub use cpu::GroupCpu;
+pub use hierarchy::Version as GroupVersion;
 use hierarchy::{Controller, Parent, Version, all, counting, limiting};
 
 /// Names of groups start with this, the number of the process that made them and its start.
@@ -137,6 +138,11 @@ impl Group {
         // A kernel without swap accounting has no such file.
         let swap = path.join(swap);
         if swap.is_file() { write(&swap, &swap_value.to_string()) } else { Ok(()) }
+    }
+
+    /// The version whose hierarchy has the group's limit of memory.
+    pub fn memory_version(&self) -> Result<GroupVersion, GroupError> {
+        Ok(self.need(Controller::Memory, "memory")?.1)
     }
 
     /// How many processes of the group the kernel has killed because of its limit.

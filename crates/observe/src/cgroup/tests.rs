@@ -212,6 +212,7 @@ fn what_the_machine_does_not_allow_is_said() {
     let nothing = Group { parts: Vec::new() };
     let error = nothing.limit_memory(1 << 20).unwrap_err();
     assert_eq!(error.to_string(), "this machine does not let rqps limit memory by a control group");
+    assert!(nothing.memory_version().is_err());
 }
 
 #[test]
@@ -230,6 +231,7 @@ fn version_2_has_its_own_files() {
     let all = [Controller::CpuQuota, Controller::Memory, Controller::Freezer, Controller::Io];
     let group = Group { parts: all.map(part).to_vec() };
     group.limit_memory(1 << 30).unwrap();
+    assert_eq!(group.memory_version().unwrap(), GroupVersion::Two);
     group.limit_cpu(1.5).unwrap();
     set_frozen(&path, Version::Two, true).unwrap();
     let read = |name: &str| fs::read_to_string(path.join(name)).unwrap();

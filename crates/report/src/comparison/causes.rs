@@ -4,7 +4,7 @@ use rqps_plan::{Contender, Method};
 use rqps_stats::cause::{Class, Environment, Evidence, Plans, Verdict as Decided};
 use rqps_stats::label::{Label, TWIN_ALPHA};
 use rqps_stats::verdict::Verdict;
-use rqps_store::{PassRecord, Run};
+use rqps_store::{ContenderRecord, PassRecord, Run};
 
 use super::costs::estimate;
 use super::course;
@@ -83,19 +83,18 @@ impl Pair<'_> {
             parts: self.parts(&passes),
             metrics: self.metrics(run, &passes),
             // What the machine does in a cycle it does to everybody. Of whole runs, guards have refused
-            // those in which its speed changed.
+            // those in which its speed changed, but not a base of when it had another.
             environment: Environment {
                 foreign_cpu_percent: match method {
                     Method::Slices => None,
                     Method::Runs => foreign(&passes, run.manifest.cpus),
                 },
-                canary_moved: match (method, self.plan.guards) {
-                    (Method::Slices, _) => None,
-                    _ if self.drift.as_ref().is_some_and(Drift::is_seen) => Some(true),
-                    (Method::Runs, true) => Some(false),
-                    (Method::Runs, false) => {
-                        let change = verdict.estimate.value;
-                        canary_moved(&passes, [self.base, self.contender], change)
+                canary_moved: match (method, &self.drift, self.plan.guards) {
+                    (Method::Slices, ..) => None,
+                    (Method::Runs, Some(drift), _) => Some(drift_is_why(drift, change(verdict))),
+                    (Method::Runs, None, true) => Some(false),
+                    (Method::Runs, None, false) => {
+                        canary_moved(&passes, [self.base, self.contender], change(verdict))
                     }
                 },
                 // One in twenty twins is off at 5 %: what spoils a test is what makes it invalid.
@@ -142,20 +141,42 @@ impl Pair<'_> {
         Some(Plans { base: base.join("; "), contender: contender.join("; ") })
     }
 
-    /// Names of settings that base and contender have with different values.
     fn settings(&self, run: &Run) -> Vec<String> {
         let of = |name: &str| run.contenders.iter().find(|one| one.name == name);
-        let (Some(base), Some(contender)) = (of(self.base), of(self.contender)) else {
-            return Vec::new();
-        };
-        let differs = |name: &&String| base.settings.get(*name) != contender.settings.get(*name);
-        base.settings.keys().filter(differs).cloned().collect()
+        match (of(self.base), of(self.contender)) {
+            (Some(base), Some(contender)) => differing(base, contender),
+            _ => Vec::new(),
+        }
     }
+}
+
+/// Names of settings that both have, with different values: a default that has changed from one release to
+/// the next is as much in force as what somebody has set. What only one of them knows says nothing of the
+/// other, and nor does what another DBMS calls by the same name.
+fn differing(base: &ContenderRecord, contender: &ContenderRecord) -> Vec<String> {
+    if base.dbms != contender.dbms {
+        return Vec::new();
+    }
+    let differs = |(name, value): &(&String, &String)| {
+        contender.settings.get(*name).is_some_and(|other| other != *value)
+    };
+    base.settings.iter().filter(differs).map(|(name, _)| name.clone()).collect()
 }
 
 fn foreign(passes: &[&PassRecord], cpus: u32) -> Option<f64> {
     let shares: Vec<f64> = passes.iter().filter_map(|pass| foreign_percent(pass, cpus)).collect();
     (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+}
+
+/// What is to be explained, as a log: below 0 where the contender is slower, or as fast and dearer.
+fn change(verdict: &Verdict) -> f64 {
+    match &verdict.label {
+        Label::EfficiencyRegression { cost, .. } => {
+            let risen = verdict.costs.iter().find(|(name, _)| name == cost);
+            risen.map_or(0.0, |(_, rise)| -rise.value)
+        }
+        _ => verdict.estimate.value,
+    }
 }
 
 /// Whether the fixed piece of work took longer beside the runs of the slower side, by so much that half
@@ -172,7 +193,17 @@ fn canary_moved(passes: &[&PassRecord], sides: [&str; 2], change: f64) -> Option
     let mut slower: Vec<f64> = passes.iter().filter_map(slower).collect();
     slower.sort_by(f64::total_cmp);
     let median = slower.get(slower.len() / 2)?;
-    Some(-median * change.signum() > (change.abs() / 2.0).max(CANARY_TELLS))
+    Some(is_half(*median, change))
+}
+
+/// The same of the time since the base was measured.
+fn drift_is_why(drift: &Drift<'_>, change: f64) -> bool {
+    drift.is_seen() && is_half(drift.canary, change)
+}
+
+/// Whether a machine that was `slower` for the contender may account for half of the change.
+fn is_half(slower: f64, change: f64) -> bool {
+    -slower * change.signum() > (change.abs() / 2.0).max(CANARY_TELLS)
 }
 
 fn decided(label: &Label) -> Decided {
@@ -188,6 +219,8 @@ fn decided(label: &Label) -> Decided {
 
 #[cfg(test)]
 mod tests {
+    use rqps_stats::label::Kind;
+    use rqps_stats::verdict::{Cell, Cost, LogRatios, Options, Sample, judge};
     use rqps_store::SliceRecord;
 
     use super::*;
@@ -224,5 +257,39 @@ mod tests {
         assert_eq!(moved(&slower, -0.25), Some(true), "most of what was lost");
         assert_eq!(moved(&slower, -0.6), Some(false), "a third of what was lost");
         assert_eq!(moved(&slower, 0.25), Some(false), "what was won, was won in spite of it");
+    }
+
+    #[test]
+    fn settings_differ_where_both_of_one_dbms_have_them() {
+        let record = |dbms: &str, settings: &[(&str, &str)]| ContenderRecord {
+            dbms: dbms.to_string(),
+            settings: settings
+                .iter()
+                .map(|(name, value)| (name.to_string(), value.to_string()))
+                .collect(),
+            ..ContenderRecord::default()
+        };
+        let checksums = ("innodb_checksum_algorithm", "innodb");
+        let old = record("mysql", &[checksums, ("innodb_checksums", "ON"), ("port", "1")]);
+        let new = record("mysql", &[(checksums.0, "crc32"), ("port", "1")]);
+        assert_eq!(differing(&old, &new), [checksums.0], "a default that has changed");
+        let gone = record("mysql", &[("port", "1")]);
+        assert!(differing(&old, &gone).is_empty(), "not known to one of the releases");
+        assert!(differing(&gone, &old).is_empty());
+        let another = record("mariadb", &[(checksums.0, "crc32")]);
+        assert!(differing(&old, &another).is_empty(), "of another DBMS");
+    }
+
+    #[test]
+    fn what_is_as_fast_and_dearer_is_to_be_explained_by_its_cost() {
+        let sample = |around: f64| {
+            let rounds = [-2.0, -1.0, 0.0, 0.0, 1.0, 2.0];
+            let rounds = rounds.map(|own| around + own / 1e3).into_iter();
+            Sample::Slices(rounds.map(|contender| LogRatios { contender, twin: None }).collect())
+        };
+        let mut cell = Cell::new("point-query", Kind::CachedRead, sample(0.001));
+        cell.costs.push(Cost { name: "cpu/o".to_string(), sample: sample(0.05) });
+        let report = judge(&[cell], &Options::default());
+        assert!((change(&report.verdicts[0]) + 0.05).abs() < 1e-6, "{report:?}");
     }
 }

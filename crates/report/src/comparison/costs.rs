@@ -1,4 +1,5 @@
-//! What a statement cost on either side, and how far apart the two are.
+//! What a statement cost on either side, and how far apart the two are. Whole runs keep what they count as
+//! statements: of the Insert Benchmark it is a row or a query.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,6 +10,7 @@ use rqps_stats::paired::t_interval;
 use rqps_store::{PassRecord, Run};
 
 use super::TWIN;
+use super::drift::Drift;
 use super::observed::{Quantity, level};
 use super::pair::Pair;
 
@@ -40,14 +42,14 @@ const PARTS: [Part; 5] =
 impl Pair<'_> {
     /// Microseconds of a connection's time per statement.
     pub(super) fn time(&self, passes: &[&PassRecord]) -> Cost {
-        cost(passes, |pass| self.time_in(pass))
+        self.cost(passes, |pass| self.time_in(pass))
     }
 
     /// Microseconds of the server's CPU per statement, where cycles tell it: more exactly than by user and
     /// system, which the kernel tells apart by sampling.
     pub(super) fn cpu(&self, passes: &[&PassRecord]) -> Option<Cost> {
         let is_known = passes.iter().any(|pass| self.cpu_in(pass).is_some());
-        is_known.then(|| cost(passes, |pass| self.cpu_in(pass)))
+        is_known.then(|| self.cost(passes, |pass| self.cpu_in(pass)))
     }
 
     pub(super) fn parts(&self, passes: &[&PassRecord]) -> BTreeMap<Part, Cost> {
@@ -63,8 +65,8 @@ impl Pair<'_> {
             let sum = |side: fn(&Both) -> f64| known.iter().map(side).sum::<f64>();
             Some((base - sum(|both| both.0), contender - sum(|both| both.1)))
         };
-        let known = there.iter().map(|part| (*part, cost(passes, of(*part))));
-        known.chain([(Part::Rest, cost(passes, rest))]).collect()
+        let known = there.iter().map(|part| (*part, self.cost(passes, of(*part))));
+        known.chain([(Part::Rest, self.cost(passes, rest))]).collect()
     }
 
     fn part_in(&self, part: Part, pass: &PassRecord) -> Option<Both> {
@@ -131,7 +133,7 @@ impl Pair<'_> {
     /// Time in flushes of the device, per statement.
     pub(super) fn sync(&self, passes: &[&PassRecord]) -> Option<Cost> {
         let flushes: Reader = |pass, name| per_statement(pass, name, Metric::DeviceFlushTime);
-        self.has(passes, &flushes).then(|| cost(passes, |pass| self.both(pass, flushes)))
+        self.has(passes, &flushes).then(|| self.cost(passes, |pass| self.both(pass, flushes)))
     }
 
     /// Whether there is anything of it on either side.
@@ -228,18 +230,30 @@ impl Pair<'_> {
         };
         let log = ratios(self.base, self.contender);
         (log.len() >= FEWEST_ROUNDS).then(|| Change {
-            log: interval(&log),
+            log: wider(interval(&log), self.drifted()),
             noise: interval(&ratios(self.base, TWIN)).value.abs(),
         })
     }
+
+    fn cost(&self, passes: &[&PassRecord], of: impl Fn(&PassRecord) -> Option<Both>) -> Cost {
+        let rounds: Vec<Both> = passes.iter().filter_map(|pass| of(pass)).collect();
+        let count = rounds.len().max(1) as f64;
+        let mean = |side: fn(&Both) -> f64| rounds.iter().map(side).sum::<f64>() / count;
+        let (base, contender) = (mean(|both| both.0), mean(|both| both.1));
+        let changes: Vec<f64> = rounds.iter().map(|(base, other)| other - base).collect();
+        let change = wider(interval(&changes), contender.abs() * self.drifted().exp_m1());
+        Cost { base, contender, change }
+    }
+
+    /// By how much, as a log, the contender may cost more or less than when the base was measured; 0 where
+    /// they were measured together.
+    fn drifted(&self) -> f64 {
+        self.drift.as_ref().map_or(0.0, Drift::size)
+    }
 }
 
-fn cost(passes: &[&PassRecord], of: impl Fn(&PassRecord) -> Option<Both>) -> Cost {
-    let rounds: Vec<Both> = passes.iter().filter_map(|pass| of(pass)).collect();
-    let mean =
-        |side: fn(&Both) -> f64| rounds.iter().map(side).sum::<f64>() / rounds.len().max(1) as f64;
-    let changes: Vec<f64> = rounds.iter().map(|(base, other)| other - base).collect();
-    Cost { base: mean(|both| both.0), contender: mean(|both| both.1), change: interval(&changes) }
+fn wider(of: Estimate, by: f64) -> Estimate {
+    Estimate::new(of.value, of.low - by, of.high + by)
 }
 
 /// Microseconds of a connection's time per statement.
@@ -295,5 +309,74 @@ pub(super) fn interval(rounds: &[f64]) -> Estimate {
     match t_interval(rounds, None, 0.05) {
         Some(of) => estimate(&of),
         None => Estimate::new(0.0, f64::NEG_INFINITY, f64::INFINITY),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rqps_observe::Reading;
+    use rqps_plan::{Compared, Comparison, InsertBenchmark, Profile, StoredBase};
+    use rqps_store::SliceRecord;
+
+    use super::*;
+    use crate::comparison::observed;
+
+    /// Three whole runs of each, of 1000 statements that take 100 us, 60 of them user CPU, and a tenth more
+    /// in the new one.
+    fn rounds() -> Vec<PassRecord> {
+        let round = |round: u64| {
+            let (test, canary) = ("l.i0".to_string(), vec![50_000_000; 4]);
+            let mut pass = PassRecord { test, canary, ..PassRecord::default() };
+            for (place, (name, tenths)) in (0..).zip([("old", 10), ("new", 11)]) {
+                let nanos = 10_000_000 * tenths + 1_000 * round * tenths * tenths;
+                pass.slices.push(SliceRecord {
+                    place,
+                    client: 1,
+                    contender: name.to_string(),
+                    nanos,
+                    operations: 1_000,
+                    writes: 1_000,
+                    ..SliceRecord::default()
+                });
+                let user = (Metric::ServerCpuUser, nanos * 6 / 10_000);
+                let cost = Reading::from_iter([user, (Metric::ServerCpuSystem, 1_000)]);
+                pass.cost.insert(name.to_string(), cost);
+            }
+            pass
+        };
+        (1..=3).map(round).collect()
+    }
+
+    #[test]
+    fn what_a_machine_may_have_drifted_since_is_in_all_that_causes_rest_on() {
+        let benchmark = InsertBenchmark::new(Profile::P2025, "1K".parse().unwrap());
+        let mut plan = Comparison::new(Compared::InsertBenchmark(benchmark));
+        let rounds = rounds();
+        let tests = observed::tests(&rounds);
+        let changes = |plan: &Comparison| {
+            let drift = Drift::of(plan, &tests);
+            let pair = Pair { plan, base: "old", contender: "new", is_io_bound: false, drift };
+            let passes: Vec<&PassRecord> = rounds.iter().collect();
+            let user =
+                |pass: &PassRecord, name: &str| per_statement(pass, name, Metric::ServerCpuUser);
+            let part = pair.parts(&passes)[&Part::ServerUser].change;
+            let metric = pair.change(&passes, &user, 0.0).unwrap().log;
+            [pair.time(&passes).change, part, metric]
+        };
+        let together = changes(&plan);
+        assert!(together.iter().all(|change| change.is_above(0.0)), "{together:?}");
+        // A machine that was as fast then as it is now, and one that was faster by a tenth.
+        for (canary, is_sure) in [(50_000_000, true), (45_000_000, false)] {
+            plan.base_from = Some(Box::new(StoredBase {
+                path: "out/base".into(),
+                run: "1".to_string(),
+                created: "2026-11-22T06:00:00Z".to_string(),
+                canary,
+                canary_rounds: 60,
+            }));
+            for (now, then) in together.iter().zip(changes(&plan)) {
+                assert_eq!((now.value, is_sure), (then.value, then.is_above(0.0)), "{then:?}");
+            }
+        }
     }
 }

@@ -1,12 +1,14 @@
-//! How the passes of a test went, contender by contender: the level from second to second of whole runs,
-//! or from cycle to cycle where contenders took turns, and times by percentile. Of several rounds a
-//! point has their median, and the ribbon goes from the 10th to the 90th percentile.
+//! How the passes of a test went, contender by contender: the level from second to second of whole runs
+//! with what went on in the background, or from cycle to cycle where contenders took turns, and times by
+//! percentile. Of several rounds a point has their median, and the ribbon goes from the 10th to the 90th
+//! percentile.
 
-use rqps_store::PassRecord;
+use rqps_plan::{Comparison, Counts};
+use rqps_store::{PassRecord, SideSecond};
 use serde::Serialize;
 
 use super::observed::{Observed, Quantity, by_cycle};
-use crate::model::{POINTS, times_by_percentile};
+use crate::model::{Lane, POINTS, Watched, lanes, times_by_percentile};
 
 /// One test.
 #[derive(Serialize)]
@@ -14,15 +16,19 @@ pub(crate) struct Curves<'a> {
     test: &'a str,
     /// `second` or `cycle`.
     of: &'static str,
-    /// How many of them a point stands for.
+    /// What the rate is of.
+    title: &'static str,
+    /// How many of them a point, or a cell of a lane, stands for.
     stretch: usize,
     lines: Vec<Line<'a>>,
+    /// Of whole runs.
+    lanes: Vec<Lane<'a>>,
 }
 
 #[derive(Serialize)]
 struct Line<'a> {
     contender: &'a str,
-    /// Operations per second of whole runs, statements per second of slices.
+    /// Per second: what all clients of whole runs did, statements of slices.
     rate: Band,
     /// CPUs that the server of a whole run kept busy; of slices, microseconds of its CPU per statement.
     cpu: Band,
@@ -45,18 +51,39 @@ struct Course {
     ms: Vec<f64>,
 }
 
-/// The tests of which anything is known that has a course, for contenders in this order.
-pub(super) fn curves<'a>(tests: &[Observed<'a>], names: &[&'a str]) -> Vec<Curves<'a>> {
-    tests.iter().filter_map(|test| of_test(test, names)).collect()
+/// What the clients of a whole run did in a second is kept for all kinds of them together, and not as
+/// what the step counts.
+fn title(counts: Counts) -> &'static str {
+    match counts {
+        Counts::Queries => "Queries, and transactions that insert or delete, per second",
+        Counts::RowsInserted | Counts::RowsIndexed => {
+            "Transactions that insert or delete, per second"
+        }
+        Counts::Statements | Counts::RowsScanned => "Transactions per second",
+    }
 }
 
-fn of_test<'a>(test: &Observed<'a>, names: &[&'a str]) -> Option<Curves<'a>> {
+/// The tests of which anything is known that has a course, for contenders in this order.
+pub(super) fn curves<'a>(
+    tests: &[Observed<'a>],
+    plan: &Comparison,
+    names: &[&'a str],
+) -> Vec<Curves<'a>> {
+    tests.iter().filter_map(|test| of_test(test, test.counts(plan), names)).collect()
+}
+
+fn of_test<'a>(test: &Observed<'a>, counts: Counts, names: &[&'a str]) -> Option<Curves<'a>> {
+    // Building indexes is one statement: it has no seconds to show.
+    if counts == Counts::RowsIndexed {
+        return None;
+    }
+    let passes: Vec<(&'a str, Vec<&'a PassRecord>)> =
+        names.iter().map(|name| (*name, test.counted_with(name).collect())).collect();
     let mut is_of_seconds = false;
-    let courses: Vec<(&str, Vec<Course>)> = names
+    let courses: Vec<(&str, Vec<Course>)> = passes
         .iter()
-        .map(|name| {
-            let passes = test.counted_with(name);
-            let courses = passes.map(|pass| match seconds(pass, name) {
+        .map(|(name, passes)| {
+            let courses = passes.iter().map(|pass| match of_seconds(pass, name) {
                 Some(course) => {
                     is_of_seconds = true;
                     course
@@ -80,25 +107,60 @@ fn of_test<'a>(test: &Observed<'a>, names: &[&'a str]) -> Option<Curves<'a>> {
         ms: band(courses.iter().map(|course| course.ms.as_slice()), 1),
     };
     let lines = courses.into_iter().filter(|(_, courses)| !courses.is_empty()).map(line).collect();
-    let of = if is_of_seconds { "second" } else { "cycle" };
-    Some(Curves { test: test.name, of, stretch, lines })
+    let (of, title, lanes) = match is_of_seconds {
+        true => ("second", title(counts), in_background(&passes, counts, stretch)),
+        false => ("cycle", "Statements per second, by cycle", Vec::new()),
+    };
+    Some(Curves { test: test.name, of, title, stretch, lines, lanes })
 }
 
-/// Of a whole run. What is left of its last second is no rate.
-fn seconds(pass: &PassRecord, contender: &str) -> Option<Course> {
+/// Of a whole run.
+fn of_seconds(pass: &PassRecord, contender: &str) -> Option<Course> {
     let side = pass.sides.get(contender).filter(|side| !side.seconds.is_empty())?;
-    let slices = pass.slices.iter().filter(|slice| slice.contender == contender);
-    let whole = slices.map(|slice| slice.nanos / 1_000_000_000).max().unwrap_or(0) as usize;
-    let seconds = || side.seconds.iter().take(whole);
+    let seconds = whole(pass, contender);
     Some(Course {
-        rate: seconds().map(|second| second.operations as f64).collect(),
-        cpu: seconds().map(|second| second.server_cpu as f64 / 1e6).collect(),
+        rate: rates(seconds),
+        cpu: seconds.iter().map(|second| second.server_cpu as f64 / 1e6).collect(),
         ms: side
             .service
             .as_ref()
             .map(|service| times_by_percentile(&service.unpacked()))
             .unwrap_or_default(),
     })
+}
+
+/// The seconds of a contender's run without what is left of its last one, which is no rate.
+pub(super) fn whole<'p>(pass: &'p PassRecord, contender: &str) -> &'p [SideSecond] {
+    let slices = pass.slices.iter().filter(|slice| slice.contender == contender);
+    let whole = slices.map(|slice| slice.nanos / 1_000_000_000).max().unwrap_or(0) as usize;
+    let seconds: &[SideSecond] = pass.sides.get(contender).map_or(&[], |side| &side.seconds);
+    &seconds[..seconds.len().min(whole)]
+}
+
+/// What all clients did in each of them.
+pub(super) fn rates(seconds: &[SideSecond]) -> Vec<f64> {
+    seconds.iter().map(|second| second.operations as f64).collect()
+}
+
+fn in_background<'a>(
+    passes: &[(&'a str, Vec<&'a PassRecord>)],
+    counts: Counts,
+    stretch: usize,
+) -> Vec<Lane<'a>> {
+    let watched = passes.iter().map(|(name, passes)| {
+        let round = |pass: &&'a PassRecord| {
+            let samples = &pass.sides.get(*name)?.engine_samples;
+            // A scan can take longer than a second, so its seconds say nothing.
+            let seconds: &[SideSecond] = match counts {
+                Counts::RowsScanned => &[],
+                _ => whole(pass, name),
+            };
+            Some(Watched { rates: rates(seconds), samples })
+        };
+        let rounds: Vec<Watched<'_>> = passes.iter().filter_map(round).collect();
+        (*name, rounds)
+    });
+    lanes(&watched.collect::<Vec<_>>(), stretch)
 }
 
 /// At each place over the rounds, as far as all of them reach: the median of fewer is another's. Of a

@@ -11,6 +11,7 @@ use rqps_stats::verdict::Stage;
 use rqps_store::{PassRecord, StatementRecord};
 use serde::Serialize;
 
+use super::costs::per_statement;
 use super::observed::{Observed, Quantity, background, idle, level};
 use super::profile_json::{self, Profile};
 use super::{Judged, TWIN, Verdicts, label, steadiness};
@@ -99,6 +100,9 @@ struct Test {
     name: String,
     group: String,
     class: String,
+    /// What its rate counts, and what its costs are divided by.
+    unit: &'static str,
+    operation: &'static str,
     /// `slices` or `runs`, and why that was chosen.
     method: &'static str,
     method_because: String,
@@ -119,7 +123,7 @@ struct Test {
     detectable: Option<f64>,
     rounds_needed: Option<u32>,
     noise: Option<NoiseOf>,
-    /// Statements per second, over all rounds.
+    /// In its unit, over all rounds.
     base_rate: Option<f64>,
     rate: Option<f64>,
     /// The base's second part against its first.
@@ -131,9 +135,11 @@ struct Test {
     idle: Option<[f64; 2]>,
     /// CPU that the servers used while others were driven, as a share of one CPU, base and contender.
     background: Option<[f64; 2]>,
+    /// Bytes that the servers read from storage for an operation, base and contender.
+    read_bytes: Option<[f64; 2]>,
     /// Bytes of the database's files before the test and after it, in the last round.
     database_bytes: Option<DatabaseBytes>,
-    /// Where the time of a statement went, in microseconds.
+    /// Where the time of an operation went, in microseconds.
     time_budget: TimeBudget,
     /// What the clients sent in the last round, and how the DBMS carried it out.
     statements: Sent,
@@ -181,7 +187,7 @@ struct Round {
     stage: &'static str,
     /// The ratio of this round.
     ratio: Option<f64>,
-    /// Statements per second by contender, the twin among them.
+    /// In the unit of the test by contender, the twin among them.
     rates: BTreeMap<String, f64>,
 }
 
@@ -306,11 +312,14 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
         (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
     };
     let pair = verdicts.pair(judged);
+    let counts = observed.counts(verdicts.plan);
     let relative = judged.suite.as_ref().and_then(|suite| suite.relative[index].as_ref());
     let is_sliced = verdicts.plan.method_of(observed.name) == Method::Slices;
     let both = |of: &dyn Fn(&str) -> Option<f64>| {
         Some([of(&verdicts.base)?, of(&judged.contender)?]).filter(|_| is_sliced)
     };
+    let read =
+        |name: &str| mean_of(passes(), |pass| per_statement(pass, name, Metric::ServerReadBytes));
     let statements = verdicts.statements(observed);
     let sent = |name: &str| {
         let own = statements.iter().find(|(of, _)| *of == name);
@@ -321,6 +330,8 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
         name: observed.name.to_string(),
         group: observed.group.to_string(),
         class: observed.class.to_string(),
+        unit: counts.unit(),
+        operation: counts.operation(),
         method: verdicts.plan.method_of(observed.name).name(),
         method_because: verdicts.method_because(observed.name),
         label: label(&verdict.label),
@@ -347,6 +358,7 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
             .collect(),
         idle: both(&|name| mean_of(passes(), |pass| idle(pass, name))),
         background: both(&|name| mean_of(passes(), |pass| background(pass, name))),
+        read_bytes: read(&verdicts.base).zip(read(&judged.contender)).map(<[f64; 2]>::from),
         database_bytes: passes().last().and_then(|pass| {
             let of = |name: &str| database_bytes(pass, name);
             Some(DatabaseBytes { base: of(&verdicts.base)?, contender: of(&judged.contender)? })

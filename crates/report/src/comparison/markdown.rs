@@ -123,7 +123,10 @@ fn findings(verdicts: &Verdicts<'_>) -> Vec<String> {
     let shown = found.iter().take(FINDINGS);
     lines.extend(shown.map(|finding| {
         let cause = finding.cause.name(finding.slower);
-        format!("- {}: {}", escape(cause), escape(&finding.statement))
+        let statement = escape(&finding.statement);
+        let checks = finding.checks().map(|(what, checks)| format!(" {what}: {checks}."));
+        let checks = escape(&checks.collect::<String>());
+        format!("- {}: {statement}{checks} Next: `{}`", escape(cause), finding.next)
     }));
     lines.extend(rest(found.len(), FINDINGS).map(|rest| format!("- {rest}")));
     lines

@@ -11,9 +11,10 @@ use super::observed::{Observed, Quantity, level, restart};
 use super::{Judged, Verdicts};
 use crate::model::{Mark, Matrix, MatrixMeasure, MatrixRow, Refused, throughput};
 
-/// A cost of a statement in one pass.
+/// A cost in one pass, for one of what the test counts.
 struct Cost {
     name: &'static str,
+    /// Of the cost itself.
     unit: &'static str,
     legend: &'static str,
     value: fn(&PassRecord, &str) -> Option<f64>,
@@ -24,49 +25,49 @@ const KIB: f64 = 1024.0;
 const COSTS: [Cost; 8] = [
     Cost {
         name: "cpu/o",
-        unit: "us/statement",
+        unit: "us",
         legend: "the server's CPU; of a DBMS inside the client, of both",
         value: |pass, name| level(pass, name, Quantity::Cpu),
     },
     Cost {
         name: "client cpu/o",
-        unit: "us/statement",
+        unit: "us",
         legend: "the client's CPU",
         value: |pass, name| level(pass, name, Quantity::Client),
     },
     Cost {
         name: "run queue/o",
-        unit: "us/statement",
+        unit: "us",
         legend: "the server's threads waited for a CPU",
         value: |pass, name| level(pass, name, Quantity::RunQueue),
     },
     Cost {
         name: "vol. cs/o",
-        unit: "switches/statement",
+        unit: "switches",
         legend: "the server gave up a CPU because it had to wait",
         value: |pass, name| per_statement(pass, name, Metric::ServerVoluntarySwitches),
     },
     Cost {
         name: "invol. cs/o",
-        unit: "switches/statement",
+        unit: "switches",
         legend: "the server was put off a CPU",
         value: |pass, name| per_statement(pass, name, Metric::ServerInvoluntarySwitches),
     },
     Cost {
         name: "rKB/o",
-        unit: "KiB/statement",
+        unit: "KiB",
         legend: "the server read from storage",
         value: |pass, name| Some(per_statement(pass, name, Metric::ServerReadBytes)? / KIB),
     },
     Cost {
         name: "wKB/o",
-        unit: "KiB/statement",
+        unit: "KiB",
         legend: "the server wrote to storage",
         value: |pass, name| Some(per_statement(pass, name, Metric::ServerWriteBytes)? / KIB),
     },
     Cost {
         name: "faults/o",
-        unit: "faults/statement",
+        unit: "faults",
         legend: "minor page faults of the server",
         value: |pass, name| per_statement(pass, name, Metric::ServerMinorFaults),
     },
@@ -80,10 +81,11 @@ impl Verdicts<'_> {
             passes.any(|pass| names.iter().any(|name| is_something((cost.value)(pass, name))))
         };
         let costs: Vec<&Cost> = COSTS.iter().filter(has_value).collect();
-        let mut measures = vec![throughput("throughput", "statements/s")];
+        let counted = self.counted();
+        let mut measures = vec![throughput(&counted)];
         measures.extend(costs.iter().map(|cost| MatrixMeasure {
             name: cost.name.to_string(),
-            unit: cost.unit.to_string(),
+            unit: format!("{}/{}", cost.unit, counted.one),
             legend: cost.legend.to_string(),
             more_is_better: false,
         }));
@@ -116,6 +118,7 @@ impl Verdicts<'_> {
         MatrixRow {
             name: test.name.to_string(),
             group: test.group.to_string(),
+            operation: test.counts(self.plan).operation(),
             anchor: format!("test-{}", test.name),
             rounds: passes.iter().map(|pass| pass.round).collect(),
             values,

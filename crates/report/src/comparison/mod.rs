@@ -28,6 +28,7 @@ use rqps_stats::noise::Noise;
 use rqps_stats::verdict::Verdict;
 use rqps_store::{Run, StatementRecord};
 
+use crate::model::Counted;
 use drift::Drift;
 use pair::{Pair, Suite, kind};
 
@@ -136,6 +137,11 @@ impl<'a> Verdicts<'a> {
         [self.base.as_str()].into_iter().chain(judged).chain(twin).collect()
     }
 
+    /// What the rates of the tests count, and their costs are divided by.
+    pub(crate) fn counted(&self) -> Counted {
+        Counted::of(self.tests.iter().map(|test| (test.name, test.counts(self.plan))))
+    }
+
     /// By contender, what was sent in a test: that of the last pass that counts.
     pub(crate) fn statements<'t>(
         &'t self,
@@ -151,7 +157,7 @@ impl<'a> Verdicts<'a> {
 
     /// How the passes of each test went.
     pub(crate) fn curves(&self) -> Vec<Curves<'_>> {
-        curves::curves(&self.tests, &self.names())
+        curves::curves(&self.tests, self.plan, &self.names())
     }
 
     pub(crate) fn is_sliced(&self) -> bool {

@@ -1,10 +1,13 @@
 //! What was observed of one test in all rounds, as the estimators take it.
 
 use rqps_observe::{Metric, foreign_cpu};
-use rqps_plan::{Comparison, Group};
+use rqps_plan::{Compared, Comparison, Counts, Group, Method};
 use rqps_stats::slices::{self, Restart, Slice};
 use rqps_stats::verdict::Stage;
 use rqps_store::{PassRecord, SliceRecord};
+
+/// The class of full scans.
+const SCAN: &str = "scan";
 
 /// All passes of one test.
 pub(crate) struct Observed<'a> {
@@ -17,13 +20,13 @@ pub(crate) struct Observed<'a> {
 /// What is held against the base's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Quantity {
-    /// Statements per second.
+    /// What the test counts, per second: [`Observed::counts`].
     Rate,
-    /// Microseconds of CPU of the server per statement; of a DBMS inside the client, of both.
+    /// Microseconds of CPU of the server for one of it; of a DBMS inside the client, of both.
     Cpu,
-    /// Microseconds of CPU of the client per statement.
+    /// Microseconds of CPU of the client for one of it.
     Client,
-    /// Microseconds that the server's threads waited for a CPU, per statement.
+    /// Microseconds that the server's threads waited for a CPU, for one of it.
     RunQueue,
 }
 
@@ -85,6 +88,22 @@ impl<'a> Observed<'a> {
     pub(crate) fn failure(&self, contender: &str) -> Option<&'a str> {
         let mut sides = self.passes.iter().filter_map(|pass| pass.sides.get(contender));
         sides.find_map(|side| side.failed.as_deref())
+    }
+
+    /// What its rate counts, and its costs are divided by. Slices count what was sent; whole runs what the
+    /// step counts that they are of, which they keep as statements.
+    pub(crate) fn counts(&self, plan: &Comparison) -> Counts {
+        match &plan.of {
+            Compared::InsertBenchmark(benchmark) => {
+                let steps = benchmark.steps();
+                let step = steps.iter().find(|step| step.name == self.name);
+                step.map_or(Counts::Statements, |step| step.counts())
+            }
+            Compared::Microbenchmark(_) => match plan.method_of(self.name) {
+                Method::Runs if self.class == SCAN => Counts::RowsScanned,
+                _ => Counts::Statements,
+            },
+        }
     }
 
     /// Changes the tables.

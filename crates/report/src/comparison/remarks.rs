@@ -1,7 +1,6 @@
 //! What is said of a comparison as a whole: a strip of what was found, how it was decided, and what
 //! speaks for and against believing it.
 
-use rqps_plan::Method;
 use rqps_stats::Estimate;
 use rqps_stats::label::{Label, TWIN_HIT_ALPHA};
 use rqps_stats::verdict::{SCREEN_ALPHA, Stage, Verdict};
@@ -10,6 +9,7 @@ use super::drift::Drift;
 use super::observed::foreign_percent;
 use super::text::percent;
 use super::{Judged, Verdicts, counts, word};
+use crate::model::{loaded, method};
 
 /// A share of the noise above which more rounds help more than longer ones.
 const MOSTLY: f64 = 0.5;
@@ -57,7 +57,18 @@ impl Verdicts<'_> {
     /// What a reader must know of how sure this is, a sentence each.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks: Vec<String> = self.drift().iter().map(Drift::remark).collect();
+        let equals = self.judged.iter().filter(|judged| judged.is_base).map(|judged| {
+            let name = &judged.contender;
+            format!("{name} is the base under another name: whatever is found of it is chance.")
+        });
+        remarks.extend(equals);
         remarks.extend([self.twins(), self.machine(), self.decided()]);
+        remarks.extend(self.methods());
+        if self.is_in_pairs() {
+            let pairs = "Not all servers fitted into the memory: the base took turns with one contender \
+                         at a time, so contenders were not measured at the same time as each other.";
+            remarks.push(pairs.to_string());
+        }
         remarks.extend(self.steadiness());
         remarks.extend(self.judged.iter().filter_map(|judged| self.too_noisy(judged)));
         remarks
@@ -82,21 +93,37 @@ impl Verdicts<'_> {
         let foreign = shares.reduce(f64::max).map_or(String::new(), |share| {
             format!("Other programs used at most {share:.1} % of the CPUs. ")
         });
-        let how = match self.plan.method {
-            Method::Slices => format!("slices of {} in random order", self.plan.slice),
-            Method::Runs => "whole runs in random order".to_string(),
-        };
         let rounds: Vec<usize> = self.tests.iter().map(|test| test.counted().count()).collect();
         let least = rounds.iter().copied().min().unwrap_or(0);
         let rounds = match rounds.iter().copied().max().unwrap_or(0) {
             most if most == least => format!("{most} rounds"),
             most => format!("{least} to {most} rounds"),
         };
-        let loads = match self.plan.loads {
-            1 => "one load of the data".to_string(),
-            loads => format!("{loads} independent loads of the data"),
+        format!(
+            "{foreign}Method: {}; {rounds}, a restart each; data {}; seed {}.",
+            method(self.plan),
+            loaded(self.plan),
+            self.seed
+        )
+    }
+
+    /// How tests were measured and why: a sentence for all, or one for those of each method.
+    fn methods(&self) -> Vec<String> {
+        let mut kinds: Vec<(String, Vec<&str>)> = Vec::new();
+        for test in &self.tests {
+            let (method, why) = (self.plan.method_of(test.name), self.method_because(test.name));
+            let kind = format!("Measured by {method}, {why}");
+            match kinds.iter_mut().find(|(known, _)| *known == kind) {
+                Some((_, tests)) => tests.push(test.name),
+                None => kinds.push((kind, vec![test.name])),
+            }
+        }
+        let is_one = kinds.len() == 1;
+        let sentence = |(kind, tests): (String, Vec<&str>)| match is_one {
+            true => format!("{kind}."),
+            false => format!("{kind}: {}.", tests.join(", ")),
         };
-        format!("{foreign}Method: {how}; {rounds}, a restart each; {loads}; seed {}.", self.seed)
+        kinds.into_iter().map(sentence).collect()
     }
 
     /// Which rounds the verdicts come from, and how they are adjusted for their number.

@@ -4,8 +4,8 @@
 
 use rqps_plan::Method;
 use rqps_stats::steady::{Class, Steady, steady};
-use rqps_store::{PassRecord, SideRecord};
 
+use super::curves::{rates, whole};
 use super::observed::Observed;
 use super::{TWIN, Verdicts};
 
@@ -56,13 +56,6 @@ fn way(seen: &Steady) -> Option<&'static str> {
     }
 }
 
-/// The operations of the whole seconds of a contender's run.
-fn rates(pass: &PassRecord, contender: &str, side: &SideRecord) -> Vec<f64> {
-    let own = pass.slices.iter().find(|slice| slice.contender == contender);
-    let whole = own.map_or(0, |slice| slice.nanos / 1_000_000_000) as usize;
-    side.seconds.iter().take(whole).map(|second| second.operations as f64).collect()
-}
-
 /// Those who were not steady in any run of a test that counts.
 fn unsteady(test: &Observed<'_>, contenders: &[&str]) -> Vec<Unsteady> {
     if FIXED_WORK.contains(&test.class) {
@@ -71,8 +64,8 @@ fn unsteady(test: &Observed<'_>, contenders: &[&str]) -> Vec<Unsteady> {
     let of = |contender: &&str| {
         let mut found = Unsteady { contender: contender.to_string(), runs: 0, ways: Vec::new() };
         for pass in test.counted() {
-            let Some(side) = pass.sides.get(*contender) else { continue };
-            let Some(seen) = steady(&rates(pass, contender, side), SEED) else { continue };
+            let seconds = rates(whole(pass, contender));
+            let Some(seen) = steady(&seconds, SEED) else { continue };
             found.runs += 1;
             let Some(way) = way(&seen) else { continue };
             match found.ways.iter_mut().find(|(known, _)| *known == way) {
@@ -111,7 +104,7 @@ impl Verdicts<'_> {
 
 #[cfg(test)]
 mod tests {
-    use rqps_store::{SideSecond, SliceRecord};
+    use rqps_store::{PassRecord, SideRecord, SideSecond, SliceRecord};
 
     use super::*;
     use crate::comparison::observed;

@@ -2,11 +2,13 @@
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{Cell, CellAlignment, Color, Table};
+use rqps_plan::Compared;
 use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
 
 use super::{Judged, Verdicts, profile_text};
 use crate::Colour;
+use crate::model::loaded;
 use crate::text::{bullets, wrapped};
 
 /// Refusals that are shown.
@@ -26,11 +28,6 @@ pub(crate) fn text(verdicts: &Verdicts<'_>, colour: Colour) -> String {
     let mut parts = Vec::new();
     for judged in &verdicts.judged {
         parts.push(format!("{} relative to {}\n", judged.contender, verdicts.base));
-        if judged.is_base {
-            let note =
-                "The same build and settings under two names: whatever is found is chance.\n";
-            parts.push(note.to_string());
-        }
         if let Some(why) = &judged.invalid {
             parts.push(format!("Nothing of this can be believed: {why}\n"));
         }
@@ -48,7 +45,6 @@ pub(crate) fn text(verdicts: &Verdicts<'_>, colour: Colour) -> String {
         parts.push(bullets("Measured, but refused by a guard", &refusals));
     }
     parts.push(legend(verdicts));
-    parts.push(methods(verdicts));
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
 }
@@ -129,14 +125,8 @@ fn findings(judged: &Judged) -> String {
     for (number, finding) in (1..).zip(&judged.findings) {
         let cause = finding.cause.name(finding.slower);
         text.push_str(&format!("{number}. {cause}: {}\n", finding.statement));
-        let unseen = finding.contradicted_by.iter().filter(|check| !check.looked_at);
-        let unseen: Vec<&str> = unseen.map(|check| check.what).collect();
-        if !unseen.is_empty() {
-            text.push_str(&format!(
-                "   would contradict it, not looked at: {}\n",
-                unseen.join("; ")
-            ));
-        }
+        let checks = finding.checks();
+        text.extend(checks.map(|(what, checks)| format!("   {what}: {checks}\n")));
         text.push_str(&format!("   next: {}\n", finding.next));
     }
     text
@@ -147,11 +137,9 @@ fn legend(verdicts: &Verdicts<'_>) -> String {
         true => "The base takes part twice, and both are its level. ",
         false => "",
     };
-    let loads = verdicts.plan.loads;
     let mut more = String::new();
-    if verdicts.is_in_pairs() {
-        more += " Not all servers fitted into the memory: the base took turns with one contender at a \
-                 time, so contenders were not measured at the same time as each other.";
+    if let (Compared::Microbenchmark(_), Some(_)) = (&verdicts.plan.of, verdicts.plan.loads) {
+        more += " Intervals are about these loads: how data came to be may be worth more.";
     }
     if let Some((micros, share)) = verdicts.reading() {
         let share = 100.0 * share;
@@ -160,30 +148,14 @@ fn legend(verdicts: &Verdicts<'_>) -> String {
              beside each slice."
         );
     }
+    let counted = verdicts.counted();
+    let here = counted.here();
     let legend = format!(
-        "rQPS is statements per second as a share of the base's. {twin}A round is a restart of all \
-         servers; intervals are over rounds and adjusted for the number of tests. Data come from \
-         {loads} independent load{} of each contender.{more} docs/verdicts.md says how a verdict is reached.",
-        if loads == 1 { "" } else { "s" }
+        "rQPS is {} per second as a share of the base's.{here} {twin}A round is a restart of all \
+         servers; intervals are over rounds and adjusted for the number of tests. Data were \
+         {}.{more} docs/verdicts.md says how a verdict is reached.",
+        counted.many,
+        loaded(verdicts.plan),
     );
     wrapped([[legend.as_str()]].into_iter())
-}
-
-/// How tests were measured and why: a line for all, or one for those of each method.
-fn methods(verdicts: &Verdicts<'_>) -> String {
-    let mut kinds: Vec<(String, Vec<&str>)> = Vec::new();
-    for test in &verdicts.tests {
-        let method = verdicts.plan.method_of(test.name);
-        let kind = format!("Measured by {method}, {}", verdicts.method_because(test.name));
-        match kinds.iter_mut().find(|(known, _)| *known == kind) {
-            Some((_, tests)) => tests.push(test.name),
-            None => kinds.push((kind, vec![test.name])),
-        }
-    }
-    let is_one = kinds.len() == 1;
-    let line = |(kind, tests): (String, Vec<&str>)| match is_one {
-        true => format!("{kind}.\n"),
-        false => format!("{kind}: {}.\n", tests.join(", ")),
-    };
-    kinds.into_iter().map(line).collect()
 }

@@ -3,14 +3,14 @@
 use super::Rows;
 use crate::model::Matrix;
 
-/// A row for each round of each test and contender, with every measure that the page can show; empty
-/// where a contender took no part.
+/// A row for each round of each test and contender, with what the test counts and every measure that the
+/// page can show; empty where a contender took no part.
 pub(crate) fn rounds(matrix: &Matrix) -> String {
     let mut rows = Rows::new();
     let measures =
         matrix.measures.iter().map(|measure| format!("{} ({})", measure.name, measure.unit));
     let measures: Vec<String> = measures.collect();
-    let place = ["test", "group", "contender", "round"];
+    let place = ["test", "group", "operation", "contender", "round"];
     rows.add(place.into_iter().chain(measures.iter().map(String::as_str)));
     for row in &matrix.rows {
         for (index, contender) in matrix.contenders.iter().enumerate() {
@@ -21,7 +21,7 @@ pub(crate) fn rounds(matrix: &Matrix) -> String {
                 });
                 let values: Vec<String> = values.collect();
                 let round = round.to_string();
-                let place = [row.name.as_str(), &row.group, contender, &round];
+                let place = [row.name.as_str(), &row.group, row.operation, contender, &round];
                 rows.add(place.into_iter().chain(values.iter().map(String::as_str)));
             }
         }

@@ -159,12 +159,14 @@ fn machine(run: &Run) -> Markup {
 
 type Fact = fn(&Manifest) -> String;
 
-const FACTS: [(&str, Fact); 5] = [
+const FACTS: [(&str, Fact); 7] = [
     ("rqps", |manifest| manifest.rqps_version.clone()),
     ("begun", |manifest| manifest.created.clone()),
     ("command", |manifest| typed(&manifest.command)),
     ("order of the contenders", |manifest| manifest.order.join(", ")),
     ("CPUs", |manifest| manifest.cpus.to_string()),
+    ("memory of the servers", |manifest| manifest.memory.map_or("-".into(), |m| m.to_string())),
+    ("reads past the page cache (direct IO)", Manifest::direct_io),
 ];
 
 fn fact<'a>(manifest: &'a Manifest, name: &str) -> &'a str {

@@ -55,7 +55,7 @@ const LABELS: [(&str, &str); 7] = [
     ("improvement, small improvement", "the same of what is faster"),
     (
         "efficiency regression",
-        "as fast, but a statement costs more CPU beyond doubt, by the margin or more",
+        "as fast, but an operation costs more CPU beyond doubt, by the margin or more",
     ),
     ("no change", "beyond doubt no further than the margin to either side"),
     ("inconclusive", "none of these can be said"),
@@ -64,7 +64,7 @@ const LABELS: [(&str, &str); 7] = [
 
 /// Words that the tables of a comparison have.
 const WORDS: [(&str, &str); 6] = [
-    ("rQPS", "statements per second as a share of the base's: 0.97 is 3 % slower"),
+    ("rQPS", "operations per second as a share of the base's: 0.97 is 3 % slower"),
     ("could have seen", "a true change of that size is found with a chance of 80 %"),
     ("round", "all servers are started anew; what is between rounds is what intervals are made of"),
     (
@@ -76,11 +76,13 @@ const WORDS: [(&str, &str); 6] = [
 ];
 
 fn comparison(verdicts: &Verdicts<'_>, matrix: &Matrix) -> Markup {
+    let counted = verdicts.counted();
+    let operation = ("operation", counted.what.as_str());
     html! {
         h3 { "Verdicts" }
         (words(LABELS.into_iter()))
         h3 { "Words" }
-        (words(WORDS.into_iter()))
+        (words([operation].into_iter().chain(WORDS)))
         h3 { "Measures" }
         dl.legend {
             @for measure in &matrix.measures {
@@ -88,7 +90,7 @@ fn comparison(verdicts: &Verdicts<'_>, matrix: &Matrix) -> Markup {
             }
         }
         @if why::is_known(verdicts) {
-            h3 { "What else changed per statement" }
+            h3 { "What else changed per " (counted.one) }
             (words(why::METRICS.into_iter().map(|(_, name, legend)| (name, legend))))
         }
     }

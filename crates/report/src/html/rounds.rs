@@ -11,7 +11,8 @@ const NOTE: &str = "Each dot is a contender in a round, a restart of all servers
      are joined, so that what moves all of them, such as a busy machine, is told from what moves one. \
      A cross below is a pass that a guard refused. In the charts a line is the median of the rounds, and \
      its ribbon reaches from the 10th to the 90th percentile. Where contenders take turns, a cycle is a \
-     slice of each of them.";
+     slice of each of them. Lanes below the seconds of whole runs are what went on in the background: the \
+     darker, the more.";
 
 pub(super) fn section(verdicts: &Verdicts<'_>, matrix: &Matrix) -> Markup {
     html! {
@@ -45,16 +46,16 @@ fn folded(
                 h4 { "Passes that do not count" }
                 ul { @for pass in &row.refused { li { (pass.why) } } }
             }
-            @if !row.rounds.is_empty() { (numbers(matrix, row)) }
+            @if !row.rounds.is_empty() { (numbers(matrix, row, test.counts(verdicts.plan).unit())) }
             figure.curves data-test=(row.name) {}
             (statements(&sent))
         }
     }
 }
 
-fn numbers(matrix: &Matrix, row: &MatrixRow) -> Markup {
+fn numbers(matrix: &Matrix, row: &MatrixRow, unit: &str) -> Markup {
     html! {
-        h4 { "Statements per second by round" }
+        h4 { "By round, " (unit) }
         div.scroll tabindex="0" {
             table.by-round {
                 thead { tr {

@@ -8,12 +8,12 @@ use rqps_stats::verdict::Verdict;
 use rqps_store::Run;
 
 use crate::comparison::{Judged, Verdicts, class, counts, percent, with_interval, word};
+use crate::model::loaded;
 
-const NOTE: &str = "rQPS is statements per second as a share of the base's. The line is its 95 % \
-     interval over rounds, adjusted for the number of tests; the dots are rounds, each a restart of all \
-     servers. The band is the margin below which a change does not matter in practice. cpu/o is the \
-     server's CPU time per statement (of a DBMS inside the client: of both). The suite shift is what all \
-     tests have in common, to suite what is left of a test without it. Each contender has a scale of its own.";
+const NOTE: &str = "The line is the 95 % interval of rQPS over rounds, adjusted for the number of tests; the dots \
+     are rounds, each a restart of all servers. The band is the margin below which a change does not matter \
+     in practice. The suite shift is what all tests have in common, to suite what is left of a test without \
+     it. Each contender has a scale of its own.";
 
 /// Pixels of the drawn intervals.
 const WIDTH: f64 = 300.0;
@@ -66,12 +66,6 @@ fn contender(verdicts: &Verdicts<'_>, index: usize, judged: &Judged) -> Markup {
 /// A finding, with an address of its own and as Markdown for where it is talked about.
 fn found(contender: &str, id: &str, finding: &Finding) -> Markup {
     let cause = finding.cause.name(finding.slower);
-    let unseen: Vec<&str> = finding
-        .contradicted_by
-        .iter()
-        .filter(|check| !check.looked_at)
-        .map(|check| check.what)
-        .collect();
     let markdown = format!(
         "**{contender}: {cause}**: {}\n\nTests: {}\n\nNext: `{}`\n",
         finding.statement,
@@ -83,8 +77,8 @@ fn found(contender: &str, id: &str, finding: &Finding) -> Markup {
             b { (cause) } " " (finding.statement) " "
             a.permalink href={ "#" (id) } title="a link to this finding" { "#" }
             button type="button" data-copy=(markdown) { "copy as Markdown" }
-            @if !unseen.is_empty() {
-                br; span.dim { "Would contradict it, not looked at: " (unseen.join("; ")) "." }
+            @for (what, checks) in finding.checks() {
+                br; span.dim { (what) ": " (checks) "." }
             }
             br; span.dim { "Next: " code { (finding.next) } }
         }
@@ -124,8 +118,7 @@ fn trust(verdicts: &Verdicts<'_>, run: &Run) -> Markup {
                 " of " (twins.len()) " tests"
             }
             " · " (rounds) " rounds in random order, seed " (run.plan.seed)
-            " · " (verdicts.plan.loads) @if verdicts.plan.loads == 1 { " load" } @else { " loads" }
-            " of each contender · "
+            " · data " (loaded(verdicts.plan)) " · "
             @match refused {
                 0 => "no pass refused by a guard",
                 1 => "1 pass refused by a guard",
@@ -137,6 +130,7 @@ fn trust(verdicts: &Verdicts<'_>, run: &Run) -> Markup {
 
 /// All tests with their intervals on one scale.
 pub(super) fn forest(verdicts: &Verdicts<'_>) -> Markup {
+    let counted = verdicts.counted();
     html! {
         section #forest {
             h2 { "Intervals" }
@@ -146,7 +140,10 @@ pub(super) fn forest(verdicts: &Verdicts<'_>) -> Markup {
                     (rows(verdicts, judged))
                 }
             }
-            p.note { (NOTE) }
+            p.note {
+                "rQPS is " (counted.many) " per second as a share of the base's, cpu/o the server's CPU time per "
+                (counted.one) " (of a DBMS inside the client: of both)." (counted.here()) " " (NOTE)
+            }
             ul.remarks { @for remark in verdicts.remarks() { li { (remark) } } }
             @let refusals = verdicts.refusals();
             @if !refusals.is_empty() {
@@ -161,6 +158,7 @@ pub(super) fn forest(verdicts: &Verdicts<'_>) -> Markup {
 
 fn rows(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
     let extent = extent(&judged.verdicts);
+    let one = verdicts.counted().one;
     html! {
         div.scroll tabindex="0" {
             table.verdicts {
@@ -170,7 +168,7 @@ fn rows(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
                         th scope="col" { "rQPS" }
                         th scope="col" { "95 % interval" }
                         th scope="col" { (axis(extent)) }
-                        th scope="col" { abbr title="server CPU per statement" { "cpu/o" } }
+                        th scope="col" { abbr title={ "server CPU per " (one) } { "cpu/o" } }
                         @if judged.suite.is_some() {
                             th scope="col" { abbr title="rQPS relative to the suite shift" { "to suite" } }
                         }

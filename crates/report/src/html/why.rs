@@ -1,5 +1,5 @@
-//! Why a contender is slower or faster: where the time of a statement went, and what else of it
-//! changed.
+//! Why a contender is slower or faster: where the time of what the tests count went, and what else of
+//! it changed.
 
 use maud::{Markup, html};
 use rqps_stats::cause::{Bar, Estimate, Evidence, Part, budget};
@@ -7,12 +7,12 @@ use rqps_stats::label::Label;
 
 use crate::comparison::{Judged, Verdicts, class, percent, word};
 
-const BUDGET_NOTE: &str = "The plots: a connection's time per statement, contender minus base, in microseconds: \
-     the bars add up to the change. Blue is less, orange more; the line is the 95 % interval over \
-     rounds, and a pale bar's leaves out no change. Work of background processes is in it as CPU only.";
+const BUDGET_NOTE: &str = "The plots: a connection's time, contender minus base, in microseconds: the bars add \
+     up to the change. Blue is less, orange more; the line is the 95 % interval over rounds, and a pale \
+     bar's leaves out no change. Work of background processes is in it as CPU only.";
 
-const METRICS_NOTE: &str = "The tables: change per statement relative to the base, with its 95 % interval by itself \
-     over rounds. Grey is what may be nothing, or less than the base differs from its twin.";
+const METRICS_NOTE: &str = "The tables: change relative to the base, with its 95 % interval by itself over \
+     rounds. Grey is what may be nothing, or less than the base differs from its twin.";
 
 /// Metrics by their name in the store, as columns.
 pub(super) const METRICS: [(&str, &str, &str); 9] = [
@@ -33,7 +33,7 @@ pub(super) fn section(verdicts: &Verdicts<'_>) -> Markup {
             section #why {
                 h2 { "Why" }
                 @for judged in &verdicts.judged { (contender(verdicts, judged)) }
-                p.note { (BUDGET_NOTE) " " (METRICS_NOTE) }
+                p.note { (BUDGET_NOTE) " " (METRICS_NOTE) (verdicts.counted().here()) }
             }
         }
     }
@@ -53,13 +53,14 @@ fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
         )
     });
     let changed: Vec<_> = changed.collect();
+    let one = verdicts.counted().one;
     html! {
         div data-of=(judged.contender) {
             h3 { (judged.contender) " relative to " (verdicts.base) }
             @if changed.is_empty() {
                 p { "No test has changed, so there is nothing to explain." }
             } @else {
-                h4 { "Where the time of a statement went" }
+                h4 { "Where the time per " (one) " went" }
                 div.waterfalls {
                     @for (verdict, evidence) in &changed {
                         figure.waterfall data-save=(evidence.test) {
@@ -72,7 +73,7 @@ fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
                     }
                 }
             }
-            (metrics(judged))
+            (metrics(judged, one))
         }
     }
 }
@@ -116,7 +117,7 @@ fn waterfall(evidence: &Evidence) -> Markup {
     };
     html! {
         svg width=(NAME + PLOT + VALUE) height=(height) viewBox={ "0 0 " (NAME + PLOT + VALUE) " " (height) }
-            role="img" aria-label={ "time of a statement in " (evidence.test) } {
+            role="img" aria-label={ "where the time went in " (evidence.test) } {
             (whole(0, "base", base))
             line.zero x1=(x(0.0)) x2=(x(0.0)) y1="0" y2=(height) {}
             @for (index, (bar, (from, to))) in bars.iter().zip(&steps).enumerate() {
@@ -154,13 +155,13 @@ fn signed(value: f64) -> String {
 }
 
 /// A row for every test, a column for every metric that any test has.
-fn metrics(judged: &Judged) -> Markup {
+fn metrics(judged: &Judged, one: &str) -> Markup {
     let has = |name: &str| judged.evidence.iter().any(|e| e.metrics.contains_key(name));
     let columns: Vec<_> = METRICS.iter().filter(|(name, _, _)| has(name)).collect();
     html! {
         @if !columns.is_empty() {
             details open {
-                summary { "What else changed per statement" }
+                summary { "What else changed per " (one) }
                 div.scroll tabindex="0" {
                     table.metrics {
                         thead { tr {

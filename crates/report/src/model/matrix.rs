@@ -6,7 +6,7 @@ use rqps_stats::{COSTS, Column, METRICS};
 use serde::Serialize;
 
 use super::histograms::percentile;
-use super::{Measured, Model, StepModel, Suite};
+use super::{Counted, Measured, Model, StepModel, Suite};
 
 #[derive(Serialize)]
 pub(crate) struct Matrix {
@@ -33,6 +33,8 @@ pub(crate) struct Measure {
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) group: String,
+    /// What it counts, and its costs are divided by: the units of measures may leave that open.
+    pub(crate) operation: &'static str,
     /// The id of the part of the page that is about it.
     pub(crate) anchor: String,
     /// Their numbers, in the order in which they were made; one if nothing was repeated.
@@ -80,7 +82,14 @@ pub(crate) fn matrix(model: &Model, suite: Option<&Suite>) -> Option<Matrix> {
         done.any(|(_, measured)| (column.value)(&measured.window()).is_some())
     };
     let columns: Vec<&Column> = columns.iter().filter(is_known).copied().collect();
-    let mut measures = vec![throughput("throughput", "per second")];
+    let counted = match suite {
+        Some(suite) => {
+            let steps = suite.tests().flat_map(|(_, test)| &test.steps);
+            Counted::of(steps.map(|(_, step)| (step.name, step.counts)))
+        }
+        None => Counted::of(model.steps.iter().map(|step| (step.name, step.counts))),
+    };
+    let mut measures = vec![throughput(&counted)];
     measures.extend(columns.iter().map(|column| Measure {
         name: column.name.to_string(),
         unit: column.unit.to_string(),
@@ -105,6 +114,7 @@ pub(crate) fn matrix(model: &Model, suite: Option<&Suite>) -> Option<Matrix> {
     let row = |step: &StepModel, name: &str, group: &str, anchor: String| Row {
         name: name.to_string(),
         group: group.to_string(),
+        operation: step.counts.operation(),
         anchor,
         rounds: vec![1],
         values: (0..measures.len())
@@ -147,11 +157,12 @@ pub(crate) fn matrix(model: &Model, suite: Option<&Suite>) -> Option<Matrix> {
 /// Columns of the Insert Benchmark that [`COSTS`] has none like.
 const PER_OPERATION: [&str; 5] = ["rpq", "rkbpq", "wpi", "wkbpi", "cspq"];
 
-pub(crate) fn throughput(name: &str, unit: &str) -> Measure {
+pub(crate) fn throughput(counted: &Counted) -> Measure {
+    let meaning = counted.meaning().map_or(String::new(), |meaning| format!(" ({meaning})"));
     Measure {
-        name: name.to_string(),
-        unit: unit.to_string(),
-        legend: "what the test counts, per second".to_string(),
+        name: "throughput".to_string(),
+        unit: format!("{}/s", counted.many),
+        legend: format!("what the test counts, per second{meaning}"),
         more_is_better: true,
     }
 }

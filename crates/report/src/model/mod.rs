@@ -2,10 +2,12 @@
 
 mod charts;
 mod costs;
+mod counted;
 mod differences;
 mod engine;
 mod histograms;
 mod history;
+mod lanes;
 mod machine;
 mod matrix;
 mod measured;
@@ -30,10 +32,12 @@ use rqps_store::{Run, StepRecord};
 
 pub(crate) use charts::{POINTS, charts};
 pub(crate) use costs::{costs, cpu_split};
+pub(crate) use counted::Counted;
 pub(crate) use differences::differences;
 pub(crate) use engine::{ENGINE_NOTE, engine};
 pub(crate) use histograms::{HISTOGRAM_NOTE, bucket_counts, histograms, percentile};
 pub(crate) use history::{History, histories};
+pub(crate) use lanes::{Lane, Watched, lanes};
 pub(crate) use machine::machine;
 pub(crate) use matrix::{
     Mark, Matrix, Measure as MatrixMeasure, Refused, Row as MatrixRow, matrix, throughput,
@@ -46,7 +50,7 @@ pub(crate) use merged::origins;
 pub(crate) use metrics::{METRICS_NOTE, metrics};
 pub(crate) use microbenchmark::{Grouped, PUBLISHED_NOTE, Suite, Test, UNREPORTED, share};
 pub(crate) use percentiles::{line as times_by_percentile, percentiles};
-pub(crate) use prose::Prose;
+pub(crate) use prose::{Prose, loaded, method};
 pub(crate) use scaleup::{Growth, SCALEUP_NOTE};
 pub(crate) use seconds::seconds;
 pub(crate) use sizes::{Size, amplification, sizes};

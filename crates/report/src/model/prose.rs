@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rqps_plan::{
-    Cache, Compared, Comparison, InsertBenchmark, Memory, Method, Microbenchmark, Workload,
-};
+use rqps_plan::{Cache, Compared, Comparison, InsertBenchmark, Method, Microbenchmark, Workload};
 use rqps_store::Status;
 
 use super::costs::IN_PROCESS;
@@ -128,9 +126,34 @@ fn facts(model: &Model) -> Vec<(&'static str, String)> {
         Cache::IoBound => "holds a tenth of the data",
     });
     facts.extend(cache.map(|cache| ("DBMS cache", cache.to_string())));
-    let limited = |memory: Memory| format!("{memory} for each, its page cache included (cgroup)");
-    facts.extend(model.run.plan.memory.map(|memory| ("memory", limited(memory))));
+    facts.extend(below_the_cache(model));
     facts
+}
+
+/// What is between the DBMS's cache and the device, where that was asked for: whether IO-bound means reads
+/// from the device.
+fn below_the_cache(model: &Model) -> Vec<(&'static str, String)> {
+    let plan = &model.run.plan;
+    if plan.memory.is_none() && plan.cache != Some(Cache::IoBound) {
+        return Vec::new();
+    }
+    // An older rqps did not note by which version.
+    let planned = plan.memory.map_or(String::new(), |memory| format!("{memory} for each (cgroup)"));
+    let origins = merged::origins(model.run);
+    let memory = origins.iter().map(|(_, manifest)| match manifest.memory {
+        Some(held) => held.to_string(),
+        None => planned.clone(),
+    });
+    let direct = origins.iter().map(|(_, manifest)| manifest.direct_io());
+    let facts = [("memory", told(memory)), ("direct IO", told(direct))];
+    facts.into_iter().filter(|(_, told)| !told.is_empty()).collect()
+}
+
+/// What each of the merged runs has to say; what is the same only once.
+fn told(all: impl Iterator<Item = String>) -> String {
+    let mut all: Vec<String> = all.filter(|told| !told.is_empty()).collect();
+    all.dedup();
+    all.join("; ")
 }
 
 fn insert_benchmark_facts(benchmark: &InsertBenchmark) -> Vec<(&'static str, String)> {
@@ -180,19 +203,33 @@ fn comparison_facts(comparison: &Comparison) -> Vec<(&'static str, String)> {
         Compared::InsertBenchmark(benchmark) => insert_benchmark_facts(benchmark),
         Compared::Microbenchmark(benchmark) => microbenchmark_facts(benchmark),
     };
-    let slices = || format!("slices of {} in random order", comparison.slice);
-    let method = match (comparison.uses(Method::Slices), comparison.uses(Method::Runs)) {
-        (true, true) => format!("{}, some tests whole runs", slices()),
-        (_, true) => "whole runs in random order".to_string(),
-        (_, false) => slices(),
-    };
-    facts.push(("method", method));
+    facts.push(("method", method(comparison)));
     let fresh = comparison.confirm.map_or(String::new(), |rounds| {
         format!("; then {rounds} fresh ones for what looks different")
     });
     facts.push(("rounds", format!("at most {}, a restart each{fresh}", comparison.rounds)));
-    facts.push(("loads", format!("{} of each contender", comparison.loads)));
+    facts.push(("data", loaded(comparison)));
     facts
+}
+
+/// How contenders take turns.
+pub(crate) fn method(comparison: &Comparison) -> String {
+    let slices = || format!("slices of {} in random order", comparison.slice);
+    match (comparison.uses(Method::Slices), comparison.uses(Method::Runs)) {
+        (true, true) => format!("{}, some tests whole runs", slices()),
+        (_, true) => "whole runs in random order".to_string(),
+        (_, false) => slices(),
+    }
+}
+
+/// How often the data were loaded.
+pub(crate) fn loaded(comparison: &Comparison) -> String {
+    match (&comparison.of, comparison.loads) {
+        (Compared::InsertBenchmark(_), _) => "loaded by each run".to_string(),
+        (_, None) => "loaded for each round anew".to_string(),
+        (_, Some(1)) => "loaded once".to_string(),
+        (_, Some(loads)) => format!("loaded {loads} times, for rounds in turn"),
+    }
 }
 
 /// One word if all use the same transport, else who uses which.

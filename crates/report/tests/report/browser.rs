@@ -9,7 +9,7 @@ use rqps_store::Run;
 use serde_json::Value;
 
 use crate::sample::{self, run};
-use crate::{HOSTILE, THREE, fifty, suite};
+use crate::{HOSTILE, THREE, fifty, suite, whole_runs};
 
 const LIGHT: &[&str] = &[];
 const DARK: &[&str] = &["--blink-settings=preferredColorScheme=0"];
@@ -217,7 +217,7 @@ fn a_page_of_a_comparison_works_and_its_tables_are_the_result() {
     let mut dots = 0;
     for found in tests(0).as_array().unwrap() {
         let name = found["name"].as_str().unwrap();
-        let table = rows(&seen["tables"][format!("test-{name} Statements per second by round")]);
+        let table = rows(&seen["tables"][format!("test-{name} By round, statements per second")]);
         for (at, round) in found["rounds"].as_array().unwrap().iter().enumerate() {
             for row in table[1..].iter().filter(|row| row[0] != "like") {
                 agrees(row[at + 1], &round["rates"][row[0]], name);
@@ -242,11 +242,27 @@ fn releases_and_rounds_are_drawn() {
     assert_eq!((&seen["histories"], &seen["ribbons"]), (&2.into(), &2.into()));
     // Rates and CPU of both tests, and the percentiles of the one that was run whole.
     assert_eq!(seen["canvases"], 5);
+    assert_eq!(seen["lanes"], serde_json::json!(["checkpoint", "stall"]), "of whole runs only");
     // Once each, without repeats: a line and no ribbon.
     let releases = ["postgres@16.10", "postgres@17.6", "postgres@18.0"];
     let seen = used(&html(&suite::run(&releases, &[1])), "", LIGHT).unwrap();
     assert!(seen["histories"].as_u64() > Some(30), "{}", seen["histories"]);
     assert_eq!(seen["ribbons"], 0);
+}
+
+#[test]
+fn whole_runs_have_their_seconds_with_lanes_and_say_what_they_count() {
+    let Some(seen) = used(&html(&whole_runs::compared()), "", LIGHT) else { return };
+    // Rates and CPU of both steps that have seconds.
+    assert_eq!(seen["canvases"], 4);
+    assert_eq!(seen["lanes"], serde_json::json!(["checkpoint", "stall", "checkpoint", "stall"]));
+    let titles = seen["titles"].to_string();
+    for title in ["an operation is a row indexed", "an operation is a query", "CPUs that"] {
+        assert!(titles.contains(title), "{title}: {titles}");
+    }
+    let page = html(&whole_runs::compared());
+    let seen = used(&page, "#test-l.i0&x=progress", LIGHT).unwrap();
+    assert!(seen["hash"].as_str().unwrap().starts_with("#test-l.i0&x=progress"), "{seen}");
 }
 
 #[test]

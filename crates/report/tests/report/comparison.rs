@@ -1,7 +1,7 @@
 //! What a comparison comes to, format by format.
 
 use jsonschema::Validator;
-use rqps_plan::{Method, Workload};
+use rqps_plan::{Method, StoredBase, Workload};
 use rqps_report::{Colour, Gate, gate, html, interim, junit, result_json, summary_markdown, text};
 use rqps_store::{PassRecord, Run, SliceRecord};
 use serde_json::Value;
@@ -99,6 +99,22 @@ fn parsed(run: &Run) -> Value {
     serde_json::from_str(&result_json(run)).unwrap()
 }
 
+/// Whole runs without guards of a contender that is by so many percent faster. Beside the runs of the
+/// base, its twin and the contender the canary took so many milliseconds.
+fn disturbed(percent: f64, canary: [u64; 3]) -> Run {
+    let mut run = comparison(&["new"], 6, None);
+    let Workload::Comparison(plan) = &mut run.plan.workload else { unreachable!() };
+    (plan.method, plan.guards) = (Method::Runs, false);
+    let round = |round| {
+        let mut pass = pass(round, 0, "point-query", &[("new", percent)]);
+        pass.slices.truncate(3);
+        pass.canary = canary.iter().flat_map(|millis| [millis * 1_000_000; 2]).collect();
+        pass
+    };
+    run.passes = (1..=6).map(round).collect();
+    run
+}
+
 #[test]
 fn a_comparison_reads_as_it_should() {
     let run = comparison(&["new"], 6, None);
@@ -171,6 +187,42 @@ fn a_gate_fails_by_the_margin_and_never_for_what_got_faster() {
     }
     assert_eq!(gate(&run), Some(Gate::Undecided));
     assert_eq!(gate(&suite::run(&["sqlite"], &[1])), None, "no comparison");
+}
+
+/// The label is what intervals and guards say, and there were none: the machine is told as another
+/// explanation.
+#[test]
+fn a_machine_that_was_slower_is_told_and_takes_no_label_back() {
+    let run = disturbed(-4.0, [100, 100, 108]);
+    assert_eq!(gate(&run), Some(Gate::Regression));
+    let found = &parsed(&run)["comparison"]["contenders"][0];
+    assert_eq!(found["tests"][0]["label"], "regression");
+    assert_eq!(found["findings"][0]["rule"], "R0", "{found}");
+    let xml = junit(&run).unwrap();
+    assert!(xml.contains(r#"failures="1""#), "{xml}");
+    for told in [text(&run, Colour::Never), summary_markdown(&run), html(&run), xml] {
+        let why = "The machine may be why: a fixed piece of work was slower, too";
+        assert!(told.contains(why) && told.contains("regression"), "{told}");
+    }
+}
+
+#[test]
+fn a_stored_base_is_in_doubt_where_the_machine_was_faster_then_and_not_slower() {
+    for (then, now, is_in_doubt) in [(100, 110, true), (110, 100, false)] {
+        let mut run = disturbed(-14.0, [now; 3]);
+        let Workload::Comparison(plan) = &mut run.plan.workload else { unreachable!() };
+        plan.base_from = Some(Box::new(StoredBase {
+            path: "out/base".into(),
+            run: "1".to_string(),
+            created: "2026-11-22T06:00:00Z".to_string(),
+            canary: then * 1_000_000,
+            canary_rounds: 60,
+        }));
+        let found = &parsed(&run)["comparison"]["contenders"][0];
+        assert_eq!(found["tests"][0]["label"], "regression", "beyond the drift: {found}");
+        let mut findings = found["findings"].as_array().unwrap().iter();
+        assert_eq!(findings.any(|one| one["rule"] == "R0"), is_in_doubt, "{found}");
+    }
 }
 
 /// The screen of this run says −4 %; the fresh rounds say that it is not so.

@@ -15,6 +15,7 @@ mod releases;
 mod sample;
 mod suite;
 mod text;
+mod whole_runs;
 
 /// The contenders of most tests.
 const THREE: [&str; 3] = ["postgres@17.6", "postgres@18.0", "postgres@18.0:x10d?work_mem=16MB"];

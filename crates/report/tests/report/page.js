@@ -92,6 +92,8 @@ addEventListener("load", async () => {
   seen.canvases = document.querySelectorAll("canvas").length;
   seen.histories = document.querySelectorAll(".history svg").length;
   seen.ribbons = document.querySelectorAll(".history .ribbon").length;
+  seen.lanes = texts(".lane > span");
+  seen.titles = texts("main figure h4");
   seen.dots = document.querySelectorAll("svg.dots circle").length;
   leave();
 });

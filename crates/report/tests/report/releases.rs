@@ -62,6 +62,7 @@ fn slices_have_cycles_and_whole_runs_have_seconds() {
     assert_eq!(rate.len(), 10);
     assert!((rate[0].as_f64().unwrap() / 96_500.0 - 1.0).abs() < 0.01, "{rate:?}");
     assert_eq!(line["ms"]["mid"], json!([]), "nobody timed single statements");
+    assert_eq!(slices["lanes"], json!([]), "their seconds are everybody's");
 
     assert_eq!((&runs["test"], &runs["of"]), (&json!("update-index"), &json!("second")));
     let line = &runs["lines"][3]["rate"];
@@ -71,6 +72,15 @@ fn slices_have_cycles_and_whole_runs_have_seconds() {
     assert_eq!((&low[0], &high[0]), (&json!(2_015.0), &json!(2_055.0)));
     let ms = runs["lines"][0]["ms"]["mid"].as_array().unwrap();
     assert!((ms[4].as_f64().unwrap() - 1.8).abs() < 0.01, "90 % of 2 ms: {ms:?}");
+
+    // Everybody stalls in the second in which a checkpoint writes.
+    let lanes = runs["lanes"].as_array().unwrap();
+    let kinds: Vec<&Value> = lanes.iter().map(|lane| &lane["kind"]).collect();
+    assert_eq!(kinds, [["checkpoint"; 4], ["stall"; 4]].concat());
+    for lane in lanes {
+        assert!(lane["cells"].as_str().unwrap().starts_with("00000000000009"), "{lane}");
+        assert!(lane["counter"].as_str().unwrap().ends_with(", mean of 6 rounds"), "{lane}");
+    }
 }
 
 #[test]
@@ -89,9 +99,11 @@ fn every_measure_of_every_round_can_be_saved() {
     let mut lines = rounds.lines();
     assert_eq!(
         lines.next().unwrap(),
-        "test,group,contender,round,throughput (statements/s),cpu/o (us/statement),client cpu/o (us/statement)"
+        "test,group,operation,contender,round,throughput (statements/s),cpu/o (us/statement),client cpu/o (us/statement)"
     );
-    assert!(lines.next().unwrap().starts_with("point-query,Point queries,postgres@17.6,1,9"));
+    assert!(
+        lines.next().unwrap().starts_with("point-query,Point queries,statement,postgres@17.6,1,9")
+    );
     assert_eq!(rounds.lines().count(), 1 + 2 * 4 * 6);
     assert!(!page.contains("metrics.csv"), "there are no steps");
 }

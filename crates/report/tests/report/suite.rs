@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use rqps_observe::{EngineReading, Metric, Reading};
+use rqps_observe::{EngineReading, Kind, Metric, Reading};
 use rqps_plan::{
     Choice, Compared, Comparison, Count, Counts, Method, Microbenchmark, Plan, Span, Workload,
 };
 use rqps_store::{
-    ContenderRecord, Operation, PackedHistogram, PassRecord, ProfileRecord, Run, Sample, Second,
-    SideRecord, SideSecond, SliceRecord, StatementRecord, Status, StepRecord, WorkerRecord,
+    ContenderRecord, EngineSample, Operation, PackedHistogram, PassRecord, ProfileRecord, Run,
+    Sample, Second, Series, SideRecord, SideSecond, SliceRecord, StatementRecord, Status,
+    StepRecord, WorkerRecord,
 };
 
 use crate::sample::{contender, manifest};
@@ -320,6 +321,17 @@ fn slice(contender: &str, place: u32, nanos: u64, reads: u64) -> SliceRecord {
     }
 }
 
+/// Seconds in one of which a checkpoint writes.
+pub(crate) fn checkpoint_at(second: u32) -> Series<String> {
+    let sample = |at: u32| {
+        let mut values = EngineReading::default();
+        let pages = if at == second { 900 } else { 0 };
+        values.set("pg_stat_bgwriter.buffers_checkpoint", Kind::Counter, pages);
+        EngineSample { at: f64::from(at), values }
+    };
+    (1..=20).map(sample).collect()
+}
+
 /// A read whose plan the first release does not have yet, or a write with its seconds.
 fn side(release: &str, place: u32, round: u32) -> SideRecord {
     let statement = |text: &str, times: u32, plan: Option<&str>| StatementRecord {
@@ -351,6 +363,7 @@ fn side(release: &str, place: u32, round: u32) -> SideRecord {
         // The last is not a whole one.
         seconds: (0..=20).map(second).collect(),
         service: Some(PackedHistogram::of(&service)),
+        engine_samples: checkpoint_at(14),
         ..SideRecord::default()
     }
 }

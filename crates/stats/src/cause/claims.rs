@@ -2,11 +2,13 @@
 
 use super::evidence::{Change, Class, Evidence, Part};
 use super::rule::Claim;
-use super::view::{View, all, any, engine, metric};
+use super::view::{View, all, any, at_least, engine, metric};
 use super::words::{change, interval, micros, micros_interval, share};
 
 /// The part of the added time that user CPU must be for a longer code path to be its cause.
 const MAIN_SHARE: f64 = 0.7;
+/// Waiting of less than this part of the added time is next to nothing.
+const NOTICED: f64 = 0.1;
 /// Foreign CPU above this, in percent of all CPUs, spoils a test.
 const FOREIGN_CPU_PERCENT: f64 = 5.0;
 /// Dips follow checkpoints if their periods differ by no more than this.
@@ -23,6 +25,7 @@ const NAMED: usize = 3;
 pub(super) const COMPRESSION: [&str; 7] =
     ["compress", "zstd", "lz4", "pglz", "deflate", "crc", "checksum"];
 
+/// What else may be why. A label is for intervals and guards to give: nothing is taken back here.
 pub(super) fn environment(view: &View) -> Option<Claim> {
     let Evidence { environment: seen, .. } = view.evidence;
     let pressed = !seen.is_shared
@@ -30,9 +33,7 @@ pub(super) fn environment(view: &View) -> Option<Claim> {
     let reason = if foreign(view) == Some(true) {
         format!("other programs used {:.0} % of the CPUs", seen.foreign_cpu_percent?)
     } else if seen.canary_moved == Some(true) {
-        "a fixed piece of work took another time than usual".to_string()
-    } else if seen.twin_moved == Some(true) {
-        "the base differs from its own twin".to_string()
+        "a fixed piece of work was slower, too, by half of it or more".to_string()
     } else if pressed {
         let [off, wait] = [metric::INVOLUNTARY, metric::RUN_QUEUE].map(|name| view.change(name));
         format!(
@@ -43,8 +44,8 @@ pub(super) fn environment(view: &View) -> Option<Claim> {
     } else {
         return None;
     };
-    let what = if view.is_slower() { "a regression" } else { "an improvement" };
-    Some(Claim { share: None, text: format!("Not shown to be {what}: {reason}; repeat the run") })
+    let text = format!("The machine may be why: {reason}; measure again when it is quiet");
+    Some(Claim { share: None, text })
 }
 
 pub(super) fn foreign(view: &View) -> Option<bool> {
@@ -59,6 +60,14 @@ pub(super) fn moved(view: &View) -> Option<bool> {
 
 pub(super) fn nothing_moved(view: &View) -> Option<bool> {
     moved(view).map(|moved| !moved)
+}
+
+/// By design where they take turns within milliseconds, as far as the twin does not differ; else the
+/// canary tells.
+pub(super) fn same_machine(view: &View) -> Option<bool> {
+    let seen = view.evidence.environment;
+    let moved = if seen.is_shared { seen.twin_moved } else { seen.canary_moved };
+    moved.map(|moved| !moved)
 }
 
 pub(super) fn code_path(view: &View) -> Option<Claim> {
@@ -98,10 +107,17 @@ pub(super) fn code_path(view: &View) -> Option<Claim> {
     })
 }
 
+/// Voluntary switches are as many as before, or next to no time is in them: what a server does by the
+/// second, it does more often for each operation of the slower one.
+pub(super) fn waits_little(view: &View) -> Option<bool> {
+    let is_noticed = at_least(view.share(Part::Rest), NOTICED);
+    any(&[view.flat(metric::VOLUNTARY), is_noticed.map(|is| !is)])
+}
+
 /// More voluntary switches, and waiting that is most of the added time.
 pub(super) fn contention(view: &View) -> Option<Claim> {
     let waits = view.change(metric::VOLUNTARY).filter(|waits| view.is_up(*waits))?;
-    let part = view.share(Part::Rest).filter(|part| *part >= HALF)?;
+    let part = view.sure_share(Part::Rest).filter(|part| *part >= HALF)?;
     Some(Claim {
         share: Some(part),
         text: format!(
@@ -149,7 +165,7 @@ pub(super) fn reads(view: &View) -> Option<Claim> {
             _ => String::new(),
         }
     };
-    let part = view.share(Part::BlockIo);
+    let part = view.sure_share(Part::BlockIo);
     let wait = part.map(|part| format!("; waiting for them explains {}", share(part)));
     Some(Claim {
         share: part,
@@ -222,7 +238,7 @@ pub(super) fn compression(view: &View) -> Option<Claim> {
     let growth = growth_of(view, &COMPRESSION);
     let sign = setting.or_else(|| growth.map(|frame| format!("`{frame}` has changed")))?;
     view.class().writes().then(|| Claim {
-        share: view.share(Part::ServerUser),
+        share: view.sure_share(Part::ServerUser),
         text: format!(
             "{}: user CPU per operation changes by {} and KiB written by {}; {sign}",
             view.rate(),
@@ -282,7 +298,7 @@ pub(super) fn dead_entries(view: &View) -> Option<Claim> {
     let user = view.change(metric::USER_CPU).filter(|user| view.is_up(*user))?;
     let exploded = user.log.times(view.sign).value >= EXPLODES.ln();
     (view.class() == Class::DeleteOldest && exploded).then(|| Claim {
-        share: view.share(Part::ServerUser),
+        share: view.sure_share(Part::ServerUser),
         text: format!(
             "{}: user CPU per delete changes by {}: statements walk over dead index entries",
             view.rate(),
@@ -303,7 +319,8 @@ pub(super) fn plan(view: &View) -> Option<Claim> {
     Some(Claim {
         share: None,
         text: format!(
-            "{}: the plan has changed: {} -> {}{}",
+            "{}: the plan has changed: {} -> {}{}; EXPLAIN ANALYZE on data that are kept tells \
+             what it touches",
             view.rate(),
             plans.base,
             plans.contender,
@@ -315,7 +332,7 @@ pub(super) fn plan(view: &View) -> Option<Claim> {
 /// Waiting that is most of the added time, and syncs that explain it: by the time that the device took for
 /// them, or where that is short beside the writes that they wait for, by how many there are.
 pub(super) fn commit(view: &View) -> Option<Claim> {
-    let waiting = view.share(Part::Rest).filter(|part| *part >= HALF)?;
+    let waiting = view.sure_share(Part::Rest).filter(|part| *part >= HALF)?;
     let timed = view.evidence.sync.and_then(|sync| {
         let part = view.share_of(sync.change.value * view.sign).filter(|part| *part >= HALF)?;
         let time = micros_interval(&sync.change);

@@ -145,6 +145,7 @@ pub struct Change {
 pub struct Environment {
     /// Of all CPUs.
     pub foreign_cpu_percent: Option<f64>,
+    /// A fixed piece of work was slower on the dearer side, by half of the change or more.
     pub canary_moved: Option<bool>,
     pub twin_moved: Option<bool>,
     /// Base and contender took turns within milliseconds, so that it was the same for both.

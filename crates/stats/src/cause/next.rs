@@ -6,23 +6,22 @@ use super::evidence::Evidence;
 pub enum Next {
     /// Where the CPU goes.
     Profile,
-    /// What is waited for.
-    OffCpu,
+    /// Which system calls there are more of, and how long they wait.
+    SystemCalls,
     /// The test once more, from data that are loaded again.
     Again,
     /// What the machine is doing.
     Doctor,
-    /// What the plans touch.
+    /// What the plans touch, on data that are kept.
     Plans,
-    /// Which system calls there are more of.
-    SystemCalls,
 }
 
 impl Next {
-    pub const ALL: [Next; 6] =
-        [Next::Profile, Next::OffCpu, Next::Again, Next::Doctor, Next::Plans, Next::SystemCalls];
+    pub const ALL: [Next; 5] =
+        [Next::Profile, Next::SystemCalls, Next::Again, Next::Doctor, Next::Plans];
 
-    /// In words. A command of rqps is complete and ends them.
+    /// A command that a shell takes as it is, with one of rqps at its end; or where to look, if what would
+    /// tell more has been measured.
     pub fn text(self, of: &Evidence) -> String {
         let again = &of.again;
         match self {
@@ -31,12 +30,10 @@ impl Next {
             }
             Next::Profile if of.can_be_profiled => format!("{again} --profile=all"),
             Next::Profile | Next::Again => again.clone(),
-            Next::OffCpu => format!("perf trace -s -p PID of the DBMS during {again}"),
-            Next::SystemCalls => format!("strace -c -f -p PID of the DBMS during {again}"),
+            // By thread, so that servers and client are told apart.
+            Next::SystemCalls => format!("perf trace -s -o calls.txt {again}"),
             Next::Doctor => "rqps doctor".to_string(),
-            Next::Plans => {
-                format!("EXPLAIN ANALYZE of its statements on the data of {again} --keep-data")
-            }
+            Next::Plans => format!("{again} --keep-data"),
         }
     }
 }

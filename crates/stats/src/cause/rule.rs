@@ -80,11 +80,11 @@ impl Cause {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
-    /// The pattern only.
+    /// The main evidence, with less than half of what would support it.
     Hint,
-    /// The main evidence.
+    /// The main evidence, with half or more of what would support it.
     Likely,
-    /// All evidence, and nothing that would contradict it.
+    /// All evidence; and all that would contradict it was looked at, and is not so.
     Strong,
 }
 
@@ -127,6 +127,22 @@ pub struct Finding {
     pub next: String,
 }
 
+impl Finding {
+    /// What would contradict it, by whether it was looked for: each kind that there is, in words.
+    pub fn checks(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let kinds = [
+            (true, "Would contradict it, and is not so"),
+            (false, "Would contradict it, not looked at"),
+        ];
+        kinds.into_iter().filter_map(|(looked_at, what)| {
+            let of = |check: &&Check| check.looked_at == looked_at;
+            let checks: Vec<&str> =
+                self.contradicted_by.iter().filter(of).map(|check| check.what).collect();
+            (!checks.is_empty()).then(|| (what, checks.join("; ")))
+        })
+    }
+}
+
 /// What a rule says when its main evidence is there.
 pub(super) struct Claim {
     pub(super) share: Option<f64>,
@@ -150,8 +166,8 @@ pub(super) struct Rule {
 const UNTOLD_SHARE: f64 = 0.5;
 
 impl Rule {
-    /// Nothing if the main evidence is missing or contradicted. Strong needs all of the supporting
-    /// facts and all contradictions looked at; likely needs half of the supporting facts.
+    /// Nothing if the main evidence is missing or contradicted. A fact that was not looked at supports
+    /// nothing, so that a word is as much evidence in each rule and by each method.
     pub(super) fn evaluate(&self, view: &View) -> Option<Finding> {
         let claim = (self.main)(view)?;
         let mut checks = Vec::new();

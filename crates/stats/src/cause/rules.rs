@@ -19,8 +19,10 @@ const ENVIRONMENT: Rule = Rule {
 const EFFICIENCY: Rule = Rule {
     cause: Cause::Efficiency,
     main: efficiency,
-    supported_by: &[|view| view.evidence.environment.canary_moved.map(|moved| !moved)],
-    contradicted_by: &[("the canary has moved", |view| view.evidence.environment.canary_moved)],
+    supported_by: &[],
+    contradicted_by: &[("the machine was not the same for both", |view| {
+        same_machine(view).map(|same| !same)
+    })],
     next: Next::Profile,
 };
 
@@ -30,9 +32,9 @@ const RULES: [Rule; 11] = [
         cause: Cause::CodePath,
         main: code_path,
         supported_by: &[
-            |view| view.flat(metric::VOLUNTARY),
+            waits_little,
             |view| all(&[view.flat(metric::READ_BYTES), view.flat(metric::WRITE_BYTES)]),
-            |view| view.evidence.environment.canary_moved.map(|moved| !moved),
+            same_machine,
             |view| view.is_one_client(),
             |view| (!view.evidence.profile.is_empty()).then(|| !view.growths().is_empty()),
         ],
@@ -49,7 +51,7 @@ const RULES: [Rule; 11] = [
         main: contention,
         supported_by: &[|view| view.up(metric::SYSTEM_CPU)],
         contradicted_by: &[("one client loses as much", |view| view.is_one_client())],
-        next: Next::OffCpu,
+        next: Next::SystemCalls,
     },
     Rule {
         cause: Cause::RowContention,
@@ -61,7 +63,7 @@ const RULES: [Rule; 11] = [
                 view.engine_flat(engine::ROW_LOCKS)
             }),
         ],
-        next: Next::OffCpu,
+        next: Next::SystemCalls,
     },
     Rule {
         cause: Cause::Reads,
@@ -106,6 +108,8 @@ const RULES: [Rule; 11] = [
         supported_by: &[
             |view| Some(setting_of(view, &COMPRESSION).is_some()),
             |view| Some(growth_of(view, &COMPRESSION).is_some()),
+            // Who writes more has more work than to compress it.
+            |view| view.up(metric::WRITE_BYTES).map(|up| !up),
         ],
         contradicted_by: &[("less is written per operation in proportion", pays_off)],
         next: Next::Profile,
@@ -148,7 +152,7 @@ const RULES: [Rule; 11] = [
             |view| view.evidence.reads_unaffected,
         ],
         contradicted_by: &[("syncs are as many, and take as long, as before", syncs_are_flat)],
-        next: Next::OffCpu,
+        next: Next::SystemCalls,
     },
 ];
 
@@ -163,7 +167,7 @@ const SPECIAL: [(Cause, Cause); 6] = [
 ];
 
 /// What is said of one test, by its share of the change. Nothing without a verdict; of a test that
-/// the environment spoiled nothing else.
+/// the environment may explain nothing else.
 pub fn explain(evidence: &Evidence) -> Vec<Finding> {
     let Some(view) = View::of(evidence) else { return Vec::new() };
     let environment = ENVIRONMENT.evaluate(&view);
@@ -203,7 +207,7 @@ fn unexplained(view: &View, findings: &[Finding]) -> Option<Finding> {
         return None;
     }
     let evidence = view.evidence;
-    let waiting = view.share(Part::Rest).filter(|share| *share >= HALF);
+    let waiting = view.sure_share(Part::Rest).filter(|share| *share >= HALF);
     let text = match waiting {
         Some(waiting) => format!(
             "{} of the {} time is waiting that could not be attributed",
@@ -222,7 +226,7 @@ fn unexplained(view: &View, findings: &[Finding]) -> Option<Finding> {
         statement: format!("{text} ({}).", Confidence::Hint),
         contradicted_by: vec![Check { what: "a cause that explains half of it", looked_at: true }],
         next: if waiting.is_some() {
-            Next::OffCpu.text(evidence)
+            Next::SystemCalls.text(evidence)
         } else {
             Next::Profile.text(evidence)
         },

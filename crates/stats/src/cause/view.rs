@@ -68,8 +68,14 @@ impl<'a> View<'a> {
         Some(self.evidence.parts.get(&part)?.change.times(self.sign))
     }
 
+    /// Of the added time, beyond doubt or not: enough to contradict a cause.
     pub(super) fn share(&self, part: Part) -> Option<f64> {
         self.share_of(self.part(part)?.value)
+    }
+
+    /// Of a part that has grown beyond doubt, which a cause can rest on.
+    pub(super) fn sure_share(&self, part: Part) -> Option<f64> {
+        self.share_of(self.part(part).filter(|change| change.is_above(0.0))?.value)
     }
 
     /// `micros` as a share of the added time.

@@ -9,6 +9,22 @@ pub(crate) fn honest(protocol: Protocol) -> Vec<Vec<u8>> {
     }
 }
 
+/// How many of its messages let the client in.
+pub(crate) fn login(protocol: Protocol) -> usize {
+    match protocol {
+        Protocol::Postgres => 4,
+        Protocol::Mysql => 2,
+    }
+}
+
+/// How many of its messages are in clear text even where the rest is behind TLS.
+pub(crate) fn in_clear(protocol: Protocol) -> usize {
+    match protocol {
+        Protocol::Postgres => 0,
+        Protocol::Mysql => 1,
+    }
+}
+
 pub(crate) fn refusal(protocol: Protocol) -> Vec<u8> {
     match protocol {
         Protocol::Postgres => postgres_refusal(),

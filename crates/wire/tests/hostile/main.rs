@@ -4,6 +4,7 @@
 
 mod conversation;
 mod server;
+mod tls;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -13,8 +14,9 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::RngSeed;
 
-use conversation::{honest, refusal};
+use conversation::{honest, in_clear, login, refusal};
 use server::{Answers, Protocol, converse, converse_in_pieces};
+use tls::Handshake;
 
 /// Remembers the most that a thread has asked for at once.
 struct Watched;
@@ -55,10 +57,20 @@ unsafe impl GlobalAlloc for Watched {
 #[global_allocator]
 static ALLOCATOR: Watched = Watched;
 
-/// The client came back, and what it says of an error can be shown to people.
+/// A client survives a server that says these bytes.
 fn survives(protocol: Protocol, says: &[u8]) -> Answers {
+    endured(says, || converse(protocol, says))
+}
+
+/// The same with a server that has agreed to TLS before.
+fn survives_behind_tls(protocol: Protocol, handshake: Handshake, says: &[u8]) -> Answers {
+    endured(says, || tls::converse(protocol, handshake, says))
+}
+
+/// The client came back, and what it says of an error can be shown to people.
+fn endured(says: &[u8], conversation: impl FnOnce() -> Answers) -> Answers {
     LARGEST.set(0);
-    let answers = converse(protocol, says);
+    let answers = conversation();
     for (call, answer) in &answers {
         let Err(error) = answer else { continue };
         let text = error.to_string();
@@ -153,6 +165,42 @@ fn first_byte() -> impl Strategy<Value = u8> {
     prop_oneof![proptest::sample::select(known.to_vec()), any::<u8>()]
 }
 
+/// Messages by their first bytes and the rest.
+fn messages() -> impl Strategy<Value = Vec<(u8, Vec<u8>)>> {
+    vec((first_byte(), vec(any::<u8>(), 0..60)), 0..12)
+}
+
+/// Messages that hold anything, maybe after those that let the client in.
+fn said(protocol: Protocol, login: Option<&[Vec<u8>]>, messages: Vec<(u8, Vec<u8>)>) -> Vec<u8> {
+    let mut says = login.unwrap_or_default().concat();
+    for (first, body) in messages {
+        says.extend(framed(protocol, first, &body));
+    }
+    says
+}
+
+/// A record of TLS: what it is of, and what it holds.
+fn record(kind: u8, body: &[u8]) -> Vec<u8> {
+    [&[kind, 3, 3], &(body.len() as u16).to_be_bytes()[..], body].concat()
+}
+
+/// What may come in place of a handshake: anything, records that hold anything, and messages of a
+/// handshake that do.
+fn no_handshake() -> impl Strategy<Value = Vec<u8>> {
+    const HANDSHAKE: u8 = 22;
+    let body = || vec(any::<u8>(), 0..60);
+    let records =
+        (prop_oneof![20..24u8, any::<u8>()], body()).prop_map(|(kind, body)| record(kind, &body));
+    // Hello, ticket, extensions, certificate, its signature, finished and the like.
+    let kinds = proptest::sample::select(vec![0u8, 1, 2, 4, 8, 11, 12, 13, 14, 15, 20, 22, 24]);
+    let messages = (kinds, body()).prop_map(|(kind, body)| {
+        let head = [kind, 0, 0, body.len() as u8];
+        record(HANDSHAKE, &[&head[..], &body].concat())
+    });
+    let records = vec(prop_oneof![records, messages], 0..12).prop_map(|records| records.concat());
+    prop_oneof![vec(any::<u8>(), 0..600), records]
+}
+
 fn config() -> ProptestConfig {
     // A case that failed is told whole, and becomes a test of its own below.
     // The cases are the same each time; looking for others is the work of fuzz/.
@@ -189,6 +237,24 @@ fn a_conversation_that_ends_anywhere_ends_with_that() {
             let last = &answers.last().unwrap().1;
             let error = last.as_ref().expect_err("the end is missing");
             assert!(error.is_disconnect(), "{protocol:?} cut after {length}: {error}");
+        }
+    }
+}
+
+#[test]
+fn an_honest_server_behind_tls_is_understood_and_one_that_dies_is_gone() {
+    for protocol in [Protocol::Postgres, Protocol::Mysql] {
+        let messages = honest(protocol).split_off(in_clear(protocol));
+        for count in 0..=messages.len() {
+            let says = messages[..count].concat();
+            let mut answers = survives_behind_tls(protocol, Handshake::Honest, &says);
+            if count < messages.len() {
+                let error = answers.pop().unwrap().1.expect_err("the end is missing");
+                assert!(error.is_disconnect(), "{protocol:?} cut after {count}: {error}");
+                continue;
+            }
+            let counts: Vec<u64> = answers.into_iter().map(|(_, answer)| answer.unwrap()).collect();
+            assert_eq!(counts, [0, 3, 2, 1, 2], "{protocol:?}");
         }
     }
 }
@@ -247,23 +313,19 @@ proptest! {
         protocol in protocol(),
         says in vec(any::<u8>(), 0..600),
     ) {
-        let login = if protocol == Protocol::Postgres { 4 } else { 2 };
-        let login = honest(protocol)[..login].concat();
+        let login = honest(protocol)[..login(protocol)].concat();
         survives(protocol, &[login, says].concat());
     }
 
     #[test]
     fn any_messages_may_come_in_any_order(
         protocol in protocol(),
-        login in any::<bool>(),
-        messages in vec((first_byte(), vec(any::<u8>(), 0..60)), 0..12),
+        lets_in in any::<bool>(),
+        messages in messages(),
     ) {
-        let greeting = if protocol == Protocol::Postgres { 4 } else { 2 };
-        let mut says = if login { honest(protocol)[..greeting].concat() } else { Vec::new() };
-        for (first, body) in messages {
-            says.extend(framed(protocol, first, &body));
-        }
-        survives(protocol, &says);
+        let honest = honest(protocol);
+        let login = lets_in.then_some(&honest[..login(protocol)]);
+        survives(protocol, &said(protocol, login, messages));
     }
 
     #[test]
@@ -284,5 +346,36 @@ proptest! {
         let messages = honest(protocol);
         let says: Vec<u8> = order.iter().flat_map(|at| at.get(&messages).clone()).collect();
         survives(protocol, &says);
+    }
+
+    #[test]
+    fn anything_may_come_instead_of_a_handshake(
+        protocol in protocol(),
+        says in no_handshake(),
+    ) {
+        let answers = survives_behind_tls(protocol, Handshake::Missing, &says);
+        assert!(matches!(&answers[..], [("connect", Err(_))]), "{answers:?}");
+    }
+
+    #[test]
+    fn any_messages_may_come_in_any_order_behind_tls(
+        protocol in protocol(),
+        lets_in in any::<bool>(),
+        messages in messages(),
+    ) {
+        let honest = honest(protocol);
+        let login = lets_in.then_some(&honest[in_clear(protocol)..login(protocol)]);
+        let says = said(protocol, login, messages);
+        survives_behind_tls(protocol, Handshake::Honest, &says);
+    }
+
+    #[test]
+    fn any_harm_may_come_to_an_honest_conversation_behind_tls(
+        protocol in protocol(),
+        harms in vec(harm(), 1..6),
+    ) {
+        let mut says = honest(protocol)[in_clear(protocol)..].concat();
+        harms.iter().for_each(|harm| harm.done_to(&mut says));
+        survives_behind_tls(protocol, Handshake::Honest, &says);
     }
 }

@@ -33,18 +33,7 @@ pub(crate) fn converse_in_pieces(protocol: Protocol, says: &[u8], size: usize) -
     let path = folder.path().join("s");
     let listener = UnixListener::bind(&path).expect("a socket");
     let server = serve(listener, says.to_vec(), size);
-    let login = Login {
-        address: Address::Unix { path },
-        user: "ann".to_string(),
-        password: Some("secret".to_string()),
-        database: "db".to_string(),
-        parameters: Vec::new(),
-    };
-    let target = match protocol {
-        Protocol::Postgres => Target::Postgres(login),
-        Protocol::Mysql => Target::Mysql(login),
-    };
-    let answers = ask(&target);
+    let answers = ask(protocol, Address::Unix { path });
     server.join().expect("the server has no reason to panic");
     answers
 }
@@ -74,7 +63,19 @@ fn listen(mut stream: UnixStream) -> JoinHandle<()> {
     })
 }
 
-fn ask(target: &Target) -> Answers {
+/// Logs in to a server and makes every kind of call.
+pub(crate) fn ask(protocol: Protocol, address: Address) -> Answers {
+    let login = Login {
+        address,
+        user: "ann".to_string(),
+        password: Some("secret".to_string()),
+        database: "db".to_string(),
+        parameters: Vec::new(),
+    };
+    let target = match protocol {
+        Protocol::Postgres => Target::Postgres(login),
+        Protocol::Mysql => Target::Mysql(login),
+    };
     let mut connection = match target.connect() {
         Ok(connection) => connection,
         Err(error) => return vec![("connect", Err(error))],

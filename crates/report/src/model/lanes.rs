@@ -1,0 +1,224 @@
+//! What went on in the background of a test, as lanes below its charts: a cell for each second, or for
+//! each stretch of them.
+
+use rqps_observe::Kind;
+use rqps_stats::stalls::stalled;
+use rqps_store::{Column, Series};
+use serde::Serialize;
+
+use super::machine::short;
+
+/// How much of something there was over a test.
+#[derive(Serialize)]
+pub(crate) struct Lane<'a> {
+    kind: &'static str,
+    legend: &'static str,
+    contender: &'a str,
+    /// What was counted, and the highest value of a cell.
+    counter: String,
+    most: f64,
+    /// A digit for each stretch: 0 is nothing, 9 the most that any contender had.
+    cells: String,
+}
+
+/// A round of a contender; what is not repeated has one.
+pub(crate) struct Watched<'r> {
+    /// What was done in each whole second; nothing where that does not tell stalls.
+    pub(crate) rates: Vec<f64>,
+    /// What the DBMS counted itself.
+    pub(crate) samples: &'r Series<String>,
+}
+
+struct Background {
+    kind: &'static str,
+    legend: &'static str,
+    /// Ends of the names that DBMSs have for it, in lower case.
+    counters: &'static [&'static str],
+}
+
+const BACKGROUND: [Background; 5] = [
+    Background {
+        kind: "checkpoint",
+        legend: "pages that checkpoints wrote; InnoDB's are spread over time, so all that it flushed",
+        counters: &[
+            "buffers_checkpoint",
+            "pg_stat_checkpointer.buffers_written",
+            "innodb_buffer_pool_pages_flushed",
+        ],
+    },
+    Background {
+        kind: "autovacuum",
+        legend: "tables whose autovacuum ended",
+        counters: &["autovacuum_count"],
+    },
+    Background {
+        kind: "purge lag",
+        legend: "old row versions that vacuum or purge has not removed yet",
+        counters: &["n_dead_tup", "innodb_history_list_length", "trx_rseg_history_len"],
+    },
+    Background {
+        kind: "compaction",
+        legend: "bytes that compaction wrote",
+        counters: &["rocksdb_compact_write_bytes"],
+    },
+    Background {
+        kind: "writers wait",
+        legend: "the DBMS held writers back: full log buffers, no free pages, compaction behind",
+        counters: &[
+            "rocksdb_stall_micros",
+            "innodb_log_waits",
+            "innodb_buffer_pool_wait_free",
+            "wal_buffers_full",
+        ],
+    },
+];
+
+const STALL: &str = "stall";
+const STALL_LEGEND: &str = "seconds with less than half of the usual throughput around them";
+const STALL_COUNTER: &str = "stalled seconds";
+
+/// Of each contender what it had of each kind, over its rounds the mean; a cell stands for so many
+/// seconds.
+pub(crate) fn lanes<'a>(of: &[(&'a str, Vec<Watched<'_>>)], stretch: usize) -> Vec<Lane<'a>> {
+    let mut lanes = Vec::new();
+    for background in &BACKGROUND {
+        let cells = |rounds: &[Watched<'_>]| background.cells(rounds, stretch);
+        lanes.extend(kind(background.kind, background.legend, of, cells));
+    }
+    let cells = |rounds: &[Watched<'_>]| {
+        let found = rounds.iter().map(|round| stalls(&round.rates, stretch));
+        Some((STALL_COUNTER.to_string(), found.collect()))
+    };
+    lanes.extend(kind(STALL, STALL_LEGEND, of, cells));
+    lanes
+}
+
+/// The lanes of one kind on one scale: the name of the counter and the cells of each round come from
+/// `cells`. None of a contender where it was nothing all the time.
+fn kind<'a>(
+    kind: &'static str,
+    legend: &'static str,
+    of: &[(&'a str, Vec<Watched<'_>>)],
+    cells: impl Fn(&[Watched<'_>]) -> Option<(String, Vec<Vec<u64>>)>,
+) -> Vec<Lane<'a>> {
+    let found = of.iter().filter_map(|(contender, rounds)| {
+        let (counter, cells) = cells(rounds)?;
+        let counter = match rounds.len() {
+            1 => counter,
+            many => format!("{counter}, mean of {many} rounds"),
+        };
+        let cells = mean(&cells);
+        let most = cells.iter().copied().fold(0.0, f64::max);
+        (most > 0.0).then_some((*contender, counter, cells, most))
+    });
+    let found: Vec<(&str, String, Vec<f64>, f64)> = found.collect();
+    let most_of_all = found.iter().map(|(_, _, _, most)| *most).fold(0.0, f64::max);
+    let lane = |(contender, counter, cells, most): (&'a str, String, Vec<f64>, f64)| Lane {
+        kind,
+        legend,
+        contender,
+        counter,
+        most: short(most),
+        cells: cells.iter().map(|cell| digit(*cell, most_of_all)).collect(),
+    };
+    found.into_iter().map(lane).collect()
+}
+
+/// In each cell over the rounds. In a round that has ended nothing goes on.
+fn mean(rounds: &[Vec<u64>]) -> Vec<f64> {
+    let longest = rounds.iter().map(Vec::len).max().unwrap_or(0);
+    let sum = |place: usize| rounds.iter().filter_map(|round| round.get(place)).sum::<u64>();
+    (0..longest).map(|place| sum(place) as f64 / rounds.len() as f64).collect()
+}
+
+impl Background {
+    /// The first of its counters that there is in any round.
+    fn cells(&self, rounds: &[Watched<'_>], stretch: usize) -> Option<(String, Vec<Vec<u64>>)> {
+        let names = || rounds.iter().flat_map(|round| round.samples.columns());
+        let has = |end: &&str| names().find(|(name, _)| name.to_lowercase().ends_with(*end));
+        let (counter, _) = self.counters.iter().find_map(has)?;
+        let of = |round: &Watched<'_>| match round.samples.column(counter) {
+            Some(column) => cells(round.samples, column, stretch),
+            None => Vec::new(),
+        };
+        Some((counter.clone(), rounds.iter().map(of).collect()))
+    }
+}
+
+/// The greatest value of each stretch of seconds.
+fn cells(series: &Series<String>, column: &Column, stretch: usize) -> Vec<u64> {
+    let mut cells: Vec<u64> = Vec::new();
+    // A gauge that did not move keeps its value: every sample has one.
+    let mut last = 0;
+    for (at, value) in series.at().iter().zip(column.values()) {
+        let value = match column.kind {
+            Kind::Gauge => value.unwrap_or(last),
+            Kind::Counter => value.unwrap_or(0),
+        };
+        last = value;
+        let index = (at.ceil() as usize).max(1).div_ceil(stretch) - 1;
+        if cells.len() <= index {
+            cells.resize(index + 1, 0);
+        }
+        cells[index] = cells[index].max(value);
+    }
+    cells
+}
+
+/// How many seconds of each stretch were stalls.
+fn stalls(rates: &[f64], stretch: usize) -> Vec<u64> {
+    let count = |seconds: &[bool]| seconds.iter().filter(|stalled| **stalled).count() as u64;
+    stalled(rates).chunks(stretch).map(count).collect()
+}
+
+/// Anything at all is more than nothing.
+fn digit(value: f64, most: f64) -> char {
+    let tenth = |value: f64| (value / most * 9.0).round().clamp(1.0, 9.0) as u32;
+    let digit = if value > 0.0 { tenth(value) } else { 0 };
+    char::from_digit(digit, 10).unwrap_or('9')
+}
+
+#[cfg(test)]
+mod tests {
+    use rqps_observe::EngineReading;
+    use rqps_store::EngineSample;
+
+    use super::*;
+
+    #[test]
+    fn the_least_of_something_is_not_nothing() {
+        let digits = [0.0, 0.1, 50.0, 100.0].map(|value| digit(value, 100.0));
+        assert_eq!(digits, ['0', '1', '5', '9']);
+    }
+
+    /// Pages that checkpoints wrote in some of the seconds.
+    fn samples(pages: &[u64]) -> Series<String> {
+        let sample = |(second, pages): (u32, &u64)| {
+            let mut values = EngineReading::default();
+            values.set("pg_stat_bgwriter.buffers_checkpoint", Kind::Counter, *pages);
+            EngineSample { at: f64::from(second), values }
+        };
+        (1..).zip(pages).map(sample).collect()
+    }
+
+    #[test]
+    fn a_lane_is_the_mean_of_the_rounds_on_the_scale_of_all_contenders() {
+        let rounds = [samples(&[0, 60, 0, 0]), samples(&[0, 0, 30, 0, 90])];
+        let other = samples(&[5, 0, 0, 0]);
+        let steady = || vec![10.0; 4];
+        let stalls_once = || vec![10.0, 10.0, 1.0, 10.0];
+        let one = |rates, samples| Watched { rates, samples };
+        let both = vec![one(steady(), &rounds[0]), one(stalls_once(), &rounds[1])];
+        let found = lanes(&[("new", both), ("old", vec![one(steady(), &other)])], 1);
+        let told: Vec<(&str, &str, &str, f64)> = found
+            .iter()
+            .map(|lane| (lane.kind, lane.contender, lane.cells.as_str(), lane.most))
+            .collect();
+        let expected = [("checkpoint", "new", "06309", 45.0), ("checkpoint", "old", "1000", 5.0)];
+        assert_eq!(told[..2], expected);
+        assert_eq!(told[2..], [("stall", "new", "0090", 0.5)]);
+        assert!(found[0].counter.ends_with("buffers_checkpoint, mean of 2 rounds"));
+        let alone = vec![one(steady(), &rounds[1])];
+        assert_eq!(lanes(&[("new", alone)], 2)[0].cells, "039");
+    }
+}

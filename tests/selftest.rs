@@ -1,0 +1,101 @@
+//! `rqps selftest` on real builds, and what comparisons make of its result.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::Rqps;
+use serde_json::Value;
+
+/// So small that nothing can be seen: only that all of it is done, kept and used.
+const TINY: &str =
+    "selftest --quick --rows 2K --secs 0.1 --rounds 3 --twins 2 --no-guards --out st";
+
+fn json(path: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[test]
+fn a_selftest_slows_a_real_server_down_by_a_known_amount() {
+    let rqps = Rqps::alone();
+    let ended = rqps.run(&format!("{TINY} --dbms postgres@17.6 --json"));
+    assert!([Some(0), Some(5)].contains(&ended.status.code()), "{}", ended.stderr);
+    assert!(ended.stderr.contains("3 comparisons, about "), "{}", ended.stderr);
+    let found: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(found, json(&rqps.work().join("st/selftest.json")));
+    let cells = found["cells"].as_array().unwrap();
+    let treated = |of: &str| {
+        let own = cells.iter().filter(|cell| !cell["treatment"][of].is_null());
+        own.map(|cell| cell["expected"].as_f64().unwrap()).collect::<Vec<_>>()
+    };
+    // Three tests, of 2 and 5 %; what one operation took was measured in each round.
+    for (of, count) in [("server", 6), ("client", 3)] {
+        let expected = treated(of);
+        assert_eq!(expected.len(), count, "{cells:?}");
+        assert!(expected.iter().all(|ratio| (0.0..0.999).contains(ratio)), "{expected:?}");
+    }
+    let equals = cells.iter().filter(|cell| cell["treatment"] == "same").count();
+    assert_eq!(equals, 5, "a twin in four tests by slices and in one by runs: {cells:?}");
+
+    let doses = json(&rqps.work().join("st/postgres_17.6-slowed-by-slices/doses.json"));
+    // In the middle of all rounds and tests: a machine that stands still spoils one of them.
+    let spent = |contender: &str, of: &str| {
+        let own = doses.as_array().unwrap().iter();
+        let own = own.filter(|dose| dose["contender"] == contender);
+        let mut each: Vec<f64> = own.map(|dose| dose[of].as_f64().unwrap()).collect();
+        each.sort_by(f64::total_cmp);
+        each[each.len() / 2]
+    };
+    assert!(spent("server-2", "server") > 2.0 * spent("carrier", "server"), "{doses}");
+    assert!(spent("server-5", "server") > 1.3 * spent("server-2", "server"), "{doses}");
+    assert!(spent("client-5", "client") > 2.0 * spent("carrier", "client"), "{doses}");
+    assert!(spent("client-5", "server") < spent("server-2", "server") / 2.0, "{doses}");
+    rqps.assert_nothing_is_left();
+}
+
+#[test]
+fn comparisons_go_by_what_the_selftest_has_found() {
+    let rqps = Rqps::alone();
+    let ended = rqps.run(&format!("{TINY} --dbms sqlite"));
+    assert!([Some(0), Some(5)].contains(&ended.status.code()), "{}", ended.stderr);
+    assert!(ended.stdout.contains("not tried  sqlite: a slower server"), "{}", ended.stdout);
+    let found = json(&rqps.work().join("st/selftest.json"));
+    let kept = rqps.home().join("selftest.json");
+    assert_eq!(json(&kept)["results"], found["fitness"]);
+
+    // What it finds on a busy machine is for the machine to say, so this is what it may have found.
+    let class = |class: &str, is_fit: bool| {
+        serde_json::json!({
+            "host": found["host"], "engine": "sqlite", "class": class, "method": "slices",
+            "date": "2026-11-22T03:00:00Z", "rqps_version": "0", "quick": true,
+            "is_fit": is_fit, "why": "9 of 20 of equals were told apart"
+        })
+    };
+    let results = [class("point", true), class("write", false)];
+    let text = serde_json::json!({ "version": 1, "results": results }).to_string();
+    fs::write(&kept, text).unwrap();
+    let ended = rqps.run(
+        "compare sqlite again=sqlite --no-twin --workload micro:point-query,range-covered-pk,update-index \
+         --rows 2K --secs 0.2 --rounds 3 --no-guards --out out",
+    );
+    assert!(ended.status.code().is_some_and(|code| code < 2), "{}", ended.stderr);
+    let compared = json(&rqps.work().join("out/result.json"))["comparison"].clone();
+    let tests = compared["contenders"][0]["tests"].as_array().unwrap();
+    for (name, method, because) in [
+        ("point-query", "slices", "by selftest of 2026-11-22"),
+        ("range-covered-pk", "slices", "by default: no selftest of sqlite here"),
+        (
+            "update-index",
+            "runs",
+            "by selftest of 2026-11-22: sqlite by slices: 9 of 20 of equals were told apart",
+        ),
+    ] {
+        let test = tests.iter().find(|test| test["name"] == name).unwrap();
+        assert_eq!((&test["method"], &test["method_because"]), (&method.into(), &because.into()));
+        assert_eq!(test["rounds"].as_array().unwrap().len(), 3, "{name}");
+        let remark = Value::from(format!("Measured by {method}, {because}: {name}."));
+        assert!(compared["remarks"].as_array().unwrap().contains(&remark), "{compared}");
+    }
+    rqps.assert_nothing_is_left();
+}
