@@ -92,7 +92,7 @@ fn a_full_disk_under_the_data_ends_the_step_and_room_lets_it_go_on() {
         let running = rqps.start_ibench(&format!("c={contender} {arguments}"));
         // The rows are in, and the indexes and rows that come next take 20 MB and more each. What a
         // server gives back meanwhile, such as old logs, is taken away as well.
-        running.wait_for("checking l.i0");
+        running.wait_for("c: l.x (2 of 4)");
         await_that("rqps ends", || {
             disk.squeeze();
             !processes::is_alive(running.pid())

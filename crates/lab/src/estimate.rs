@@ -427,8 +427,11 @@ mod tests {
             of(&plan("a=sqlite b=sqlite", Workload::Comparison(comparison.clone())))
         };
         let all = compared(&comparison);
-        // Two contenders and the twin, two loads each and a copy.
-        assert_eq!(all.disk, 3 * 3 * alone.disk);
+        // Two contenders and the twin, a load and a copy of each at a time.
+        assert_eq!(all.disk, 3 * 2 * alone.disk);
+        let kept = compared(&Comparison { loads: Some(4), ..comparison.clone() });
+        assert_eq!(kept.disk, 3 * 5 * alone.disk);
+        assert_eq!(kept.time.loads * 3, all.time.loads, "four loads, and one for each of twelve rounds");
         comparison.budget = Some(Span(all.time.total() * 3 / 4));
         let within = compared(&comparison).time.total();
         assert!(within <= all.time.total() * 3 / 4 && within > all.time.total() / 2);
