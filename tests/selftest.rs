@@ -24,7 +24,8 @@ fn a_selftest_slows_a_real_server_down_by_a_known_amount() {
     assert!(ended.stderr.contains("3 comparisons, about "), "{}", ended.stderr);
     let found: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(found, json(&rqps.work().join("st/selftest.json")));
-    let cells = found["cells"].as_array().unwrap();
+    let (made_up, cells): (Vec<&Value>, Vec<&Value>) =
+        found["cells"].as_array().unwrap().iter().partition(|cell| cell["engine"] == "synthetic");
     let treated = |of: &str| {
         let own = cells.iter().filter(|cell| !cell["treatment"][of].is_null());
         own.map(|cell| cell["expected"].as_f64().unwrap()).collect::<Vec<_>>()
@@ -37,6 +38,18 @@ fn a_selftest_slows_a_real_server_down_by_a_known_amount() {
     }
     let equals = cells.iter().filter(|cell| cell["treatment"] == "same").count();
     assert_eq!(equals, 5, "a twin in four tests by slices and in one by runs: {cells:?}");
+
+    // No machine has a part in them.
+    for method in ["slices", "runs"] {
+        let equals = made_up.iter().filter(|cell| cell["treatment"] == "same");
+        let equals = equals.filter(|cell| cell["method"] == method).count();
+        assert!(equals >= 200, "{equals} by {method}");
+    }
+    let checks = found["checks"].as_array().unwrap();
+    let broken = |check: &&Value| check["engine"] == "synthetic" && check["is_kept"] == false;
+    assert_eq!(checks.iter().find(broken), None);
+    let fitness = found["fitness"].as_array().unwrap();
+    assert!(fitness.iter().all(|one| one["engine"] == "postgres"), "{fitness:?}");
 
     let doses = json(&rqps.work().join("st/postgres_17.6-slowed-by-slices/doses.json"));
     // In the middle of all rounds and tests: a machine that stands still spoils one of them.

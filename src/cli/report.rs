@@ -70,10 +70,7 @@ impl Format {
 
     /// Whether it is made of nothing but steps, which a comparison has none of.
     fn is_of_steps(self) -> bool {
-        matches!(
-            self,
-            Format::SecondsCsv | Format::Hdr | Format::Parquet | Format::Otava | Format::Sysbench
-        )
+        matches!(self, Format::SecondsCsv | Format::Hdr | Format::Sysbench)
     }
 
     /// The directory of its files in a run directory; none if it is one text.

@@ -16,8 +16,9 @@ use rqps_plan::{
 };
 use rqps_report::{
     Circumstances, Conclusion, Experiment, SelfTest, selftest, selftest_json, selftest_text,
+    synthetic,
 };
-use rqps_store::selftest::{Fitnesses, host};
+use rqps_store::selftest::{Fitnesses, engine, host};
 use rqps_workload::microbenchmark::{Sequence, select};
 
 use super::exit::Exit;
@@ -150,7 +151,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let alone =
         SessionLock::take(&SessionLock::host_path(), &command).map_err(rqps_lab::LabError::from)?;
 
-    let mut experiments = Vec::new();
+    note("synthetic rounds first, which need no server");
+    let mut cells = synthetic();
     let title =
         |number: usize, part: &Part| format!("{} ({number} of {})", part.title, parts.len());
     let titled = (1..).zip(&parts).map(|(number, part)| (title(number, part), &part.plan));
@@ -158,7 +160,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     for (place, (part, ready)) in parts.iter().zip(&ready).enumerate() {
         note(&title(place + 1, part));
         match measure(&alone, &site, part, ready, &out, (&mut progress, place))? {
-            (Outcome::Complete, experiment) => experiments.push(experiment),
+            (Outcome::Complete, experiment) => cells.extend(experiment.cells()),
             (Outcome::Failed, _) => {
                 note(&format!("the logs are in {}", out.join(&part.title).display()));
                 return Ok(Exit::Failed);
@@ -177,7 +179,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         quick: arguments.quick,
         skipped,
     };
-    let result = selftest(&experiments, circumstances);
+    let result = selftest(cells, circumstances);
     conclude(&result, &site, &out, arguments.json)
 }
 
@@ -263,7 +265,7 @@ fn measure(
     let text = serde_json::to_string_pretty(&doses).context("doses are plain data")?;
     directory.write("doses.json", |out| out.write_all(text.as_bytes()))?;
     let experiment = Experiment {
-        contender: part.contender.clone(),
+        engine: engine(&part.contender),
         injections: part.injections.clone(),
         run: directory.run()?,
         doses,

@@ -431,7 +431,11 @@ mod tests {
         assert_eq!(all.disk, 3 * 2 * alone.disk);
         let kept = compared(&Comparison { loads: Some(4), ..comparison.clone() });
         assert_eq!(kept.disk, 3 * 5 * alone.disk);
-        assert_eq!(kept.time.loads * 3, all.time.loads, "four loads, and one for each of twelve rounds");
+        assert_eq!(
+            kept.time.loads * 3,
+            all.time.loads,
+            "four loads, and one for each of twelve rounds"
+        );
         comparison.budget = Some(Span(all.time.total() * 3 / 4));
         let within = compared(&comparison).time.total();
         assert!(within <= all.time.total() * 3 / 4 && within > all.time.total() / 2);

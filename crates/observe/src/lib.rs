@@ -5,8 +5,10 @@ mod canary;
 mod cgroup;
 #[cfg(test)]
 mod child;
+mod disk;
 mod edge;
 mod engine;
+mod file_fact;
 mod fitness;
 mod guards;
 mod host;

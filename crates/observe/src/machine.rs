@@ -3,39 +3,70 @@
 use std::fs;
 use std::path::Path;
 
-use procfs::{CpuInfo, Current, CurrentSI, KernelStats, Meminfo};
+use procfs::{CpuInfo, Current, CurrentSI, KernelStats, Meminfo, MountEntry};
 
-/// Facts by name, in the order in which they are shown. What cannot be told is left out.
+use crate::cgroup::own_limits;
+use crate::disk::disk_facts;
+use crate::file_fact::{FileFact, Shown, file_facts};
+
+/// From the files of the kernel's Documentation: ABI/testing/sysfs-devices-system-cpu (smt),
+/// ABI/stable/sysfs-devices-node, admin-guide/pm/cpufreq.rst, admin-guide/pm/intel_pstate.rst,
+/// admin-guide/mm/transhuge.rst, admin-guide/sysctl/kernel.rst and admin-guide/sysctl/vm.rst.
+const FILES: [FileFact; 8] = [
+    FileFact {
+        name: "SMT",
+        file: "sys/devices/system/cpu/smt/active",
+        shown: Shown::Words(&["off", "on"]),
+    },
+    FileFact { name: "NUMA nodes", file: "sys/devices/system/node/online", shown: Shown::Counted },
+    FileFact {
+        name: "frequency governor",
+        file: "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+        shown: Shown::Verbatim,
+    },
+    FileFact {
+        name: "turbo",
+        file: "sys/devices/system/cpu/intel_pstate/no_turbo",
+        shown: Shown::Words(&["on", "off"]),
+    },
+    FileFact {
+        name: "turbo",
+        file: "sys/devices/system/cpu/cpufreq/boost",
+        shown: Shown::Words(&["off", "on"]),
+    },
+    FileFact {
+        name: "transparent huge pages",
+        file: "sys/kernel/mm/transparent_hugepage/enabled",
+        shown: Shown::Chosen,
+    },
+    FileFact {
+        name: "ASLR",
+        file: "proc/sys/kernel/randomize_va_space",
+        shown: Shown::Words(&["off", "on, but for the heap", "on"]),
+    },
+    FileFact { name: "swappiness", file: "proc/sys/vm/swappiness", shown: Shown::Verbatim },
+];
+
+/// Facts by name, in the order in which they are shown. What cannot be told is left out, and so is what
+/// changes by itself, such as free memory: a stored base is refused on a machine with other facts.
 pub fn machine_facts(data: &Path) -> Vec<(String, String)> {
-    let trimmed = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_string());
-    let kernel = || {
-        Some(format!(
-            "{} {}",
-            trimmed("/proc/sys/kernel/ostype")?,
-            trimmed("/proc/sys/kernel/osrelease")?
-        ))
-    };
-    let facts: [(&str, Option<String>); 10] = [
+    let mount = mount(data);
+    let general = [
         ("operating system", operating_system()),
         ("kernel", kernel()),
         ("cpu", cpu_model()),
         ("cpus", Some(cpus().to_string())),
-        (
-            "memory",
-            Meminfo::current()
-                .ok()
-                .map(|m| format!("{:.1} GiB", m.mem_total as f64 / 1073741824.0)),
-        ),
+        ("memory", memory()),
         ("hypervisor", hypervisor()),
-        ("frequency governor", trimmed("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
-        (
-            "transparent huge pages",
-            trimmed("/sys/kernel/mm/transparent_hugepage/enabled").map(chosen),
-        ),
-        ("filesystem", filesystem(data)),
-        ("swappiness", trimmed("/proc/sys/vm/swappiness")),
     ];
-    facts.into_iter().filter_map(|(name, value)| Some((name.to_string(), value?))).collect()
+    let general = general.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let source = mount.as_ref().map(|mount| mount.fs_spec.as_str());
+    let told = general
+        .chain(file_facts(Path::new("/"), &FILES))
+        .chain(mount.as_ref().map(|mount| ("filesystem", filesystem(mount))))
+        .chain(disk_facts(data, source))
+        .chain(own_limits());
+    told.map(|(name, value)| (name.to_string(), value)).collect()
 }
 
 /// CPUs of the host that are online, whether or not the calling thread may run on all of them.
@@ -54,6 +85,16 @@ fn operating_system() -> Option<String> {
     Some(name.trim_matches('"').to_string())
 }
 
+fn kernel() -> Option<String> {
+    let part = |name: &str| fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok();
+    Some(format!("{} {}", part("ostype")?.trim(), part("osrelease")?.trim()))
+}
+
+fn memory() -> Option<String> {
+    let total = Meminfo::current().ok()?.mem_total;
+    Some(format!("{:.1} GiB", total as f64 / 1073741824.0))
+}
+
 fn cpu_model() -> Option<String> {
     CpuInfo::current().ok()?.model_name(0).map(str::to_string)
 }
@@ -64,24 +105,22 @@ fn hypervisor() -> Option<String> {
     flagged.then(|| product.map_or("yes".to_string(), |name| name.trim().to_string()))
 }
 
-/// The word in brackets of `always [madvise] never`.
-fn chosen(options: String) -> String {
-    let inner = options.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
-    inner.map(|(word, _)| word.to_string()).unwrap_or(options)
-}
-
-/// Type and options of the mount that a path lies on: the longest mount point that leads to it.
-fn filesystem(path: &Path) -> Option<String> {
+/// The mount that a path lies on: the longest mount point that leads to it.
+fn mount(path: &Path) -> Option<MountEntry> {
     let mounts = procfs::mounts().ok()?;
     let leads = mounts.into_iter().filter(|mount| path.starts_with(&mount.fs_file));
-    let mount = leads.max_by_key(|mount| mount.fs_file.len())?;
+    leads.max_by_key(|mount| mount.fs_file.len())
+}
+
+/// Type and options of a mount.
+fn filesystem(mount: &MountEntry) -> String {
     let mut options: Vec<String> = mount
         .fs_mntops
-        .into_iter()
-        .map(|(name, value)| value.map_or(name.clone(), |value| format!("{name}={value}")))
+        .iter()
+        .map(|(name, value)| value.as_ref().map_or(name.clone(), |value| format!("{name}={value}")))
         .collect();
     options.sort();
-    Some(format!("{} ({})", mount.fs_vfstype, options.join(",")))
+    format!("{} ({})", mount.fs_vfstype, options.join(","))
 }
 
 #[cfg(test)]
@@ -100,7 +139,30 @@ mod tests {
     }
 
     #[test]
-    fn the_option_in_brackets_is_the_chosen_one() {
-        assert_eq!(chosen("always [madvise] never".to_string()), "madvise");
+    fn files_of_the_kernel_are_facts_where_they_are() {
+        let root = tempfile::tempdir().unwrap();
+        for (file, text) in [
+            ("sys/devices/system/cpu/smt/active", "1\n"),
+            ("sys/devices/system/node/online", "0-1\n"),
+            ("sys/devices/system/cpu/intel_pstate/no_turbo", "1\n"),
+            ("proc/sys/kernel/randomize_va_space", "2\n"),
+        ] {
+            let path = root.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let told = [("SMT", "on"), ("NUMA nodes", "2"), ("turbo", "off"), ("ASLR", "on")];
+        let told = told.map(|(name, value)| (name, value.to_string()));
+        assert_eq!(file_facts(root.path(), &FILES), told);
+    }
+
+    /// By which a stored base is compared: see [`machine_facts`].
+    #[test]
+    fn each_fact_is_told_once() {
+        let facts = machine_facts(Path::new("/tmp"));
+        let mut names: Vec<&String> = facts.iter().map(|(name, _)| name).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), facts.len(), "{facts:?}");
     }
 }

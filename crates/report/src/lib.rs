@@ -23,6 +23,7 @@ pub use json::{SCHEMA, result_json, write_result_json};
 pub use markdown::summary_markdown;
 pub use selftest::{
     Circumstances, Conclusion, Experiment, SelfTest, selftest, selftest_json, selftest_text,
+    synthetic,
 };
 pub use text::{Colour, text};
 

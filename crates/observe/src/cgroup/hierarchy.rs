@@ -45,7 +45,7 @@ const CONTROLLERS: [(Controller, &str, Option<&str>); 5] = [
 
 /// This process's own group in every hierarchy. A controller of version 1 goes before the same of
 /// version 2, for a machine has each in one of them only.
-fn homes() -> Vec<Parent> {
+pub(super) fn homes() -> Vec<Parent> {
     let Ok(mounts) = procfs::mounts() else { return Vec::new() };
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let home = |&(controller, one, _): &(Controller, &str, Option<&str>)| {

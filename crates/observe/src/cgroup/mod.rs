@@ -6,6 +6,7 @@
 
 mod cpu;
 mod hierarchy;
+mod limits;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,10 +18,12 @@ use std::time::{Duration, Instant};
 use procfs::process::Process;
 use rustix::io::Errno;
 
+use crate::disk::{device_of, whole};
 use crate::process_tree::descendants;
 pub use cpu::GroupCpu;
 pub use hierarchy::Version as GroupVersion;
 use hierarchy::{Controller, Parent, Version, all, counting, limiting};
+pub(crate) use limits::own_limits;
 
 /// Names of groups start with this, the number of the process that made them and its start.
 const PREFIX: &str = "rqps";
@@ -382,14 +385,8 @@ fn remove(part: &Parent) -> io::Result<()> {
 
 /// `major:minor` of the disk that a path lies on: IO is limited for whole disks, not partitions.
 fn whole_device(path: &Path) -> Option<String> {
-    let number = rustix::fs::stat(path).ok()?.st_dev;
-    let name = format!("{}:{}", rustix::fs::major(number), rustix::fs::minor(number));
-    let entry = fs::canonicalize(format!("/sys/dev/block/{name}")).ok()?;
-    if !entry.join("partition").is_file() {
-        return Some(name);
-    }
-    let disk = fs::read_to_string(entry.parent()?.join("dev")).ok()?;
-    Some(disk.trim().to_string())
+    let disk = whole(device_of(path)?);
+    Some(fs::read_to_string(disk.join("dev")).ok()?.trim().to_string())
 }
 
 #[cfg(test)]

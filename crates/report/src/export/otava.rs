@@ -1,9 +1,10 @@
 //! A row for each contender, as Apache Otava imports them to find change points over many versions.
 
 use csv::Writer;
-use rqps_store::Run;
+use rqps_store::{ContenderRecord, Run};
 
-use crate::model::{Measured, Model, StepModel};
+use crate::comparison::Verdicts;
+use crate::model::{Matrix, Measured, Model};
 
 /// The end of a column's name, and its value.
 type Value = (&'static str, fn(&Measured) -> Option<f64>);
@@ -17,43 +18,80 @@ const VALUES: [Value; 3] = [
     ("longest_ms", |measured| Some(measured.window().longest_response? as f64 / 1e6)),
 ];
 
-/// `time` (when its first step began), `run`, `contender`, `dbms`, `version`, then `<step>.<value>`.
+/// A contender, when it began, and its values.
+struct Row<'a> {
+    contender: &'a ContenderRecord,
+    time: &'a str,
+    values: Vec<Option<f64>>,
+}
+
+/// `time` (when its first step began), `run`, `contender`, `dbms`, `version`, then `<step>.<value>`, of a
+/// comparison `<test>.<measure>`, the mean over rounds.
 /// In the order of the plan, or of the runs that were merged. Otava takes no empty value: a contender
 /// that did not finish all steps is left out, and so is a column that another has no value for.
 pub fn otava(run: &Run) -> String {
-    let model = Model::new(run);
-    let finished: Vec<usize> =
-        (0..model.contenders.len()).filter(|index| is_finished(&model, *index)).collect();
-    let measured = |step: &StepModel, index: usize, value: Value| {
-        step.measured[index].as_ref().and_then(value.1)
-    };
-    let columns: Vec<(&StepModel, Value)> = model
-        .steps
-        .iter()
-        .flat_map(|step| VALUES.map(|value| (step, value)))
-        .filter(|(step, value)| finished.iter().all(|i| measured(step, *i, *value).is_some()))
-        .collect();
-    let mut rows = Writer::from_writer(Vec::new());
-    let place = ["time", "run", "contender", "dbms", "version"].map(str::to_string);
-    let names = columns.iter().map(|(step, value)| format!("{}.{}", step.name, value.0));
-    rows.write_record(place.into_iter().chain(names)).expect("memory takes all bytes");
-    for index in finished {
-        let record = &run.contenders[index];
-        let first = model.steps.iter().find_map(|step| step.measured[index].as_ref());
-        let place = [
-            first.map_or(String::new(), |first| first.record.started.clone()),
-            run.manifest_of(&record.name).id.clone(),
-            record.name.clone(),
-            record.dbms.clone(),
-            record.version.clone(),
-        ];
-        let cells = columns
-            .iter()
-            .filter_map(|(step, value)| measured(step, index, *value))
-            .map(|value| value.to_string());
-        rows.write_record(place.into_iter().chain(cells)).expect("as many as the header has");
+    match Verdicts::new(run) {
+        Some(verdicts) => compared(run, &verdicts.matrix(run)),
+        None => measured(run),
     }
-    let bytes = rows.into_inner().expect("memory takes all bytes");
+}
+
+fn measured(run: &Run) -> String {
+    let model = Model::new(run);
+    let names =
+        model.steps.iter().flat_map(|step| VALUES.map(|(of, _)| format!("{}.{of}", step.name)));
+    let finished = (0..model.contenders.len()).filter(|index| is_finished(&model, *index));
+    let row = |index: usize| {
+        let steps = || model.steps.iter().filter_map(move |step| step.measured[index].as_ref());
+        Row {
+            contender: &run.contenders[index],
+            time: steps().next().map_or("", |first| first.record.started.as_str()),
+            values: steps().flat_map(|measured| VALUES.map(|(_, of)| of(measured))).collect(),
+        }
+    };
+    write(run, names.collect(), finished.map(row).collect())
+}
+
+fn compared(run: &Run, matrix: &Matrix) -> String {
+    let of_test = |test: &str| {
+        let name = |measure: &str| format!("{test}.{}", measure.replace('/', "_per_"));
+        matrix.measures.iter().map(|measure| name(&measure.name)).collect::<Vec<_>>()
+    };
+    let names = matrix.rows.iter().flat_map(|row| of_test(&row.name));
+    let mean = |rounds: &[Option<f64>]| {
+        let values: Vec<f64> = rounds.iter().flatten().copied().collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    };
+    let row = |contender| {
+        let record: &ContenderRecord = contender;
+        let index = matrix.contenders.iter().position(|name| *name == record.name)?;
+        let of_all = matrix.rows.iter().flat_map(|row| &row.values);
+        Some(Row {
+            contender: record,
+            time: run.passes.first().map_or("", |first| first.started.as_str()),
+            values: of_all.map(|measure| mean(&measure[index])).collect(),
+        })
+    };
+    write(run, names.collect(), run.contenders.iter().filter_map(row).collect())
+}
+
+fn write(run: &Run, names: Vec<String>, rows: Vec<Row<'_>>) -> String {
+    let is_full = |column: &usize| rows.iter().all(|row| row.values[*column].is_some());
+    let columns: Vec<usize> = (0..names.len()).filter(is_full).collect();
+    let mut table = Writer::from_writer(Vec::new());
+    let place = ["time", "run", "contender", "dbms", "version"];
+    let head = columns.iter().map(|column| names[*column].as_str());
+    table.write_record(place.into_iter().chain(head)).expect("memory takes all bytes");
+    for Row { contender, time, values } in &rows {
+        let id = &run.manifest_of(&contender.name).id;
+        let place: [&str; 5] = [time, id, &contender.name, &contender.dbms, &contender.version];
+        let cells = columns.iter().filter_map(|column| values[*column]);
+        let cells = cells.map(|value| value.to_string());
+        table
+            .write_record(place.into_iter().map(str::to_string).chain(cells))
+            .expect("as many as the header has");
+    }
+    let bytes = table.into_inner().expect("memory takes all bytes");
     String::from_utf8(bytes).expect("the cells were strings")
 }
 

@@ -16,11 +16,12 @@ use rqps_stats::{COSTS, METRICS};
 use rqps_store::{Operation, Run};
 
 use super::File;
-use crate::model::{Measured, Model, StepModel, seconds};
+use crate::comparison::Verdicts;
+use crate::model::{Matrix, MatrixRow, Measured, Model, StepModel, seconds};
 
 struct Column {
     name: String,
-    unit: &'static str,
+    unit: String,
     values: Values,
 }
 
@@ -36,8 +37,16 @@ type Place<'m> = (usize, &'m StepModel<'m>, &'m Measured<'m>);
 
 /// `steps.parquet`: a row for each contender and step that was begun, with what `metrics.csv` has and
 /// every metric as it was read. `seconds.parquet`: the columns of `seconds.csv`. `histograms.parquet`:
-/// how often each response time was recorded, of steps that were measured to their end.
+/// how often each response time was recorded, of steps that were measured to their end. Of a comparison
+/// `rounds.parquet`: the columns of `rounds.csv`, with the run.
 pub fn parquet(run: &Run) -> Vec<File> {
+    let file = |(name, columns): (&str, Vec<Column>)| File {
+        name: name.to_string(),
+        contents: write(columns).expect("memory takes all bytes, and columns are equally long"),
+    };
+    if let Some(verdicts) = Verdicts::new(run) {
+        return vec![file(("rounds.parquet", rounds(run, &verdicts.matrix(run))))];
+    }
     let model = Model::new(run);
     let mut places: Vec<Place> = Vec::new();
     for index in 0..model.contenders.len() {
@@ -49,10 +58,6 @@ pub fn parquet(run: &Run) -> Vec<File> {
         ("seconds.parquet", seconds_table(&model, &places)),
         ("histograms.parquet", histograms(&model, &places)),
     ];
-    let file = |(name, columns): (&str, Vec<Column>)| File {
-        name: name.to_string(),
-        contents: write(columns).expect("memory takes all bytes, and columns are equally long"),
-    };
     tables.into_iter().map(file).collect()
 }
 
@@ -62,15 +67,17 @@ fn place<'m>(step: &'m StepModel<'m>, contender: usize) -> Option<Place<'m>> {
 
 fn text(name: &str, values: impl Iterator<Item = impl Into<String>>) -> Column {
     let values = Values::Text(values.map(|value| Some(value.into())).collect());
-    Column { name: name.to_string(), unit: "", values }
+    Column { name: name.to_string(), unit: String::new(), values }
 }
 
-fn number(name: &str, unit: &'static str, values: impl Iterator<Item = Option<f64>>) -> Column {
-    Column { name: name.to_string(), unit, values: Values::Number(values.collect()) }
+fn number(name: &str, unit: &str, values: impl Iterator<Item = Option<f64>>) -> Column {
+    let values = Values::Number(values.collect());
+    Column { name: name.to_string(), unit: unit.to_string(), values }
 }
 
-fn count(name: &str, unit: &'static str, values: impl Iterator<Item = Option<u64>>) -> Column {
-    Column { name: name.to_string(), unit, values: Values::Count(values.collect()) }
+fn count(name: &str, unit: &str, values: impl Iterator<Item = Option<u64>>) -> Column {
+    let values = Values::Count(values.collect());
+    Column { name: name.to_string(), unit: unit.to_string(), values }
 }
 
 /// The columns that say where a row belongs, so that files of many runs can be read together.
@@ -84,6 +91,29 @@ fn place_columns(model: &Model, rows: &[Place]) -> Vec<Column> {
         text("version", rows.iter().map(|row| record(row).version.clone())),
         text("step", rows.iter().map(|row| row.1.name)),
     ]
+}
+
+fn rounds(run: &Run, matrix: &Matrix) -> Vec<Column> {
+    let mut places: Vec<(&MatrixRow, usize, usize)> = Vec::new();
+    for row in &matrix.rows {
+        for contender in 0..matrix.contenders.len() {
+            places.extend((0..row.rounds.len()).map(|at| (row, contender, at)));
+        }
+    }
+    let places = || places.iter();
+    let mut columns = vec![
+        text("run", places().map(|_| run.manifest.id.clone())),
+        text("test", places().map(|(row, ..)| row.name.clone())),
+        text("group", places().map(|(row, ..)| row.group.clone())),
+        text("operation", places().map(|(row, ..)| row.operation)),
+        text("contender", places().map(|(_, contender, _)| matrix.contenders[*contender].clone())),
+        count("round", "", places().map(|(row, _, at)| Some(row.rounds[*at].into()))),
+    ];
+    columns.extend(matrix.measures.iter().enumerate().map(|(index, measure)| {
+        let values = places().map(|(row, contender, at)| row.values[index][*contender][*at]);
+        number(&measure.name, &measure.unit, values)
+    }));
+    columns
 }
 
 fn steps(model: &Model, rows: &[Place]) -> Vec<Column> {
@@ -167,7 +197,7 @@ fn write(columns: Vec<Column>) -> Result<Vec<u8>, ParquetError> {
     let schema = Type::group_type_builder("rqps").with_fields(fields).build()?;
     let units = columns.iter().filter(|column| !column.unit.is_empty());
     let units =
-        units.map(|column| KeyValue::new(format!("unit.{}", column.name), column.unit.to_string()));
+        units.map(|column| KeyValue::new(format!("unit.{}", column.name), column.unit.clone()));
     let properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
         .set_created_by(concat!("rqps ", env!("CARGO_PKG_VERSION")).to_string())

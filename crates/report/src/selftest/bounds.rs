@@ -9,7 +9,7 @@ use rqps_stats::paired::t_interval;
 use rqps_store::selftest::Fitness;
 
 use super::text::{share, signed};
-use super::{Cell, Check, Circumstances, Conclusion, Treatment};
+use super::{Cell, Check, Circumstances, Conclusion, SYNTHETIC, Treatment};
 
 /// There are many bounds, so each must be broken beyond this chance.
 const SURE: f64 = 0.01;
@@ -52,6 +52,7 @@ fn equal(name: &str, cells: &[&Cell], alpha: f64) -> Option<Check> {
     let summary = summary(cells);
     let above = summary.above;
     Some(Check {
+        engine: cells[0].engine.clone(),
         what: format!("{name}: equals are seldom told apart"),
         is_kept: !summary.is_alarmist(alpha),
         found: format!(
@@ -67,8 +68,12 @@ fn slowed(name: &str, cells: &[&Cell]) -> Vec<Check> {
     let Some(first) = cells.first() else { return Vec::new() };
     let summary = summary(cells);
     let causes = Share::count(cells.iter().filter_map(|cell| cell.is_cause_right));
-    let check =
-        |what: &str, is_kept, found| Check { what: format!("{name}: {what}"), is_kept, found };
+    let check = |what: &str, is_kept, found| Check {
+        engine: first.engine.clone(),
+        what: format!("{name}: {what}"),
+        is_kept,
+        found,
+    };
     let mut checks = vec![check(
         "no wrong sign",
         summary.wrong_signs.hits == 0,
@@ -124,14 +129,20 @@ fn slowed(name: &str, cells: &[&Cell]) -> Vec<Check> {
     checks
 }
 
+/// The cells of servers: what is made up says nothing of an engine or a machine.
+fn real(cells: &[Cell]) -> Vec<&Cell> {
+    cells.iter().filter(|cell| cell.engine != SYNTHETIC).collect()
+}
+
 /// What comparisons will go by: for each class of an engine and method whether equals are told apart
 /// too often, or a slowdown was taken for its opposite.
 pub(super) fn fitness(cells: &[Cell], circumstances: &Circumstances) -> Vec<Fitness> {
     let key = |cell: &Cell| (cell.engine.clone(), cell.method, cell.class.clone());
+    let cells = real(cells);
     let mut all = Vec::new();
-    for (engine, method, class) in kinds(cells, key) {
+    for (engine, method, class) in kinds(&cells, key) {
         let own = || {
-            let own = cells.iter().filter(|cell| cell.known.is_some());
+            let own = cells.iter().copied().filter(|cell| cell.known.is_some());
             own.filter(|cell| (&cell.engine, cell.method, &cell.class) == (&engine, method, &class))
         };
         let equals: Vec<&Cell> = own().filter(|cell| EQUALS(cell.treatment)).collect();
@@ -164,16 +175,26 @@ pub(super) fn fitness(cells: &[Cell], circumstances: &Circumstances) -> Vec<Fitn
     all
 }
 
-/// Noise first: where little can be seen, a broken bound may be the machine's doing.
-pub(super) fn conclusion(cells: &[Cell], checks: &[Check]) -> Conclusion {
-    let known: Vec<&Cell> = cells.iter().filter(|cell| cell.known.is_some()).collect();
+/// Whether too little can be seen of servers here.
+pub(super) fn is_noisy(cells: &[Cell]) -> bool {
+    let cells = real(cells);
+    let known: Vec<&Cell> = cells.iter().copied().filter(|cell| cell.known.is_some()).collect();
     let sliced: Vec<&Cell> =
         known.iter().copied().filter(|cell| cell.method == Method::Slices).collect();
     let is_refused = known.len() * 2 < cells.len();
     let is_coarse = !sliced.is_empty() && summary(&sliced).detectable > MOST_DETECTABLE;
-    if known.is_empty() || is_refused || is_coarse {
+    known.is_empty() || is_refused || is_coarse
+}
+
+/// No machine explains what is made up. Of servers noise comes first: where little can be seen, a broken
+/// bound may be the machine's doing.
+pub(super) fn conclusion(cells: &[Cell], checks: &[Check]) -> Conclusion {
+    let mut broken = checks.iter().filter(|check| !check.is_kept);
+    if broken.clone().any(|check| check.engine == SYNTHETIC) {
+        Conclusion::OutOfBounds
+    } else if is_noisy(cells) {
         Conclusion::TooNoisy
-    } else if checks.iter().any(|check| !check.is_kept) {
+    } else if broken.next().is_some() {
         Conclusion::OutOfBounds
     } else {
         Conclusion::Sound
@@ -250,22 +271,25 @@ pub(super) mod tests {
         broken.map(|check| check.what).collect()
     }
 
-    #[test]
-    fn equals_that_are_told_apart_too_often_condemn_the_method() {
-        let circumstances = Circumstances {
+    fn circumstances() -> Circumstances {
+        Circumstances {
             date: "2026-11-22T03:00:00Z".to_string(),
             rqps_version: String::new(),
             host: "here".to_string(),
             quick: true,
             skipped: Vec::new(),
-        };
+        }
+    }
+
+    #[test]
+    fn equals_that_are_told_apart_too_often_condemn_the_method() {
         for (apart, is_sound) in [(1, true), (8, false)] {
             let cells = equals(20, apart, 0.005);
             let checks = checks(&cells, true);
             assert_eq!(checks[0].is_kept, is_sound, "{checks:?}");
             let expected = if is_sound { Conclusion::Sound } else { Conclusion::OutOfBounds };
             assert_eq!(conclusion(&cells, &checks), expected);
-            let fitness = fitness(&cells, &circumstances);
+            let fitness = fitness(&cells, &circumstances());
             assert_eq!((fitness.len(), fitness[0].is_fit), (1, is_sound));
         }
     }
@@ -278,6 +302,26 @@ pub(super) mod tests {
         refused.iter_mut().take(15).for_each(|cell| cell.known = None);
         assert_eq!(conclusion(&refused, &checks(&refused, true)), Conclusion::TooNoisy);
         assert_eq!(conclusion(&[], &[]), Conclusion::TooNoisy);
+    }
+
+    #[test]
+    fn what_is_made_up_neither_hides_the_machines_noise_nor_is_excused_by_it() {
+        for (apart, of_servers, expected) in [
+            (1, Vec::new(), Conclusion::TooNoisy),
+            (1, equals(20, 0, 0.08), Conclusion::TooNoisy),
+            (8, equals(20, 0, 0.08), Conclusion::OutOfBounds),
+            (1, equals(20, 1, 0.005), Conclusion::Sound),
+            (8, equals(20, 1, 0.005), Conclusion::OutOfBounds),
+            (1, equals(20, 8, 0.005), Conclusion::OutOfBounds),
+        ] {
+            let mut cells = equals(20, apart, 0.005);
+            cells.iter_mut().for_each(|cell| cell.engine = SYNTHETIC.to_string());
+            cells.extend(of_servers);
+            let checks = checks(&cells, true);
+            assert_eq!(conclusion(&cells, &checks), expected, "{checks:?}");
+            let fitness = fitness(&cells, &circumstances());
+            assert!(fitness.iter().all(|one| one.engine == "postgres"), "{fitness:?}");
+        }
     }
 
     #[test]

@@ -6,9 +6,9 @@ use rqps_stats::acceptance::Known;
 use rqps_stats::cause::{Cause, Confidence, Evidence, Finding, Part, budget, explain};
 use rqps_stats::label::Label;
 use rqps_stats::verdict::{self, Cost, LogRatios, LogValues, Options, Sample, Verdict};
-use rqps_store::{PassRecord, selftest};
+use rqps_store::PassRecord;
 
-use super::{Cell, Experiment, Treatment};
+use super::{Cell, Experiment, SYNTHETIC, Treatment};
 use crate::comparison::observed::{self, Observed, Quantity};
 use crate::comparison::pair::{Pair, kind};
 
@@ -93,8 +93,10 @@ impl Held<'_> {
             drift: None,
         };
         let evidence = match self.injection {
-            Some(_) => pair.evidence(&self.experiment.run, tests, &verdicts, &[]),
-            None => Vec::new(),
+            Some(_) if self.experiment.engine != SYNTHETIC => {
+                pair.evidence(&self.experiment.run, tests, &verdicts, &[])
+            }
+            _ => Vec::new(),
         };
         let cell = |(index, test): (usize, &Observed<'_>)| {
             self.cell(test, &verdicts[index], evidence.get(index))
@@ -158,7 +160,7 @@ impl Held<'_> {
         let finite = |log: f64| log.is_finite().then(|| log.exp());
         let class = CLASSES.iter().find(|(title, _)| *title == test.group);
         Cell {
-            engine: selftest::engine(&self.experiment.contender),
+            engine: self.experiment.engine.clone(),
             method: self.plan.method,
             class: class.map_or(test.class, |(_, class)| class).to_string(),
             test: test.name.to_string(),
@@ -345,7 +347,7 @@ mod tests {
             differences: Vec::new(),
         };
         Experiment {
-            contender: "postgres@17.6".parse().unwrap(),
+            engine: "postgres".to_string(),
             injections: vec![None, None, None, delay(0.0), delay(0.02)],
             run,
             doses: doses.collect(),

@@ -1,29 +1,41 @@
-//! From the runs of a selftest to what they say of the verdicts of this machine: cells whose truth is
-//! known, what they have in common, and the bounds that this must keep.
+//! From the runs of a selftest, real and made up, to what they say of the verdicts of this machine: cells
+//! whose truth is known, what they have in common, and the bounds that this must keep.
 
 mod bounds;
 mod cells;
+mod synthetic;
 mod text;
 
-use rqps_plan::{Contender, Dose, Injection, Method};
+use rqps_plan::{Dose, Injection, Method};
 use rqps_stats::acceptance::{Known, LEVEL, Summary};
 use rqps_stats::binomial::Share;
 use rqps_store::Run;
 use rqps_store::selftest::Fitness;
 use serde::Serialize;
 
+pub use synthetic::synthetic;
 pub use text::selftest_text;
 
 /// Of the form of the result.
 const VERSION: u32 = 1;
+/// In the place of an engine: no server took part.
+const SYNTHETIC: &str = "synthetic";
 
 /// One run of a selftest: a comparison, what was done to its contenders, and what that came to.
 #[derive(Debug)]
 pub struct Experiment {
-    pub contender: Contender,
+    /// As `rqps_store::selftest::engine` tells it.
+    pub engine: String,
     pub injections: Vec<Option<Injection>>,
     pub run: Run,
     pub doses: Vec<Dose>,
+}
+
+impl Experiment {
+    /// Its pairs of contenders whose true difference is known.
+    pub fn cells(&self) -> Vec<Cell> {
+        cells::cells(self)
+    }
 }
 
 /// What was done to a contender that is held against its base.
@@ -118,6 +130,7 @@ pub struct Line {
 /// Something that must be so.
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
+    pub engine: String,
     pub what: String,
     pub is_kept: bool,
     /// With numbers.
@@ -163,16 +176,15 @@ pub struct Circumstances {
     pub skipped: Vec<String>,
 }
 
-/// Puts the verdicts of these experiments to the test.
-pub fn selftest(experiments: &[Experiment], circumstances: Circumstances) -> SelfTest {
-    let cells: Vec<Cell> = experiments.iter().flat_map(cells::cells).collect();
+/// Puts the verdicts of these cells to the test.
+pub fn selftest(cells: Vec<Cell>, circumstances: Circumstances) -> SelfTest {
     let lines = lines(&cells);
     let checks = bounds::checks(&cells, circumstances.quick);
     let conclusion = bounds::conclusion(&cells, &checks);
-    let fitness = match conclusion {
+    let fitness = match bounds::is_noisy(&cells) {
         // What cannot be seen is not known to be sound.
-        Conclusion::TooNoisy => Vec::new(),
-        Conclusion::Sound | Conclusion::OutOfBounds => bounds::fitness(&cells, &circumstances),
+        true => Vec::new(),
+        false => bounds::fitness(&cells, &circumstances),
     };
     let Circumstances { date, rqps_version, host, quick, skipped } = circumstances;
     SelfTest {

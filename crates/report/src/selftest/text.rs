@@ -5,7 +5,7 @@ use comfy_table::{Cell, CellAlignment, Table};
 use rqps_stats::acceptance::LEVEL;
 use rqps_stats::binomial::Share;
 
-use super::{Conclusion, Counted, Line, SelfTest, Treatment};
+use super::{Check, Conclusion, Counted, Line, SYNTHETIC, SelfTest, Treatment};
 
 /// `3 of 36 (2–22 %)`.
 pub(super) fn share(share: Share) -> String {
@@ -126,7 +126,7 @@ fn treatment(treatment: Treatment) -> String {
 }
 
 fn checks(selftest: &SelfTest) -> String {
-    let check = |check: &super::Check| {
+    let check = |check: &Check| {
         let mark = if check.is_kept { "ok    " } else { "BROKEN" };
         format!("{mark}  {}: {}\n", check.what, check.found)
     };
@@ -140,14 +140,26 @@ fn legend(selftest: &SelfTest) -> String {
         0 => String::new(),
         _ => format!(" {refused} cells have no result: the machine was busy with something else."),
     };
+    let is_made_up = selftest.lines.iter().any(|line| line.engine == SYNTHETIC);
+    let made_up = match is_made_up {
+        true => " Synthetic rounds are made up: what the statistics do where no machine is.",
+        false => "",
+    };
     format!(
         "A cell is one test of one contender; its rounds are restarts. Shares have their 95 % interval \
-         (Clopper and Pearson), and a bound is broken only if all of it is outside.{refused}\n"
+         (Clopper and Pearson), and a bound is broken only if all of it is outside.{made_up}{refused}\n"
     )
 }
 
 fn conclusion(selftest: &SelfTest) -> String {
-    let broken = selftest.checks.iter().filter(|check| !check.is_kept).count();
+    let broken: Vec<&Check> = selftest.checks.iter().filter(|check| !check.is_kept).collect();
+    let of_rqps = match broken.iter().filter(|check| check.engine == SYNTHETIC).count() {
+        0 => String::new(),
+        count => format!(
+            " {count} of them are about made-up rounds: that is rqps's fault, not this machine's."
+        ),
+    };
+    let broken = broken.len();
     match selftest.conclusion {
         Conclusion::Sound if selftest.quick => {
             "Sound: nothing was found that speaks against verdicts on this machine. A quick selftest \
@@ -164,7 +176,7 @@ fn conclusion(selftest: &SelfTest) -> String {
             selftest.checks.len()
         ),
         Conclusion::OutOfBounds => format!(
-            "Verdicts on this machine cannot be believed as they are: {broken} of {} bounds are broken. \
+            "Verdicts on this machine cannot be believed as they are: {broken} of {} bounds are broken.{of_rqps} \
              Comparisons will not use what failed, where there is another method.",
             selftest.checks.len()
         ),
@@ -173,7 +185,8 @@ fn conclusion(selftest: &SelfTest) -> String {
 
 /// What a noisy machine lets one see.
 fn seen(selftest: &SelfTest) -> String {
-    let all = selftest.lines.iter().filter(|line| line.class.is_none());
+    let is_of_all = |line: &&Line| line.class.is_none() && line.engine != SYNTHETIC;
+    let all = selftest.lines.iter().filter(is_of_all);
     let least = all.filter_map(|line| line.detectable).min_by(f64::total_cmp);
     match least {
         Some(least) => format!(
@@ -188,7 +201,7 @@ fn seen(selftest: &SelfTest) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::bounds::tests::{cell, equals};
-    use super::super::{Check, lines};
+    use super::super::lines;
     use super::*;
 
     fn sample(conclusion: Conclusion, is_kept: bool) -> SelfTest {
@@ -204,7 +217,12 @@ mod tests {
             host: "here".to_string(),
             quick: false,
             conclusion,
-            checks: vec![Check { what, is_kept, found: "1 of 6 were".to_string() }],
+            checks: vec![Check {
+                engine: "postgres".to_string(),
+                what,
+                is_kept,
+                found: "1 of 6 were".to_string(),
+            }],
             lines: lines(&cells),
             skipped: vec!["postgres: a CPU quota: not allowed".to_string()],
             cells,
@@ -235,7 +253,26 @@ mod tests {
         let text = selftest_text(&sample(Conclusion::OutOfBounds, false));
         assert!(text.contains("BROKEN  postgres by slices: equals"), "{text}");
         assert!(text.contains("cannot be believed as they are: 1 of 1 bounds"), "{text}");
+        assert!(!text.contains("made"), "{text}");
         let text = selftest_text(&sample(Conclusion::TooNoisy, true));
         assert!(text.contains("too noisy now to say"), "{text}");
+    }
+
+    #[test]
+    fn what_is_made_up_is_a_group_of_its_own_and_says_nothing_of_the_machine() {
+        let mut selftest = sample(Conclusion::TooNoisy, true);
+        let mut cells = equals(6, 0, 0.001);
+        cells.iter_mut().for_each(|cell| cell.engine = SYNTHETIC.to_string());
+        cells.extend(equals(6, 0, 0.08));
+        selftest.lines = lines(&cells);
+        let text = selftest_text(&selftest);
+        let place = |what: &str| text.find(what).unwrap_or_else(|| panic!("no {what}:\n{text}"));
+        assert!(place("synthetic by slices") < place("postgres by slices"), "{text}");
+        assert!(text.contains("only changes of 11 % and more"), "{text}");
+        selftest.conclusion = Conclusion::OutOfBounds;
+        selftest.checks[0].engine = SYNTHETIC.to_string();
+        selftest.checks[0].is_kept = false;
+        let text = selftest_text(&selftest);
+        assert!(text.contains("1 of them are about made-up rounds"), "{text}");
     }
 }

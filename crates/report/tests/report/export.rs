@@ -9,12 +9,12 @@ use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
-use rqps_report::{File, hdr, otava, parquet, result_json, sysbench};
+use rqps_report::{File, csv, hdr, otava, parquet, result_json, sysbench};
 use rqps_store::{Run, Status};
 use serde_json::Value;
 
 use crate::sample::{self, run};
-use crate::{HOSTILE, THREE, suite};
+use crate::{HOSTILE, THREE, suite, whole_runs};
 
 fn result(run: &Run) -> Value {
     serde_json::from_str(&result_json(run)).unwrap()
@@ -239,12 +239,30 @@ fn extremes_make_exports() {
 }
 
 #[test]
-fn a_comparison_has_no_steps_to_export() {
-    let run = suite::comparison();
+fn a_comparison_has_rounds_to_export_and_no_steps() {
+    let run = whole_runs::compared();
     assert_eq!((hdr(&run).len(), sysbench(&run)), (0, String::new()));
-    assert_eq!(otava(&run), "time,run,contender,dbms,version\n", "a row would have no time");
-    let files = parquet(&run);
-    assert_eq!(rows(&files, "steps.parquet").len(), 0);
+    let rounds = rows(&parquet(&run), "rounds.parquet");
+    let lines: Vec<String> = csv(&run).lines().skip(1).map(str::to_string).collect();
+    assert_eq!(rounds.len(), lines.len());
+    let rate = |row: &Row| match field(row, "throughput") {
+        Field::Double(rate) => *rate,
+        other => panic!("throughput is {other:?}"),
+    };
+    for (row, line) in rounds.iter().zip(&lines) {
+        let cells: Vec<&str> = line.split(',').collect();
+        assert!(is(row, "test", cells[0]) && is(row, "contender", cells[3]), "{line}");
+        assert_eq!(rate(row), cells[5].parse::<f64>().unwrap());
+    }
+
+    let of = |row: &&Row| is(row, "test", "l.i0") && is(row, "contender", "slow");
+    let rates: Vec<f64> = rounds.iter().filter(of).map(rate).collect();
+    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+    let otava = otava(&run);
+    let lines: Vec<Vec<&str>> = otava.lines().map(|line| line.split(',').collect()).collect();
+    let column = lines[0].iter().position(|name| *name == "l.i0.throughput").unwrap();
+    let slow = lines.iter().find(|line| line[2] == "slow").unwrap();
+    assert_eq!(slow[column].parse::<f64>().unwrap(), mean);
 }
 
 #[test]
