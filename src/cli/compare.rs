@@ -227,11 +227,12 @@ impl Measures for Arguments {
         comparison.rounds = self.rounds;
         comparison.fewest_rounds = comparison.fewest_rounds.min(self.rounds);
         comparison.confirm = self.confirm;
-        // A load of more data than memory is no small thing.
-        let few =
-            (cache == Some(Cache::IoBound)).then_some(2).filter(|_| comparison.loads.is_none());
-        comparison.loads = self.loads.or(few).or(comparison.loads);
-        comparison.loads = comparison.loads.map(|loads| loads.min(self.rounds));
+        let loads = match (self.loads, comparison.loads, cache) {
+            // A load of more data than memory is no small thing.
+            (None, None, Some(Cache::IoBound)) => Some(2),
+            (wanted, default, _) => wanted.or(default),
+        };
+        comparison.loads = loads.map(|loads| loads.min(self.rounds));
         comparison.budget = self.budget();
         comparison.precision = self.precision.0;
         comparison.margin = self.margin.map(|margin| margin.0);

@@ -214,8 +214,8 @@ impl Round<'_> {
             let mut before =
                 relay.run(&warm_up, slicing, &mut tell, lab.cancelled).map_err(driven)?;
             let slowed = slowed.slow_down(&before)?;
-            // A slice begins with cold caches, which takes the same time whoever is slowed down. What a
-            // slowdown comes to is known by what an operation takes without that.
+            // In slices an operation takes some percent longer, with caches that others have used. If that
+            // is so much time whoever is slowed down, a slowdown comes to its share of an operation alone.
             let base = self.running.iter().position(|one| one.contestant.is_base());
             let base: Vec<usize> = base.into_iter().filter(|_| !slowed.is_empty()).collect();
             let mut alone = relay.run(&base, ALONE, &mut |_| {}, lab.cancelled).map_err(driven)?;
