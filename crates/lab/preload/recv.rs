@@ -37,8 +37,9 @@ const O_RDWR: c_int = 2;
 const PROT_READ_WRITE: c_int = 3;
 const MAP_SHARED: c_int = 1;
 const PAGE_BYTES: usize = 4096;
-/// What takes so much longer than it was to take was interrupted.
-const INTERRUPTION: u64 = 1_000;
+/// After what takes so much longer than it was to take, something else had the CPU. A tick of the clock
+/// takes less, and every slice has as many of them as it is long.
+const INTERRUPTION: u64 = 50_000;
 
 unsafe extern "C" {
     fn recvfrom(

@@ -23,6 +23,6 @@ pub use halt::Halt;
 pub use live::{Live, ThreadCost};
 pub use pair::{Pair, Side};
 pub use recorder::{SecondTally, Tally};
-pub use relay::{COUNTERS, Counters, Driving, Meter, Relay, Slice, Slicing};
+pub use relay::{COUNTERS, Counters, Driving, Meter, Relay, Slice, Slicing, Turns};
 pub use schedule::Schedule;
 pub use worker::{Until, Work};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Barrier};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rqps_wire::{Class, Error, Interrupter};
 
@@ -35,6 +35,30 @@ pub struct Slicing {
     pub slice: Duration,
     /// What comes before, unmeasured: caches fill with what this contender uses.
     pub head: Duration,
+}
+
+/// Who is driven when, slice by slice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turns {
+    /// Contenders, by their places in the work.
+    pub order: Vec<usize>,
+    /// What is left of the order when `enough` has passed is left out,
+    pub enough: Duration,
+    /// but not before so many slices have ended,
+    pub fewest: usize,
+    /// and only after a multiple of so many: then everybody has been as early as late.
+    pub block: usize,
+}
+
+impl Turns {
+    /// All of the order, however long it takes.
+    pub fn all(order: Vec<usize>) -> Turns {
+        Turns { fewest: order.len(), order, enough: Duration::MAX, block: 1 }
+    }
+
+    fn may_end(&self, ended: usize, after: Duration) -> bool {
+        after >= self.enough && ended >= self.fewest && ended.is_multiple_of(self.block)
+    }
 }
 
 /// What one client did in one slice.
@@ -102,7 +126,7 @@ impl Driving {
 type Driven = Result<Vec<Slice>, (usize, Error)>;
 
 struct Client {
-    orders: Sender<(Arc<[usize]>, Slicing)>,
+    orders: Sender<(Arc<Turns>, Slicing)>,
     interrupters: Vec<Interrupter>,
     thread: JoinHandle<()>,
     id: u32,
@@ -148,15 +172,15 @@ impl Relay {
                 failed: failed.clone(),
                 over: over.clone(),
             };
-            let (orders, inbox) = channel::<(Arc<[usize]>, Slicing)>();
+            let (orders, inbox) = channel::<(Arc<Turns>, Slicing)>();
             let (identity, id) = channel();
             let sender = sender.clone();
             let name = format!("client-{index}");
             let thread = std::thread::Builder::new().name(name).spawn(move || {
                 // Asked for by the spawner right below.
                 let _ = identity.send(rustix::thread::gettid().as_raw_nonzero().get() as u32);
-                for (order, slicing) in inbox {
-                    if sender.send((index, driver.drive(&order, slicing))).is_err() {
+                for (turns, slicing) in inbox {
+                    if sender.send((index, driver.drive(&turns, slicing))).is_err() {
                         break;
                     }
                 }
@@ -177,11 +201,11 @@ impl Relay {
         self.clients.iter().map(|client| client.id).collect()
     }
 
-    /// Drives the contenders in the given order and answers each client's slices. `progress` is told
-    /// some times a second how many slices have ended; `cancelled` is asked as often.
+    /// Drives the contenders in turn and answers each client's slices. `progress` is told some times a
+    /// second how many slices have ended; `cancelled` is asked as often.
     pub fn run(
         &mut self,
-        order: &[usize],
+        turns: &Turns,
         slicing: Slicing,
         progress: &mut dyn FnMut(usize),
         cancelled: &dyn Fn() -> bool,
@@ -189,9 +213,9 @@ impl Relay {
         self.halt.reset();
         self.done.store(0, Ordering::Relaxed);
         self.failed.store(false, Ordering::Relaxed);
-        let order: Arc<[usize]> = order.into();
+        let turns = Arc::new(turns.clone());
         for client in &self.clients {
-            client.orders.send((order.clone(), slicing)).expect("clients wait for orders");
+            client.orders.send((turns.clone(), slicing)).expect("clients wait for orders");
         }
         let mut slices = vec![Vec::new(); self.clients.len()];
         let mut failure = None;
@@ -247,11 +271,12 @@ impl Relay {
 }
 
 impl Driver {
-    fn drive(&mut self, order: &[usize], slicing: Slicing) -> Driven {
-        let mut slices = Vec::with_capacity(order.len());
+    fn drive(&mut self, turns: &Turns, slicing: Slicing) -> Driven {
+        let mut slices = Vec::with_capacity(turns.order.len());
         let mut error = None;
-        for &contender in order {
-            if self.is_over() {
+        let began = Instant::now();
+        for (ended, &contender) in turns.order.iter().enumerate() {
+            if self.is_over(|| turns.may_end(ended, began.elapsed())) {
                 break;
             }
             match self.slice(contender, slicing) {
@@ -273,9 +298,9 @@ impl Driver {
 
     /// Meets the other clients before a slice. One of them decides between two meetings, so that
     /// all hear the same and none is left waiting.
-    fn is_over(&self) -> bool {
+    fn is_over(&self, may_end: impl Fn() -> bool) -> bool {
         if self.edge.wait().is_leader() {
-            let over = self.failed.load(Ordering::Relaxed) || self.halt.is_abandoned();
+            let over = self.failed.load(Ordering::Relaxed) || self.halt.is_abandoned() || may_end();
             self.over.store(over, Ordering::Relaxed);
         }
         self.edge.wait();

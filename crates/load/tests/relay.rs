@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rqps_load::{Counters, Effect, Failure, Halt, Meter, Relay, Slicing, Work};
+use rqps_load::{Counters, Effect, Failure, Halt, Meter, Relay, Slicing, Turns, Work};
 use rqps_wire::{Class, Error, Interrupter};
 
 /// Notes the order in which contenders are driven.
@@ -70,7 +70,8 @@ const SLICING: Slicing =
 fn slices_come_in_the_order_asked_for() {
     let (mut relay, log) = relay(1, 3, u64::MAX);
     let order = [0, 2, 1, 0, 1, 2];
-    let slices = relay.run(&order, SLICING, &mut |_| {}, &|| false).unwrap().remove(0);
+    let turns = Turns::all(order.to_vec());
+    let slices = relay.run(&turns, SLICING, &mut |_| {}, &|| false).unwrap().remove(0);
     assert_eq!(slices.iter().map(|slice| slice.contender).collect::<Vec<_>>(), order);
     assert_eq!(*log.lock().unwrap(), order);
     for slice in &slices {
@@ -91,7 +92,8 @@ fn slices_come_in_the_order_asked_for() {
 fn several_clients_drive_the_same_contender_at_a_time() {
     let (mut relay, log) = relay(3, 2, u64::MAX);
     let order = [1, 0, 1, 0, 0, 1];
-    let slices = relay.run(&order, SLICING, &mut |_| {}, &|| false).unwrap();
+    let turns = Turns::all(order.to_vec());
+    let slices = relay.run(&turns, SLICING, &mut |_| {}, &|| false).unwrap();
     assert_eq!(slices.len(), 3);
     let mut ended_before = Some(0);
     for (index, contender) in order.into_iter().enumerate() {
@@ -109,18 +111,33 @@ fn several_clients_drive_the_same_contender_at_a_time() {
 fn the_same_threads_go_on_with_another_order() {
     let (mut relay, _) = relay(2, 2, u64::MAX);
     for order in [vec![0, 1], vec![1, 0, 0]] {
-        let slices = relay.run(&order, SLICING, &mut |_| {}, &|| false).unwrap();
-        assert!(slices.iter().all(|client| client.len() == order.len()));
+        let turns = Turns::all(order);
+        let slices = relay.run(&turns, SLICING, &mut |_| {}, &|| false).unwrap();
+        assert!(slices.iter().all(|client| client.len() == turns.order.len()));
     }
     relay.finish();
+}
+
+#[test]
+fn what_takes_longer_than_planned_ends_early_but_after_a_whole_block() {
+    for (enough, slices_driven) in [(Duration::ZERO, 8), (Duration::MAX, 100)] {
+        for clients in [1, 3] {
+            let (mut relay, _) = relay(clients, 2, u64::MAX);
+            let order = (0..100).map(|at| at % 2).collect();
+            let turns = Turns { order, enough, fewest: 6, block: 4 };
+            let slices = relay.run(&turns, SLICING, &mut |_| {}, &|| false).unwrap();
+            assert!(slices.iter().all(|client| client.len() == slices_driven));
+            relay.finish();
+        }
+    }
 }
 
 #[test]
 fn a_contender_that_dies_is_named_and_nobody_waits_for_it() {
     for clients in [1, 3] {
         let (mut relay, _) = relay(clients, 2, 20);
-        let order: Vec<usize> = (0..400).map(|at| at % 2).collect();
-        match relay.run(&order, SLICING, &mut |_| {}, &|| false) {
+        let turns = Turns::all((0..400).map(|at| at % 2).collect());
+        match relay.run(&turns, SLICING, &mut |_| {}, &|| false) {
             Err(Failure::Worker { index, error }) => {
                 assert!(index < 2);
                 assert!(error.to_string().contains("gone"));
@@ -134,8 +151,8 @@ fn a_contender_that_dies_is_named_and_nobody_waits_for_it() {
 #[test]
 fn a_wish_to_stop_ends_the_run_soon() {
     let (mut relay, _) = relay(2, 2, u64::MAX);
-    let order = vec![0; 1_000_000];
-    let failure = relay.run(&order, SLICING, &mut |_| {}, &|| true).unwrap_err();
+    let turns = Turns::all(vec![0; 1_000_000]);
+    let failure = relay.run(&turns, SLICING, &mut |_| {}, &|| true).unwrap_err();
     assert!(matches!(failure, Failure::Cancelled));
     relay.finish();
 }

@@ -1,11 +1,32 @@
 //! Who is driven when, inside a pass.
 
+use std::time::Duration;
+
 use rand::RngExt;
 use rand::seq::SliceRandom;
+use rqps_load::{Slicing, Turns};
+
+/// A pass may take so much longer than was planned: where operations are longer than a slice, there are
+/// fewer of them then.
+const LONGER: u32 = 2;
+
+/// As many cycles as each contender has slices in this time, two at least; where they take too long,
+/// no fewer than `fewest`.
+pub(crate) fn turns(
+    contenders: usize,
+    (time, fewest): (Duration, usize),
+    slicing: Slicing,
+    random: &mut impl RngExt,
+) -> Turns {
+    let cycles = time.as_secs_f64() / slicing.slice.as_secs_f64();
+    let order = order(contenders, cycles.ceil().max(2.0) as usize, random);
+    let planned = (slicing.slice + slicing.head) * order.len() as u32;
+    Turns { order, enough: planned * LONGER, fewest: contenders * fewest, block: contenders * 2 }
+}
 
 /// So many cycles, in each of which every contender has one slice. A cycle in random order is
 /// followed by its mirror image, so that in every pair of cycles all are as early as they are late.
-pub(crate) fn order(contenders: usize, cycles: usize, random: &mut impl RngExt) -> Vec<usize> {
+fn order(contenders: usize, cycles: usize, random: &mut impl RngExt) -> Vec<usize> {
     let mut order = Vec::with_capacity(contenders * cycles);
     let mut cycle: Vec<usize> = (0..contenders).collect();
     for number in 0..cycles {

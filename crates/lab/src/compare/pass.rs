@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use rqps_load::{Counters, Driving, Failure, Meter, Relay, Slice, Slicing, ThreadCost, Work};
+use rqps_load::{
+    Counters, Driving, Failure, Meter, Relay, Slice, Slicing, ThreadCost, Turns, Work,
+};
 use rqps_observe::{
     Canaries, Clocks, Conduct, Edge, EdgeReader, EngineReading, Metric, Observer, Reading, guards,
     pin_thread,
@@ -12,7 +14,7 @@ use rqps_observe::{
 use rqps_store::{PassRecord, RunDirectory, SideRecord, SliceRecord};
 use rqps_workload::microbenchmark::{Benchmark, Books, Cast, Test};
 
-use super::order::order;
+use super::order::turns;
 use super::round::{Draw, Round, Running, place};
 use crate::attempt::kept;
 use crate::selftest::Slowed;
@@ -22,9 +24,11 @@ use crate::{Event, Lab, LabError, Pace};
 pub(crate) const REPEATS: u32 = 2;
 /// The share of a test's time that is driven before anything counts: the servers are just started.
 pub(crate) const WARM_UP: f64 = 0.2;
-/// A slice in which caches stay warm.
+/// A slice that begins when caches are warm.
 const ALONE: Slicing =
-    Slicing { slice: Duration::from_millis(100), head: Duration::from_millis(25) };
+    Slicing { slice: Duration::from_millis(100), head: Duration::from_millis(100) };
+/// So many cycles are measured, however long one takes.
+const FEWEST_CYCLES: usize = 6;
 /// How much of the CPUs other programs may use: what they do in a cycle they do to everybody, so that
 /// the interval tells how much it matters, unless hardly anything is left (docs/verdicts.md).
 const MOST_FOREIGN_PERCENT: f64 = 40.0;
@@ -180,15 +184,12 @@ impl Round<'_> {
         let comparison = setting.comparison;
         let slicing = Slicing { slice: comparison.slice.0, head: comparison.head.0 };
         let time = test.measured(plan);
-        let cycles = |time: Duration| {
-            (time.as_secs_f64() / comparison.slice.0.as_secs_f64()).ceil().max(2.0) as usize
-        };
         let which = [pass.round, pass.part, pass.place, pass.attempt].map(u64::from);
         let mut random = setting.random(Draw::Slices, &which);
         let contenders = self.running.len();
-        let warm_up = order(contenders, cycles(time.mul_f64(WARM_UP)), &mut random);
-        let measured = order(contenders, cycles(time), &mut random);
-        let all = (warm_up.len() + measured.len()) as f64;
+        let warm_up = turns(contenders, (time.mul_f64(WARM_UP), 1), slicing, &mut random);
+        let measured = turns(contenders, (time, FEWEST_CYCLES), slicing, &mut random);
+        let all = (warm_up.order.len() + measured.order.len()) as f64;
         let (round, name) = (pass.round, pass.test.clone());
         let live = relay.live();
         let names: Vec<String> =
@@ -214,16 +215,17 @@ impl Round<'_> {
             let mut before =
                 relay.run(&warm_up, slicing, &mut tell, lab.cancelled).map_err(driven)?;
             let slowed = slowed.slow_down(&before)?;
-            // In slices an operation takes some percent longer, with caches that others have used. If that
-            // is so much time whoever is slowed down, a slowdown comes to its share of an operation alone.
+            // A slice begins with caches that others have used. What it takes to warm them is a time of its
+            // own, whoever is slowed down, so that a slowdown comes to its share of an operation alone.
             let base = self.running.iter().position(|one| one.contestant.is_base());
-            let base: Vec<usize> = base.into_iter().filter(|_| !slowed.is_empty()).collect();
+            let base = base.into_iter().filter(|_| !slowed.is_empty());
+            let base = Turns::all(base.collect());
             let mut alone = relay.run(&base, ALONE, &mut |_| {}, lab.cancelled).map_err(driven)?;
             let before_canary = canaries.run();
             let mut observers: Vec<Observer> = self.observers()?;
             let first: Vec<Reading> = observers.iter_mut().map(Observer::read).collect();
             let (began, clocks) = (Instant::now(), Clocks::now());
-            let mut tell_measured = |done: usize| tell(warm_up.len() + done);
+            let mut tell_measured = |done: usize| tell(warm_up.order.len() + done);
             let slices = relay.run(&measured, slicing, &mut tell_measured, lab.cancelled);
             let slices = slices.map_err(driven)?;
             pass.seconds = began.elapsed().as_secs_f64();
@@ -276,7 +278,7 @@ impl Round<'_> {
             window: &host,
             seconds: pass.seconds,
             wall_seconds: Some(pass.seconds + jump),
-            planned_seconds: Some(measured.len() as f64 * comparison.slice.0.as_secs_f64()),
+            planned_seconds: Some(slices[0].len() as f64 * comparison.slice.0.as_secs_f64()),
             cpus: rqps_observe::cpus(),
             most_foreign_percent: MOST_FOREIGN_PERCENT,
             // How fast the machine is does not matter: it is as fast for everybody in a cycle.

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use rqps_load::{COUNTERS, Relay, Slicing, Work};
+use rqps_load::{COUNTERS, Relay, Slicing, Turns, Work};
 use rqps_observe::{EdgeReader, Profiler, pin_thread, sees_kernel};
 use rqps_plan::{Compared, Comparison, Microbenchmark, Plan, Profiled};
 use rqps_store::{ProfileRecord, RunDirectory};
@@ -233,11 +233,13 @@ impl Round<'_> {
         let one = &self.running[slot];
         let root = one.server.process().expect("a plan that profiles has servers of its own");
         let time = test.measured(self.scene.plan).max(SHORTEST);
-        let slices =
-            |time: Duration| vec![slot; (time.as_secs_f64() / SLICE.as_secs_f64()).ceil() as usize];
+        let slices = |time: Duration| {
+            let count = (time.as_secs_f64() / SLICE.as_secs_f64()).ceil() as usize;
+            Turns { order: vec![slot; count], enough: time, fewest: 1, block: 1 }
+        };
         let (warm_up, measured) = (slices(time.mul_f64(WARM_UP)), slices(time));
         let slicing = Slicing { slice: SLICE, head: Duration::ZERO };
-        let all = (warm_up.len() + measured.len()) as f64;
+        let all = (warm_up.order.len() + measured.order.len()) as f64;
         let (name, contender) = (test.short_name(), &one.contestant.name);
         let (round, watch) = (self.scene.number, &mut lab.watch);
         let mut tell = |done: usize| {
@@ -256,7 +258,7 @@ impl Round<'_> {
         let (started, began) = (jiff::Timestamp::now().to_string(), Instant::now());
         profiler.start()?;
         let before = reader.read();
-        let mut tell_measured = |done: usize| tell(warm_up.len() + done);
+        let mut tell_measured = |done: usize| tell(warm_up.order.len() + done);
         let slices = relay.run(&measured, slicing, &mut tell_measured, lab.cancelled);
         let used = reader.read().since(&before);
         profiler.stop()?;

@@ -8,8 +8,8 @@ use rqps_wire::{Error, Interrupter};
 
 use super::spin::Counted;
 
-/// What takes so much longer than it was to take was interrupted, as in the library.
-const INTERRUPTION: u64 = 1_000;
+/// After what takes so much longer than it was to take, something else had the CPU, as in the library.
+const INTERRUPTION: u64 = 50_000;
 
 /// Shared by the clients of a contender.
 #[derive(Debug, Default)]
