@@ -1,6 +1,6 @@
-//! What rqps's client costs, beside Debian's sysbench and pgbench and a bare socket:
-//! `cargo bench --bench client_cost`, of one DBMS or part with `-- postgres`, `-- mysql`, `-- load`,
-//! `-- l.i0` or `-- point-query`.
+//! What rqps's client costs, beside Debian's sysbench and pgbench and a bare socket, and what looking at
+//! the server costs: `cargo bench --bench client_cost`, of one DBMS or part with `-- postgres`,
+//! `-- mysql`, `-- load`, `-- l.i0`, `-- sampling` or `-- point-query`.
 //!
 //! A benchmark, not a test: it prints figures next to the goals of docs/performance.md and exits
 //! with 0 whatever they are. Everything but the load runs on one CPU: with a CPU each for client and
@@ -17,6 +17,7 @@ mod load;
 mod own;
 mod process;
 mod raw;
+mod sampling;
 mod server;
 mod spread;
 mod statement;
@@ -43,10 +44,12 @@ struct Size {
     part: u64,
     /// Rows of l.i0 and of a load.
     inserted: u64,
+    /// Of a window that is sampled once a second.
+    seconds: u32,
 }
 
-const FULL: Size = Size { rounds: 5, part: 1, inserted: 1_000_000 };
-const SMOKE: Size = Size { rounds: 1, part: 100, inserted: 10_000 };
+const FULL: Size = Size { rounds: 5, part: 1, inserted: 1_000_000, seconds: 10 };
+const SMOKE: Size = Size { rounds: 1, part: 100, inserted: 10_000, seconds: 1 };
 
 /// How many times fewer operations the run has that is subtracted, so that starting and connecting
 /// do not count.
@@ -65,6 +68,7 @@ const ALLOCATION_SLACK: f64 = 0.1;
 /// The parts that are no statements.
 const LOAD: &str = "load";
 const INSERTS: &str = "l.i0";
+const SAMPLING: &str = "sampling";
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
@@ -81,7 +85,7 @@ fn main() -> anyhow::Result<()> {
     let full = given("--bench") && !given("--test") && !given("--quick");
     let size = if full { FULL } else { SMOKE };
     let subjects = chosen(SUBJECTS.iter().map(|subject| subject.dbms.name()), &names);
-    let known = STATEMENTS.iter().map(|statement| statement.name).chain([LOAD, INSERTS]);
+    let known = STATEMENTS.iter().map(|statement| statement.name).chain([LOAD, INSERTS, SAMPLING]);
     let parts = chosen(known.clone(), &names);
     let is_known = |name: &&Cow<str>| {
         subject::named(name).is_some() || known.clone().any(|part| part == *name)
@@ -133,7 +137,7 @@ fn chosen<'a>(all: impl Iterator<Item = &'a str> + Clone, given: &[Cow<str>]) ->
     if chosen.is_empty() { all.collect() } else { chosen }
 }
 
-/// A table for each statement, and one for the Insert Benchmark.
+/// A table for each statement, one for the Insert Benchmark, and one for looking.
 fn measure(
     running: &Running,
     clients: &[Client],
@@ -155,6 +159,9 @@ fn measure(
             .collect();
         table.own("l.i0 CPU per row, µs", loads?, 2, Goal::Own(1.0));
         tables.push(("the Insert Benchmark", table));
+    }
+    if parts.contains(&SAMPLING) {
+        tables.push(("sampling once a second", sampling::measure(running, size)?));
     }
     Ok(tables)
 }

@@ -80,6 +80,10 @@ impl Running {
         self.server.target()
     }
 
+    pub(crate) fn server(&self) -> &dyn Server {
+        &*self.server
+    }
+
     pub(crate) fn socket(&self) -> &Socket {
         &self.socket
     }

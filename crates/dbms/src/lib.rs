@@ -64,6 +64,11 @@ pub trait Dbms {
         place: &Place,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Box<dyn Server>, DbmsError>;
+
+    /// Removes what an rqps that was killed left in a server that is running already.
+    fn disclaim(&self) -> Result<(), DbmsError> {
+        Ok(())
+    }
 }
 
 /// What is done so that the reads that follow do not pay for the writes before.

@@ -39,6 +39,12 @@ impl Dbms for Remote {
         let version = self.control.version(&self.given)?;
         Ok(Box::new(Connected { remote: self.clone(), version }))
     }
+
+    fn disclaim(&self) -> Result<(), DbmsError> {
+        // Whose it is is looked at first.
+        (self.claim)(&self.given)?;
+        (self.disclaim)(&self.given)
+    }
 }
 
 struct Connected {

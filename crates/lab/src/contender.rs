@@ -40,13 +40,18 @@ pub(crate) fn run(
         (lab.watch)(Event::Resumed { contender: name.clone(), steps: done.len() });
     }
     if done.len() == crate::steps(&plan.workload)? {
-        return discard_rest(lab, directory, index);
+        return discard_rest(lab, directory, index, dbms);
     }
     let place = place(lab, directory, contender, index)?;
+    let is_guest = matches!(contender.build, Build::Server { .. });
     if done.is_empty() {
         start_afresh(&place)?;
-    } else if !place.data.exists() && !matches!(contender.build, Build::Server { .. }) {
+    } else if !place.data.exists() && !is_guest {
         return Err(LabError::DataGone(place.data.display().to_string()));
+    }
+    if is_guest {
+        // Nothing comes to be in it: that it is there says that rqps has a place in that server.
+        fs::create_dir_all(&place.data).map_err(file_error("make", &place.data))?;
     }
 
     (lab.watch)(Event::Starting { contender: name.clone() });
@@ -77,7 +82,12 @@ pub(crate) fn run(
         Workload::Comparison(_) => Ok(()),
     };
     match result {
-        Ok(()) if !lab.keep_data => server.discard()?,
+        Ok(()) if !lab.keep_data => {
+            server.discard()?;
+            if is_guest {
+                fs::remove_dir(&place.data).map_err(file_error("remove", &place.data))?;
+            }
+        }
         // The data stay for --resume, so they are brought to rest in an orderly way.
         _ => {
             server.stop()?;
@@ -175,13 +185,19 @@ pub(crate) fn tidy(lab: &Lab<'_>, directory: &RunDirectory) {
 }
 
 /// Removes the data of a contender that is done, if rqps was killed before it had removed them.
-fn discard_rest(lab: &Lab<'_>, directory: &RunDirectory, index: usize) -> Result<(), LabError> {
+fn discard_rest(
+    lab: &Lab<'_>,
+    directory: &RunDirectory,
+    index: usize,
+    dbms: &dyn Dbms,
+) -> Result<(), LabError> {
     let of_run = lab.home.data().map_err(rqps_dbms::DbmsError::from)?;
     let of_run = of_run.join(&directory.manifest.id);
     let data = of_run.join(index.to_string());
     if lab.keep_data || of_run.join(KEPT).exists() || !data.exists() {
         return Ok(());
     }
+    dbms.disclaim()?;
     fs::remove_dir_all(&data).map_err(file_error("remove", &data))
 }
 

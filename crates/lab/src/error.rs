@@ -18,11 +18,11 @@ pub enum LabError {
     #[error(transparent)]
     Cache(#[from] CacheError),
     #[error("{0}")]
-    Wire(#[from] rqps_wire::Error),
+    Wire(#[source] rqps_wire::Error),
     #[error("the data are wrong: {0}")]
-    InsertBenchmark(#[from] insert_benchmark::CheckError),
+    InsertBenchmark(#[source] insert_benchmark::CheckError),
     #[error("the data are wrong: {0}")]
-    Microbenchmark(#[from] microbenchmark::CheckError),
+    Microbenchmark(#[source] microbenchmark::CheckError),
     #[error(transparent)]
     Test(#[from] UnknownTest),
     #[error("{test} reads {size} rows at a time: it needs tables of as many rows, not {rows}")]
@@ -85,11 +85,44 @@ impl LabError {
     }
 }
 
+impl From<rqps_wire::Error> for LabError {
+    fn from(error: rqps_wire::Error) -> Self {
+        match error {
+            rqps_wire::Error::Interrupted => LabError::Interrupted,
+            other => LabError::Wire(other),
+        }
+    }
+}
+
 impl From<DbmsError> for LabError {
     fn from(error: DbmsError) -> Self {
         match error {
-            DbmsError::Cancelled => LabError::Interrupted,
+            DbmsError::Cancelled | DbmsError::Wire(rqps_wire::Error::Interrupted) => {
+                LabError::Interrupted
+            }
             other => LabError::Dbms(other),
+        }
+    }
+}
+
+impl From<insert_benchmark::CheckError> for LabError {
+    fn from(error: insert_benchmark::CheckError) -> Self {
+        match error {
+            insert_benchmark::CheckError::Wire(rqps_wire::Error::Interrupted) => {
+                LabError::Interrupted
+            }
+            other => LabError::InsertBenchmark(other),
+        }
+    }
+}
+
+impl From<microbenchmark::CheckError> for LabError {
+    fn from(error: microbenchmark::CheckError) -> Self {
+        match error {
+            microbenchmark::CheckError::Wire(rqps_wire::Error::Interrupted) => {
+                LabError::Interrupted
+            }
+            other => LabError::Microbenchmark(other),
         }
     }
 }
@@ -100,5 +133,25 @@ impl From<Failure> for LabError {
             Failure::Cancelled => LabError::Interrupted,
             Failure::Worker { error, .. } => LabError::Wire(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rqps_wire::Error;
+
+    use super::*;
+
+    #[test]
+    fn what_was_interrupted_has_not_failed() {
+        for error in [
+            LabError::from(Error::Interrupted),
+            DbmsError::from(Error::Interrupted).into(),
+            insert_benchmark::CheckError::from(Error::Interrupted).into(),
+            microbenchmark::CheckError::from(Error::Interrupted).into(),
+        ] {
+            assert!(matches!(error, LabError::Interrupted), "{error}");
+        }
+        assert!(LabError::from(Error::Closed).is_disconnect());
     }
 }

@@ -14,6 +14,7 @@ mod error;
 mod estimate;
 mod event;
 mod insert_benchmark;
+mod interruptible;
 mod measure;
 mod microbenchmark;
 mod remaining;
@@ -33,6 +34,7 @@ pub use confine::memory_hold;
 pub use error::LabError;
 pub use estimate::{Estimate, Time, build_bytes, estimate, log_share, pace};
 pub use event::{Enough, Event, Pace, Watch};
+use interruptible::interruptible;
 pub use remaining::Remaining;
 pub use selftest::{obstacle, run_injected};
 
@@ -42,7 +44,7 @@ pub struct Lab<'a> {
     /// Is told what happens, to show it.
     pub watch: &'a mut Watch<'a>,
     /// Asked several times a second whether the user wants to stop.
-    pub cancelled: &'a dyn Fn() -> bool,
+    pub cancelled: &'a (dyn Fn() -> bool + Sync),
     /// Data directories stay when a contender is done.
     pub keep_data: bool,
     /// Is shown the passes of a comparison so far.
@@ -160,13 +162,23 @@ pub fn run(
         let as_they_are = selftest::Treatment::default();
         return compare::run(lab, directory, &plan, comparison, ready, &as_they_are);
     }
+    interruptible(lab.cancelled, || run_in_turn(lab, directory, &plan, ready))
+}
+
+/// Each contender does all of its steps before the next one begins.
+fn run_in_turn(
+    lab: &mut Lab<'_>,
+    directory: &mut RunDirectory,
+    plan: &Plan,
+    ready: &[Box<dyn Dbms>],
+) -> Result<Outcome, LabError> {
     let mut order: Vec<usize> = (0..plan.contenders.len()).collect();
     order.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(plan.seed));
     let names = order.iter().map(|&index| plan.contenders[index].name()).collect();
     directory.set_order(names)?;
     let mut outcome = Outcome::Complete;
     for index in order {
-        match contender::run(lab, directory, &plan, index, &*ready[index]) {
+        match contender::run(lab, directory, plan, index, &*ready[index]) {
             Ok(()) => {}
             Err(LabError::Interrupted) => return Ok(Outcome::Interrupted),
             Err(error @ LabError::Store(_)) => return Err(error),

@@ -46,7 +46,9 @@ impl Error {
     pub fn class(&self) -> Class {
         match self {
             Error::Server { class, .. } => *class,
-            Error::Closed | Error::Io(_) | Error::Connect { .. } => Class::Gone,
+            Error::Closed | Error::Interrupted | Error::Io(_) | Error::Connect { .. } => {
+                Class::Gone
+            }
             _ => Class::Stop,
         }
     }

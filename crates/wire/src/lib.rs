@@ -8,6 +8,7 @@ mod address;
 mod error;
 mod login;
 pub mod mysql;
+mod patience;
 pub mod postgres;
 mod socket;
 mod sqlite;
@@ -19,6 +20,7 @@ use std::path::PathBuf;
 pub use address::Address;
 pub use error::{Class, Error};
 pub use login::Login;
+pub use patience::want_answers;
 pub use tls::{Check, Tls};
 
 /// Where a connection leads; cloned for every connection that a workload opens.
@@ -91,6 +93,12 @@ pub trait Connection: Send {
 
     /// A handle with which another thread can end a call that blocks.
     fn interrupter(&self) -> Result<Interrupter, Error>;
+
+    /// The same for a client of a benchmark: whoever has the handle sees to it that nothing blocks for
+    /// good, so that from now on answers are waited for at no cost ([`want_answers`] does not matter).
+    fn hand_over(&self) -> Result<Interrupter, Error> {
+        self.interrupter()
+    }
 }
 
 /// The single value of a query that has one.

@@ -1,15 +1,19 @@
 //! A blocking socket with a receive buffer: what all protocols have in common.
 
+use std::cell::Cell;
+use std::io;
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::address::Address;
 use crate::error::Error;
+use crate::patience::{SILENCE, wait_on};
 use crate::tls::{Encrypted, Tls};
 
 /// A longer message is a broken stream rather than a row that a benchmark reads.
@@ -21,8 +25,10 @@ pub(crate) struct Socket {
     /// The part of the buffer that has been received and not yet taken.
     start: usize,
     end: usize,
-    /// Nothing has been received since something was sent.
+    /// Nothing has been received since something was sent, and readiness is to be asked for first.
     asked: bool,
+    /// Nothing looks up from waiting.
+    is_handed_over: Cell<bool>,
 }
 
 enum Stream {
@@ -37,15 +43,16 @@ impl Socket {
         let failed = |source| Error::Connect { address: address.to_string(), source };
         let stream = match address {
             Address::Unix { path } => {
-                Stream::Unix(UnixStream::connect(path).map_err(failed)?.into())
+                Stream::Unix(UnixStream::connect(path).and_then(watchful).map_err(failed)?)
             }
             Address::Tcp { host, port } | Address::Tls { host, port, .. } => {
                 let stream = TcpStream::connect((host.as_str(), *port)).map_err(failed)?;
                 stream.set_nodelay(true).map_err(failed)?;
-                Stream::Tcp(stream.into())
+                Stream::Tcp(watchful(stream).map_err(failed)?)
             }
         };
-        Ok(Socket { stream, buffer: vec![0; 64 << 10], start: 0, end: 0, asked: false })
+        let (buffer, is_handed_over) = (vec![0; 64 << 10], Cell::new(false));
+        Ok(Socket { stream, buffer, start: 0, end: 0, asked: false, is_handed_over })
     }
 
     /// Everything from here on is encrypted: both sides have agreed to it.
@@ -76,9 +83,19 @@ impl Socket {
         })
     }
 
+    /// Waits for answers without looking up from now on. Answers what ends that from outside.
+    pub(crate) fn hand_over(&self) -> Result<OwnedFd, Error> {
+        let socket = self.duplicate()?;
+        // It is the socket's, whichever descriptor it is set by.
+        set_socket_timeout(&socket, Timeout::Recv, None).map_err(io::Error::from)?;
+        self.is_handed_over.set(true);
+        Ok(socket)
+    }
+
     #[inline]
     pub(crate) fn send(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
-        self.asked = true;
+        // Asking for readiness has no end: it is for those who need not look up.
+        self.asked = self.is_handed_over.get();
         let socket = match &mut self.stream {
             Stream::Unix(socket) | Stream::Tcp(socket) => &*socket,
             Stream::Tls(encrypted) => return encrypted.send(bytes),
@@ -86,7 +103,7 @@ impl Socket {
         while !bytes.is_empty() {
             match send(socket, bytes, SendFlags::NOSIGNAL) {
                 Ok(sent) => bytes = &bytes[sent..],
-                Err(error) => retry_if_interrupted(error)?,
+                Err(error) => retry(error)?,
             }
         }
         Ok(())
@@ -164,6 +181,13 @@ impl Socket {
     }
 }
 
+/// A socket that looks up now and then while it is waited at.
+fn watchful(socket: impl Into<OwnedFd>) -> io::Result<OwnedFd> {
+    let socket = socket.into();
+    set_socket_timeout(&socket, Timeout::Recv, Some(SILENCE))?;
+    Ok(socket)
+}
+
 #[cold]
 pub(crate) fn too_long(size: usize) -> Error {
     Error::Protocol(format!("a message of {size} bytes"))
@@ -191,7 +215,7 @@ pub(crate) fn skip_run(
 fn await_input(socket: &OwnedFd) -> Result<(), Error> {
     let mut request = [PollFd::new(socket, PollFlags::IN)];
     while let Err(error) = poll(&mut request, None) {
-        retry_if_interrupted(error)?;
+        retry(error)?;
     }
     Ok(())
 }
@@ -202,16 +226,17 @@ fn receive_some(socket: &OwnedFd, room: &mut [u8]) -> Result<usize, Error> {
     loop {
         match recv(socket, &mut *room, RecvFlags::empty()) {
             Ok((received, _)) => return Ok(received),
-            Err(error) => retry_if_interrupted(error)?,
+            Err(error) => retry(error)?,
         }
     }
 }
 
-/// A signal is not an error; anything else is.
+/// A signal is not an error, nor is silence while the answer is wanted; anything else is.
 #[cold]
-fn retry_if_interrupted(error: Errno) -> Result<(), Error> {
+fn retry(error: Errno) -> Result<(), Error> {
     match error {
         Errno::INTR => Ok(()),
+        Errno::AGAIN => wait_on(),
         // What a shut-down or dead peer looks like from the sending side.
         Errno::PIPE | Errno::CONNRESET => Err(Error::Closed),
         _ => Err(Error::Io(error.into())),

@@ -17,6 +17,7 @@ use rustls::{
 };
 
 use crate::error::Error;
+use crate::patience::wait_on;
 
 /// How an encrypted connection is to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +59,11 @@ impl Encrypted {
         let session = session.map_err(|error| failed(error.to_string()))?;
         let mut stream = StreamOwned::new(session, TcpStream::from(socket));
         while stream.conn.is_handshaking() {
-            stream.conn.complete_io(&mut stream.sock).map_err(|error| failed(told(&error)))?;
+            match stream.conn.complete_io(&mut stream.sock) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait_on()?,
+                Err(error) => return Err(failed(told(&error))),
+                Ok(_) => {}
+            }
         }
         Ok(Encrypted(stream))
     }
@@ -85,6 +90,7 @@ impl Encrypted {
         loop {
             match self.0.read(room) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait_on()?,
                 // Servers that die do not take their leave.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(0),
                 result => return result.map_err(lost),

@@ -35,6 +35,6 @@ impl Work for Script {
     }
 
     fn interrupter(&self) -> Result<Interrupter, Error> {
-        self.connection.interrupter()
+        self.connection.hand_over()
     }
 }

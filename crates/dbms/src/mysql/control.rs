@@ -149,7 +149,8 @@ pub(super) fn create_database(target: &Target) -> Result<(), DbmsError> {
     Ok(())
 }
 
-/// Creates a database in somebody else's server, or finds the one that an earlier rqps created.
+/// Creates a database in somebody else's server, or finds the one that an earlier rqps created. MySQL
+/// cannot create and mark one at once, so an empty one is taken for its own.
 pub(super) fn claim_database(target: &Target) -> Result<(), DbmsError> {
     let mut connection = target.connect()?;
     let sql = format!(
@@ -157,15 +158,16 @@ pub(super) fn claim_database(target: &Target) -> Result<(), DbmsError> {
     );
     if scalar(&mut *connection, &sql)?.is_some_and(|count| count != "0") {
         let sql = format!(
-            "select count(*) from information_schema.tables \
-             where table_schema = '{GUEST_DATABASE}' and table_name = '{MARK}'"
+            "select case when sum(table_name = '{MARK}') then 'marked' when count(*) then 'foreign' end \
+             from information_schema.tables where table_schema = '{GUEST_DATABASE}'"
         );
-        return match scalar(&mut *connection, &sql)?.as_deref() {
-            Some("1") => Ok(()),
-            _ => Err(DbmsError::ForeignPlace),
-        };
+        match scalar(&mut *connection, &sql)?.as_deref() {
+            Some("marked") => return Ok(()),
+            Some(_) => return Err(DbmsError::ForeignPlace),
+            None => {}
+        }
     }
-    connection.run(&format!("create database {GUEST_DATABASE}"))?;
+    connection.run(&format!("create database if not exists {GUEST_DATABASE}"))?;
     connection.run(&format!("create table {GUEST_DATABASE}.{MARK} (nothing int)"))?;
     Ok(())
 }

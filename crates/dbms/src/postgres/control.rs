@@ -150,8 +150,9 @@ pub(super) fn claim_schema(target: &Target) -> Result<(), DbmsError> {
         Some(MARK) => Ok(()),
         Some(_) => Err(DbmsError::ForeignPlace),
         None => {
-            connection.run(&format!("create schema {SCHEMA}"))?;
-            connection.run(&format!("comment on schema {SCHEMA} is '{MARK}'"))?;
+            // In one message, which is one transaction: a schema without the mark would be nobody's.
+            let sql = format!("create schema {SCHEMA}; comment on schema {SCHEMA} is '{MARK}'");
+            connection.run(&sql)?;
             Ok(())
         }
     }

@@ -243,6 +243,10 @@ impl Connection for Postgres {
     fn interrupter(&self) -> Result<Interrupter, Error> {
         Ok(Interrupter::Socket(self.socket.duplicate()?))
     }
+
+    fn hand_over(&self) -> Result<Interrupter, Error> {
+        Ok(Interrupter::Socket(self.socket.hand_over()?))
+    }
 }
 
 impl Drop for Postgres {

@@ -103,7 +103,7 @@ impl Work for RangeQuery {
     }
 
     fn interrupter(&self) -> Result<Interrupter, Error> {
-        self.connection.interrupter()
+        self.connection.hand_over()
     }
 }
 
@@ -190,7 +190,7 @@ impl Work for PointQuery {
     }
 
     fn interrupter(&self) -> Result<Interrupter, Error> {
-        self.connection.interrupter()
+        self.connection.hand_over()
     }
 }
 

@@ -311,7 +311,7 @@ impl Work for Client {
     }
 
     fn interrupter(&self) -> Result<Interrupter, Error> {
-        self.connection.interrupter()
+        self.connection.hand_over()
     }
 }
 

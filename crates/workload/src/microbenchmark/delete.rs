@@ -92,7 +92,7 @@ impl Work for Deleter {
     }
 
     fn interrupter(&self) -> Result<Interrupter, Error> {
-        self.connection.interrupter()
+        self.connection.hand_over()
     }
 }
 

@@ -96,7 +96,7 @@ impl Work for Loader {
     }
 
     fn interrupter(&self) -> Result<Interrupter, Error> {
-        self.connection.interrupter()
+        self.connection.hand_over()
     }
 }
 
