@@ -5,25 +5,29 @@ use crate::estimate::mean;
 
 /// The autocorrelations of `series` at the lags 0, 1, …, `lags`; empty where nothing varies.
 pub fn autocorrelations(series: &[f64], lags: usize) -> Vec<f64> {
-    let center = mean(series);
-    let product = |lag: usize| -> f64 {
-        series.iter().zip(&series[lag..]).map(|(x, y)| (x - center) * (y - center)).sum()
-    };
-    if series.is_empty() || product(0) == 0.0 {
-        return Vec::new();
+    match autocorrelation(series) {
+        Some(rho) => (0..=lags.min(series.len() - 1)).map(rho).collect(),
+        None => Vec::new(),
     }
-    (0..=lags.min(series.len() - 1)).map(|lag| product(lag) / product(0)).collect()
+}
+
+/// The autocorrelation by lag; none where nothing varies.
+fn autocorrelation(series: &[f64]) -> Option<impl Fn(usize) -> f64> {
+    let center = mean(series);
+    let centred: Vec<f64> = series.iter().map(|x| x - center).collect();
+    let product =
+        move |lag: usize| -> f64 { centred.iter().zip(&centred[lag..]).map(|(x, y)| x * y).sum() };
+    let square = product(0);
+    (square != 0.0).then_some(move |lag: usize| product(lag) / square)
 }
 
 /// The integrated autocorrelation time 1 + 2 Σ ρ in samples, by Geyer's initial positive sequence
 /// (Practical Markov chain Monte Carlo, 1992): pairs of neighbouring lags are added up to the
 /// first pair whose sum is not positive. 1 for a series without variation.
 pub fn tau(series: &[f64]) -> f64 {
-    let rho = autocorrelations(series, series.len());
-    if rho.is_empty() {
-        return 1.0;
-    }
-    let pairs = rho.chunks_exact(2).map(|pair| pair[0] + pair[1]);
+    let Some(rho) = autocorrelation(series) else { return 1.0 };
+    // Most pairs are never asked for.
+    let pairs = (0..series.len() / 2).map(|pair| rho(2 * pair) + rho(2 * pair + 1));
     let sum: f64 = pairs.take_while(|pair| *pair > 0.0).sum();
     // No series of n samples can be worth more than n² of them.
     (2.0 * sum - 1.0).max(1.0 / series.len() as f64)

@@ -2,7 +2,7 @@
 //! share. Everything is on the natural-log scale unless it says otherwise: the log of a ratio to
 //! the base, so that +0.01 and −0.01 are the same distance from "no change".
 
-use statrs::statistics::{Data, OrderStatistics, Statistics};
+use statrs::statistics::Statistics;
 
 use crate::distribution::{t_quantile, t_two_sided};
 
@@ -80,7 +80,20 @@ pub(crate) fn variance(values: &[f64]) -> f64 {
 
 /// The mean of the middle two, or the one in the middle; NaN of nothing.
 pub(crate) fn median(values: &[f64]) -> f64 {
-    Data::new(values.to_vec()).median()
+    median_of(values.to_vec())
+}
+
+/// The same of values that nobody needs afterwards.
+pub(crate) fn median_of(mut values: Vec<f64>) -> f64 {
+    if values.is_empty() {
+        return f64::NAN;
+    }
+    let (middle, is_odd) = (values.len() / 2, values.len() % 2 == 1);
+    let (lower, upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
+    if is_odd {
+        return *upper;
+    }
+    (lower.iter().copied().fold(f64::NEG_INFINITY, f64::max) + *upper) / 2.0
 }
 
 #[cfg(test)]

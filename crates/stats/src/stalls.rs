@@ -42,8 +42,12 @@ pub fn stalls(rates: &[f64]) -> Stalls {
 
 /// Which seconds of a series of rates are stalls.
 pub fn stalled(rates: &[f64]) -> Vec<bool> {
-    let usual = running_median(rates, MEDIAN_WINDOW);
-    rates.iter().zip(usual).map(|(rate, usual)| *rate < STALLED_BELOW * usual).collect()
+    // No median is higher, and most seconds are far from a stall.
+    let most = rates.iter().copied().fold(0.0, f64::max);
+    let is_stalled = |(at, rate): (usize, &f64)| {
+        *rate < STALLED_BELOW * most && *rate < STALLED_BELOW * running_median(rates, at)
+    };
+    rates.iter().enumerate().map(is_stalled).collect()
 }
 
 /// By how many seconds stalls follow something that goes on in some of the seconds: where the
@@ -84,15 +88,11 @@ fn period(is_stalled: &[bool]) -> Option<usize> {
         .max_by(|left, right| rho[*left].total_cmp(&rho[*right]))
 }
 
-/// The median of the `window` values around each, fewer at the ends.
-fn running_median(values: &[f64], window: usize) -> Vec<f64> {
-    let reach = window / 2;
-    (0..values.len())
-        .map(|at| {
-            let end = (at + reach + 1).min(values.len());
-            median(&values[at.saturating_sub(reach)..end])
-        })
-        .collect()
+/// The median of the values around one, fewer at the ends.
+fn running_median(values: &[f64], at: usize) -> f64 {
+    let reach = MEDIAN_WINDOW / 2;
+    let end = (at + reach + 1).min(values.len());
+    median(&values[at.saturating_sub(reach)..end])
 }
 
 #[cfg(test)]

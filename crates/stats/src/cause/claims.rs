@@ -5,7 +5,7 @@ use super::rule::Claim;
 use super::view::{View, all, any, at_least, engine, metric};
 use super::words::{change, interval, micros, micros_interval, share};
 
-/// The part of the added time that user CPU must be for a longer code path to be its cause.
+/// The part of the added time that CPU must be for a longer code path to be more than a hint.
 const MAIN_SHARE: f64 = 0.7;
 /// Waiting of less than this part of the added time is next to nothing.
 const NOTICED: f64 = 0.1;
@@ -15,7 +15,7 @@ const FOREIGN_CPU_PERCENT: f64 = 5.0;
 const SAME_PERIOD: f64 = 0.25;
 /// Dips go with garbage collection if they follow it by no more than so many seconds.
 const LAG: f64 = 5.0;
-/// The part of the added time that a wait must be to be its cause.
+/// The part of the added time that a wait must be to be its cause, and CPU to be a hint of one.
 pub(super) const HALF: f64 = 0.5;
 /// CPU of a statement that has grown by this has exploded.
 pub(super) const EXPLODES: f64 = 2.0;
@@ -45,7 +45,7 @@ pub(super) fn environment(view: &View) -> Option<Claim> {
         return None;
     };
     let text = format!("The machine may be why: {reason}; measure again when it is quiet");
-    Some(Claim { share: None, text })
+    Some(Claim { text, ..Claim::default() })
 }
 
 pub(super) fn foreign(view: &View) -> Option<bool> {
@@ -82,7 +82,7 @@ pub(super) fn code_path(view: &View) -> Option<Claim> {
     let in_system = view.part(Part::ServerSystem).is_some_and(|system| {
         system.is_above(0.0) && view.share_of(system.value).is_some_and(|part| part >= HALF)
     });
-    if !more.is_above(0.0) || part < MAIN_SHARE || noisy || in_system {
+    if !more.is_above(0.0) || part < HALF || noisy || in_system {
         return None;
     }
     let word = if view.is_slower() { "growth" } else { "fall" };
@@ -104,6 +104,7 @@ pub(super) fn code_path(view: &View) -> Option<Claim> {
             micros_interval(&measured.change),
             share(part),
         ),
+        is_partial: part < MAIN_SHARE,
     })
 }
 
@@ -127,6 +128,7 @@ pub(super) fn contention(view: &View) -> Option<Claim> {
             share(part),
             interval(&waits)
         ),
+        ..Claim::default()
     })
 }
 
@@ -143,6 +145,7 @@ pub(super) fn row_contention(view: &View) -> Option<Claim> {
             share(part?),
             locks.unwrap_or_default()
         ),
+        ..Claim::default()
     })
 }
 
@@ -175,6 +178,7 @@ pub(super) fn reads(view: &View) -> Option<Claim> {
             interval(&more),
             wait.unwrap_or_default()
         ),
+        ..Claim::default()
     })
 }
 
@@ -199,8 +203,8 @@ pub(super) fn writes(view: &View) -> Option<Claim> {
         None => String::new(),
     };
     Some(Claim {
-        share: None,
         text: format!("{}: {what} per operation change by {}{kind}", view.rate(), interval(&more)),
+        ..Claim::default()
     })
 }
 
@@ -214,13 +218,13 @@ pub(super) fn checkpoints(view: &View) -> Option<Claim> {
     let more_often = more_often.map(|(name, often)| format!("{name} {}", change(often.log.value)));
     let signs: Vec<String> = [dips, more_often].into_iter().flatten().collect();
     (!signs.is_empty()).then(|| Claim {
-        share: None,
         text: format!(
             "{}: checkpoints ({}); {what} per operation change by {}: the log may be too small",
             view.rate(),
             signs.join(", "),
             interval(&more)
         ),
+        ..Claim::default()
     })
 }
 
@@ -245,6 +249,7 @@ pub(super) fn compression(view: &View) -> Option<Claim> {
             interval(&user),
             interval(&written)
         ),
+        ..Claim::default()
     })
 }
 
@@ -275,7 +280,6 @@ pub(super) fn garbage(view: &View) -> Option<Claim> {
     let lag =
         dips.collector_lag.map(|lag| format!(", {lag:.0} s after vacuum, purge or compaction"));
     Some(Claim {
-        share: None,
         text: format!(
             "{}: stalls change by {}{}: the state of old row versions rather than code; decide \
              only on restored snapshots",
@@ -283,6 +287,7 @@ pub(super) fn garbage(view: &View) -> Option<Claim> {
             change(stalls.value),
             lag.unwrap_or_default()
         ),
+        ..Claim::default()
     })
 }
 
@@ -304,6 +309,7 @@ pub(super) fn dead_entries(view: &View) -> Option<Claim> {
             view.rate(),
             interval(&user)
         ),
+        ..Claim::default()
     })
 }
 
@@ -317,7 +323,6 @@ pub(super) fn plan(view: &View) -> Option<Claim> {
         .engine(engine::BUFFERS)
         .map(|(name, buffers)| format!("; {name} per operation change by {}", interval(&buffers)));
     Some(Claim {
-        share: None,
         text: format!(
             "{}: the plan has changed: {} -> {}{}; EXPLAIN ANALYZE on data that are kept tells \
              what it touches",
@@ -326,6 +331,7 @@ pub(super) fn plan(view: &View) -> Option<Claim> {
             plans.contender,
             buffers.unwrap_or_default()
         ),
+        ..Claim::default()
     })
 }
 
@@ -350,9 +356,11 @@ pub(super) fn commit(view: &View) -> Option<Claim> {
         Some((waiting, text))
     };
     let (part, text) = timed.or_else(counted)?;
-    view.class()
-        .writes()
-        .then(|| Claim { share: Some(part), text: format!("{}: {text}", view.rate()) })
+    view.class().writes().then(|| Claim {
+        share: Some(part),
+        text: format!("{}: {text}", view.rate()),
+        ..Claim::default()
+    })
 }
 
 /// Neither the time in syncs nor their number has grown.
@@ -383,8 +391,8 @@ pub(super) fn efficiency(view: &View) -> Option<Claim> {
         .map(|(what, more)| format!("{what} per operation changes by {}", interval(&more)))
         .collect();
     (!costs.is_empty()).then(|| Claim {
-        share: None,
         text: format!("As fast as before ({}), but dearer: {}", view.rate(), costs.join("; ")),
+        ..Claim::default()
     })
 }
 

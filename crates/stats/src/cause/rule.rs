@@ -80,7 +80,7 @@ impl Cause {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
-    /// The main evidence, with less than half of what would support it.
+    /// The main evidence, with less than half of what would support it; or the pattern with less than that.
     Hint,
     /// The main evidence, with half or more of what would support it.
     Likely,
@@ -144,9 +144,12 @@ impl Finding {
 }
 
 /// What a rule says when its main evidence is there.
+#[derive(Default)]
 pub(super) struct Claim {
     pub(super) share: Option<f64>,
     pub(super) text: String,
+    /// There is the pattern, but less than the main evidence: no more than a hint, whatever supports it.
+    pub(super) is_partial: bool,
 }
 
 pub(super) type Fact = fn(&View) -> Option<bool>;
@@ -180,6 +183,7 @@ impl Rule {
         let facts: Vec<_> = self.supported_by.iter().map(|fact| fact(view)).collect();
         let seen = facts.iter().filter(|fact| **fact == Some(true)).count();
         let confidence = match seen {
+            _ if claim.is_partial => Confidence::Hint,
             all if all == facts.len() && checks.iter().all(|check| check.looked_at) => {
                 Confidence::Strong
             }

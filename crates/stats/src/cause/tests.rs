@@ -151,96 +151,6 @@ fn r0_is_contradicted_by_a_canary_and_a_twin_that_stay() {
     assert!(!pressed(QUIET).has(Cause::Environment));
 }
 
-#[test]
-fn r1_user_cpu_that_explains_it_is_a_longer_code_path() {
-    let finding = longer_code().only();
-    assert_eq!((finding.cause, finding.confidence), (Cause::CodePath, Confidence::Strong));
-    assert_eq!(
-        finding.statement,
-        "-2.9 % operations/s: +1.4 us (95 % interval +1.2 to +1.5) of user CPU per operation \
-         explain 93 % of it. Top growth: `ExecInitNode` +1.1 us (strong)."
-    );
-    assert_eq!(finding.next, "the flame graphs in report.html");
-}
-
-#[test]
-fn r1_is_contradicted_by_waiting_that_explains_it() {
-    let waiting = longer_code().part(Part::RunQueue, 0.6);
-    assert!(!waiting.has(Cause::CodePath));
-    let locks = longer_code().metric("server_voluntary_switches", 1.4).part(Part::Rest, 0.6);
-    assert!(!locks.has(Cause::CodePath));
-}
-
-#[test]
-fn r1_is_less_sure_where_less_was_looked_at() {
-    let no_profile = longer_code().with(|evidence| {
-        evidence.profile.clear();
-        evidence.clients = 8;
-    });
-    assert_eq!(no_profile.causes(), [(Cause::CodePath, Confidence::Likely)]);
-    assert!(no_profile.only().next.ends_with("micro:range-covered-pk --profile=all"));
-    let inside = no_profile.with(|evidence| evidence.can_be_profiled = false);
-    assert!(inside.only().next.ends_with("micro:range-covered-pk"), "it cannot be profiled");
-    let bare = Case::slower("point", Class::Point, -2.3).part(Part::ServerUser, 0.9);
-    assert_eq!(bare.causes(), [(Cause::CodePath, Confidence::Hint)]);
-}
-
-/// Postgres 16 and 17 as they were measured by slices. What wakes the server by the second does so more
-/// often for each operation of the slower one.
-fn hot_points() -> Case {
-    Case::slower("hot-points", Class::HotPoint, 131.0)
-        .part(Part::ServerUser, 0.995)
-        .part(Part::RunQueue, 0.002)
-        .part(Part::Rest, 0.001)
-        .metric("server_cpu_user", 0.43)
-        .metric("server_voluntary_switches", 0.59)
-        .metric("device_read_bytes", 1.0)
-        .metric("server_write_bytes", 1.0)
-        .with(|evidence| {
-            evidence.environment = TAKING_TURNS;
-            evidence.clients = 1;
-        })
-}
-
-#[test]
-fn r1_is_as_sure_by_slices_as_by_whole_runs() {
-    assert_eq!(hot_points().causes(), [(Cause::CodePath, Confidence::Likely)]);
-    let profiled = hot_points().with(|evidence| {
-        let frame = "ExecInitNode".to_string();
-        evidence.profile = vec![Growth { frame, change: sure(-9.0) }];
-    });
-    assert_eq!(profiled.causes(), [(Cause::CodePath, Confidence::Strong)]);
-    let runs = profiled.with(|evidence| evidence.environment = QUIET);
-    assert_eq!(runs.causes(), [(Cause::CodePath, Confidence::Strong)]);
-}
-
-#[test]
-fn r1_is_a_hint_without_a_twin_and_without_knowing_what_one_client_does() {
-    let without_a_twin = hot_points().with(|evidence| evidence.environment.twin_moved = None);
-    assert_eq!(without_a_twin.causes(), [(Cause::CodePath, Confidence::Likely)]);
-    let less = without_a_twin.with(|evidence| evidence.clients = 8);
-    assert_eq!(less.causes(), [(Cause::CodePath, Confidence::Hint)]);
-    let unexplained = hot_points().part(Part::ServerUser, 0.4).part(Part::Rest, 0.3);
-    assert_eq!(unexplained.causes(), [(Cause::Unexplained, Confidence::Hint)]);
-}
-
-#[test]
-fn r1_is_less_sure_where_switches_have_time_in_them() {
-    let profiled = |rest: f64| {
-        longer_code().metric("server_voluntary_switches", 1.02).part(Part::Rest, rest).causes()
-    };
-    assert_eq!(profiled(0.05), [(Cause::CodePath, Confidence::Strong)]);
-    assert_eq!(profiled(0.2), [(Cause::CodePath, Confidence::Likely)]);
-}
-
-#[test]
-fn r1_needs_more_than_the_noise_of_the_twins() {
-    let noisy = longer_code().with(|evidence| {
-        evidence.metrics.get_mut("server_cpu_user").unwrap().noise = 0.05;
-    });
-    assert!(!noisy.has(Cause::CodePath));
-}
-
 /// Such as where the base was measured at another time: what the machine may have drifted is in the
 /// intervals.
 #[test]
@@ -638,4 +548,5 @@ fn an_improvement_is_looked_at_from_its_base() {
     );
 }
 
+mod code_path;
 mod suite;
