@@ -1,9 +1,14 @@
 //! rqps killed in each of its phases, one after the other in the same run: what was measured stays,
 //! no server stays, and the run ends as one that nobody disturbed.
 
+use std::sync::Mutex;
+
 use crate::common::result::{Finished, RunResult};
-use crate::common::{Rqps, Running, await_that, entries, processes};
+use crate::common::{Rqps, Running, await_that, entries, lock, processes};
 use crate::killed::SLOW;
+
+/// One comparison or selftest measures on a machine at a time, so their tests take turns.
+static SESSION: Mutex<()> = Mutex::new(());
 
 /// Kills a run in each phase, of which it says the text when it begins, and goes on. Phases that are
 /// over when the signal arrives are not said again: then the next has its turn.
@@ -86,26 +91,129 @@ fn the_insert_benchmark_is_killed_in_each_phase() {
     steps_outlive_kills("ibench", &arguments, &phases, &steps);
 }
 
+/// A run of the microbenchmarks.
+struct Suite {
+    verb: &'static str,
+    who: &'static str,
+    phases: &'static [&'static str],
+    steps: &'static [&'static str],
+}
+
+const SUITES: [Suite; 2] = [
+    Suite {
+        verb: "micro",
+        who: "m=sqlite",
+        phases: &["m: starting", "load (1 of 3)", "update-index (2 of 3)", "point-query (3 of 3)"],
+        steps: &["load", "update-index", "point-query"],
+    },
+    Suite {
+        verb: "scaleup",
+        who: "s=sqlite --clients 1,2",
+        phases: &[
+            "s: starting",
+            "load (1 of 5)",
+            "update-index@1 (2 of 5)",
+            "update-index@2 (3 of 5)",
+            "point-query@1 (4 of 5)",
+            "point-query@2 (5 of 5)",
+        ],
+        steps: &["load", "update-index@1", "update-index@2", "point-query@1", "point-query@2"],
+    },
+];
+
 #[test]
 fn microbenchmarks_are_killed_in_each_phase() {
-    let phases = ["m: starting", "load (1 of 3)", "update-index (2 of 3)", "point-query (3 of 3)"];
-    let arguments = "m=sqlite --rows 100K --secs 4 --pause 0 --tests update-index,point-query";
-    steps_outlive_kills("micro", arguments, &phases, &["load", "update-index", "point-query"]);
+    for Suite { verb, who, phases, steps } in SUITES {
+        let arguments =
+            format!("{who} --rows 100K --secs 2 --pause 0 --tests update-index,point-query");
+        steps_outlive_kills(verb, &arguments, phases, steps);
+    }
+}
+
+/// Comparisons: arguments, phases, and the rounds that they come to.
+const COMPARISONS: [(&str, &[&str], usize); 2] = [
+    // Every round loads its own data; after a kill the first of them is told again.
+    (
+        "sqlite other=sqlite?cache_size=1000 --rows 20K --secs 0.5 --workload micro:point-query",
+        &["round 1 of", ": loading", "round 2 of", "round 3 of"],
+        3,
+    ),
+    // What waits for the disk at each commit looks different, so there are fresh rounds.
+    (
+        "slow=sqlite?journal_mode=delete&synchronous=full sqlite --rows 2K --secs 0.2 --confirm=3 \
+         --workload micro:update-index",
+        &["round 4 of", "round 5 of", "round 6 of"],
+        6,
+    ),
+];
+
+#[test]
+fn comparisons_are_killed_in_each_phase() {
+    let _session = lock(&SESSION);
+    for (arguments, phases, rounds) in COMPARISONS {
+        let rqps = Rqps::new();
+        let arguments = format!("{arguments} --rounds 3 --no-guards --no-twin");
+        let ended = killed_in_each(&rqps, "compare", &arguments, phases, |_| ());
+        assert!(ended.status.code().is_some_and(|code| code < 2), "{}", ended.stderr);
+        let text = std::fs::read_to_string(rqps.out().join("result.json")).unwrap();
+        let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let made = &found["comparison"]["contenders"][0]["tests"][0]["rounds"];
+        assert_eq!(made.as_array().unwrap().len(), rounds, "{made}");
+        rqps.assert_nothing_is_left();
+    }
+}
+
+/// Needs perf, as the test of profiles does.
+#[test]
+fn a_comparison_is_killed_while_a_server_is_profiled() {
+    let _session = lock(&SESSION);
+    let rqps = Rqps::new();
+    let arguments = "postgres@17.6 again=postgres@17.6 --workload micro:point-query --rows 2K \
+                     --secs 0.2 --rounds 3 --loads 1 --no-guards --no-twin --profile=point-query";
+    let running = rqps.start("compare", arguments);
+    running.wait_for("profiles: round 2 of 4");
+    let pid = running.pid();
+    let is_at_work = || !processes::children(pid, "perf").is_empty();
+    await_that("perf is at work", || is_at_work() || !processes::is_alive(pid));
+    processes::kill(pid);
+    let ended = running.finish();
+    assert_eq!(ended.status.code(), None, "it was killed:\n{}", ended.stderr);
+    rqps.await_no_process();
+    let ended = rqps.start("compare", "--resume").finish();
+    assert!(ended.status.code().is_some_and(|code| code < 2), "{}", ended.stderr);
+    let begun_again = ended.stderr.contains("round 1 of");
+    assert!(!begun_again, "rounds and profiles that are made are kept:\n{}", ended.stderr);
+    assert_eq!(entries(&rqps.out().join("profiles")).len(), 8, "each of two, four times");
+    rqps.assert_nothing_is_left();
 }
 
 #[test]
-fn a_comparison_is_killed_in_each_phase() {
+fn a_selftest_is_killed_in_each_phase_and_another_is_made_elsewhere() {
+    let _session = lock(&SESSION);
     let rqps = Rqps::new();
-    // A session of its own: other tests of this machine hold the lock of the host meanwhile.
-    let arguments = "sqlite other=sqlite?cache_size=1000 --rows 2K --secs 2 --rounds 3 --loads 1 \
-                     --no-guards --no-twin --workload micro:point-query";
-    let phases = ["round 1 of", "round 2 of", "round 3 of"];
-    let ended = killed_in_each(&rqps, "compare", arguments, &phases, |_| ());
-    assert!(ended.status.code().is_some_and(|code| code < 2), "{}", ended.stderr);
-    let text = std::fs::read_to_string(rqps.out().join("result.json")).unwrap();
-    let found: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let rounds = &found["comparison"]["contenders"][0]["tests"][0]["rounds"];
-    assert_eq!(rounds.as_array().unwrap().len(), 3, "{rounds}");
+    let start = |out: &str| {
+        let mut command = rqps.command(["selftest", "--quick", "--dbms", "sqlite", "--out", out]);
+        command.args(["--rows", "2K", "--secs", "0.1", "--rounds", "3", "--twins", "2"]);
+        command.arg("--no-guards");
+        Running::start(command)
+    };
+    for (out, phase) in
+        [("first", "synthetic rounds first"), ("second", ": loading"), ("third", "(3 of 3)")]
+    {
+        let running = start(out);
+        running.wait_for(phase);
+        processes::kill(running.pid());
+        let ended = running.finish();
+        assert_eq!(ended.status.code(), None, "killed at '{phase}':\n{}", ended.stderr);
+        rqps.await_no_process();
+        assert!(!rqps.home().join("selftest.json").exists(), "half a selftest says nothing");
+    }
+    // Nobody goes on with it.
+    start("third").finish().expect_code(2).says(&["is not empty", "another --out"]);
+    let ended = start("fourth").finish();
+    assert!([Some(0), Some(5)].contains(&ended.status.code()), "{}", ended.stderr);
+    assert!(rqps.work().join("fourth/selftest.json").exists());
+    rqps.run("dbms prune --data").ok();
     rqps.assert_nothing_is_left();
 }
 

@@ -1,73 +1,116 @@
-//! What stands between rqps and a server: it delays, drops and garbles.
+//! What stands between rqps and a server: it delays, drops and garbles what either of them sends.
 
 use std::fs;
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use crate::common::result::RunResult;
-use crate::common::{Rqps, Running, processes};
+use crate::common::result::{Finished, RunResult};
+use crate::common::{Rqps, Running, entries, processes};
 use rustix::process::Signal;
 
-/// What becomes of the bytes that a server sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sender {
+    Rqps,
+    Server,
+}
+
+/// A place in what one of them sends over all connections.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// Behind so many bytes.
+    Byte(u64),
+    /// So many bytes ahead of these words, where they come first.
+    Ahead(&'static str, usize),
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Fault {
-    None,
     /// Each piece of an answer comes so much later.
     Delay(Duration),
-    /// The connection ends after so many bytes.
-    Drop(u64),
-    /// The byte after so many is another.
-    Garble(u64),
-}
-
-/// A socket in front of another, which lets everything pass but for its fault.
-struct Proxy {
-    folder: PathBuf,
-}
-
-impl Proxy {
-    fn start(folder: PathBuf, server: PathBuf, fault: Fault) -> Proxy {
-        fs::create_dir_all(&folder).unwrap();
-        let name = server.file_name().unwrap().to_owned();
-        let listener = UnixListener::bind(folder.join(name)).unwrap();
-        // Over all connections, so that a fault comes once.
-        let sent = Arc::new(AtomicU64::new(0));
-        std::thread::spawn(move || {
-            for client in listener.incoming().flatten() {
-                let Ok(server) = UnixStream::connect(&server) else { continue };
-                let (from_client, to_server) =
-                    (client.try_clone().unwrap(), server.try_clone().unwrap());
-                let sent = sent.clone();
-                std::thread::spawn(move || pass(from_client, to_server, |_| true));
-                std::thread::spawn(move || {
-                    pass(server, client, |bytes| fault.befalls(bytes, &sent));
-                });
-            }
-        });
-        Proxy { folder }
-    }
+    /// The connection ends there, and what is sent with it is lost.
+    Drop(Sender, Place),
+    /// The byte there is another.
+    Garble(Sender, Place),
 }
 
 impl Fault {
-    /// Answers whether the connection goes on.
-    fn befalls(self, bytes: &mut [u8], sent: &AtomicU64) -> bool {
-        let before = sent.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        let here = |at: u64| (before..before + bytes.len() as u64).contains(&at);
+    /// Whose words it befalls.
+    fn sender(self) -> Sender {
         match self {
-            Fault::None => {}
+            Fault::Delay(_) => Sender::Server,
+            Fault::Drop(sender, _) | Fault::Garble(sender, _) => sender,
+        }
+    }
+
+    /// Answers whether the connection goes on.
+    fn befalls(self, piece: &mut [u8], sent: &Sent) -> bool {
+        match self {
             Fault::Delay(time) => std::thread::sleep(time),
-            Fault::Drop(at) => return !here(at),
-            Fault::Garble(at) if here(at) => bytes[(at - before) as usize] ^= 0x55,
-            Fault::Garble(_) => {}
+            Fault::Drop(_, place) => return sent.find(place, piece).is_none(),
+            Fault::Garble(_, place) => {
+                if let Some(at) = sent.find(place, piece) {
+                    piece[at] ^= 0x55;
+                }
+            }
         }
         true
     }
+}
+
+/// What has been sent so far, so that a fault comes once.
+#[derive(Default)]
+struct Sent {
+    bytes: AtomicU64,
+    has_had_words: AtomicBool,
+}
+
+impl Sent {
+    /// Where in the next piece a place is.
+    fn find(&self, place: Place, piece: &[u8]) -> Option<usize> {
+        let before = self.bytes.fetch_add(piece.len() as u64, Ordering::Relaxed);
+        match place {
+            Place::Byte(at) => {
+                let at = at.checked_sub(before)? as usize;
+                (at < piece.len()).then_some(at)
+            }
+            Place::Ahead(words, back) => {
+                let words = words.as_bytes();
+                let found = piece.windows(words.len()).position(|part| part == words)?;
+                let at = found.checked_sub(back)?;
+                (!self.has_had_words.swap(true, Ordering::Relaxed)).then_some(at)
+            }
+        }
+    }
+}
+
+/// Makes a socket in front of a server's, which lets everything pass but for its fault.
+fn stand_between(folder: &Path, server: &Path, fault: Option<Fault>) {
+    fs::create_dir_all(folder).unwrap();
+    let listener = UnixListener::bind(folder.join(server.file_name().unwrap())).unwrap();
+    let (server, sent) = (server.to_path_buf(), Arc::new(Sent::default()));
+    std::thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let Ok(server) = UnixStream::connect(&server) else { continue };
+            let (from_client, to_server) =
+                (client.try_clone().unwrap(), server.try_clone().unwrap());
+            for (sender, from, to) in
+                [(Sender::Rqps, from_client, to_server), (Sender::Server, server, client)]
+            {
+                let sent = sent.clone();
+                let fault = fault.filter(|fault| fault.sender() == sender);
+                std::thread::spawn(move || {
+                    pass(from, to, |piece| fault.is_none_or(|fault| fault.befalls(piece, &sent)));
+                });
+            }
+        }
+    });
 }
 
 fn pass(mut from: UnixStream, mut to: UnixStream, mut befalls: impl FnMut(&mut [u8]) -> bool) {
@@ -84,42 +127,67 @@ fn pass(mut from: UnixStream, mut to: UnixStream, mut befalls: impl FnMut(&mut [
 /// A server that stays up, and how it is reached through another socket.
 struct Server {
     rqps: Rqps,
-    socket: PathBuf,
     url: String,
+    socket: PathBuf,
 }
 
 impl Server {
-    fn start() -> Server {
+    fn start(contender: &str) -> Server {
         let rqps = Rqps::new();
-        let url = rqps.run("dbms start postgres@17.6").ok().stdout.trim().to_string();
-        let (url, folder) = url.split_once("?host=").unwrap();
-        let port = url.split([':', '/']).find(|part| part.parse::<u16>().is_ok()).unwrap();
-        let socket = Path::new(folder).join(format!(".s.PGSQL.{port}"));
-        Server { socket, url: url.to_string(), rqps }
+        let started = rqps.run(&format!("dbms start {contender}")).ok();
+        let url = started.stdout.trim().to_string();
+        let place = PathBuf::from(url.rsplit_once('=').unwrap().1);
+        // Postgres has the folder of its socket there, in which a lock lies beside it.
+        let is_socket = |name: &String| !name.ends_with(".lock");
+        let socket = match place.is_dir() {
+            true => place.join(entries(&place).into_iter().find(is_socket).unwrap()),
+            false => place,
+        };
+        Server { rqps, url, socket }
     }
 
+    /// The server's URL, but for the folder of its socket.
     fn behind(&self, name: &str, fault: Fault) -> String {
-        let proxy = Proxy::start(self.rqps.path(name), self.socket.clone(), fault);
-        format!("{}?host={}", self.url, proxy.folder.display())
+        let (own, other) = (self.socket.parent().unwrap(), self.rqps.path(name));
+        stand_between(&other, &self.socket, Some(fault));
+        self.url.replace(&*own.to_string_lossy(), &other.to_string_lossy())
+    }
+
+    fn out(&self, name: &str) -> PathBuf {
+        self.rqps.path(&format!("{name}.out"))
     }
 
     fn run(&self, name: &str, url: &str) -> Running {
-        let out = self.rqps.path(&format!("{name}.out"));
         let mut command = self.rqps.command(["ibench", url, "--out"]);
-        command.arg(out).args(ARGUMENTS.split_whitespace());
+        command.arg(self.out(name)).args(ARGUMENTS.split_whitespace());
         Running::start(command)
     }
 
-    /// Goes on when the fault is over: the same socket leads to the server without it.
-    fn resume(&self, name: &str) -> RunResult {
-        let socket = self.rqps.path(name).join(self.socket.file_name().unwrap());
-        fs::remove_file(&socket).unwrap();
-        Proxy::start(self.rqps.path(name), self.socket.clone(), Fault::None);
-        let out = self.rqps.path(&format!("{name}.out"));
+    /// The rest can be done when the fault is over: the same socket leads to the server without it.
+    fn resumes(&self, name: &str) {
+        let folder = self.rqps.path(name);
+        fs::remove_file(folder.join(self.socket.file_name().unwrap())).unwrap();
+        stand_between(&folder, &self.socket, None);
         let mut command = self.rqps.command(["ibench", "--resume", "--out"]);
-        command.arg(&out);
+        command.arg(self.out(name));
         Running::start(command).finish().ok();
-        RunResult::of(&out)
+        let result = RunResult::of(&self.out(name));
+        assert_eq!(result.steps(), STEPS, "{name}");
+        result.assert_all_done();
+        self.assert_nothing_is_in_it(name);
+    }
+
+    /// What rqps has made in a server that is not its own is gone.
+    fn assert_nothing_is_in_it(&self, name: &str) {
+        let mut shell = self.rqps.command(["dbms", "shell", &self.url]);
+        shell.stdin(Stdio::piped());
+        let mut shell = Running::start(shell);
+        shell.type_in(
+            "select concat('left: ', count(*)) from information_schema.schemata \
+             where schema_name = 'rqps'\n",
+        );
+        let answer = shell.finish().ok().stdout;
+        assert!(answer.contains("left: 0"), "{name}: {answer}");
     }
 }
 
@@ -135,60 +203,142 @@ const STEPS: [&str; 5] = ["l.i0", "l.x", "l.i1", "l.i2", "qr100"];
 
 #[test]
 fn answers_that_come_late_are_waited_for() {
-    let server = Server::start();
-    let url = server.behind("late", Fault::Delay(Duration::from_millis(2)));
-    server.run("late", &url).finish().ok();
-    let result = RunResult::of(&server.rqps.path("late.out"));
-    assert_eq!(result.steps(), STEPS);
-    result.assert_all_done();
-    let service = &result.step("qr100")["work"]["query"]["service"]["percentiles_ns"]["p50"];
-    assert!(service.as_f64().unwrap() >= 2e6, "a query takes as long as its answer: {service}");
+    for contender in ["postgres@17.6", "mysql@8.0.33"] {
+        let server = Server::start(contender);
+        let url = server.behind("late", Fault::Delay(Duration::from_millis(2)));
+        server.run("late", &url).finish().ok();
+        let result = RunResult::of(&server.out("late"));
+        assert_eq!(result.steps(), STEPS);
+        result.assert_all_done();
+        let service = &result.step("qr100")["work"]["query"]["service"]["percentiles_ns"]["p50"];
+        assert!(service.as_f64().unwrap() >= 2e6, "a query takes as long as its answer: {service}");
+    }
 }
+
+/// Where connections are dropped.
+struct Drops {
+    contender: &'static str,
+    /// After so many bytes of the server: in the login, in the load, and later; how far each is
+    /// depends on its answers. All are in steps of so many rows, which send as much on any machine.
+    answered: &'static [u64],
+    /// When rqps says this: in the login, while it makes its place in the server, in the load, the
+    /// check after it, the indexes, the deletes, and when it removes its place.
+    said: [&'static str; 7],
+}
+
+const DROPS: [Drops; 2] = [
+    Drops {
+        contender: "postgres@17.6",
+        answered: &[10, 3_000, 20_000, 60_000, 100_000],
+        said: [
+            "user",
+            "comment on schema",
+            "insert into pi1",
+            "sum(length(data))",
+            "create index pi1_pdc",
+            "transactionid >= 1 order by",
+            "drop schema",
+        ],
+    },
+    Drops {
+        contender: "mysql@8.0.33",
+        answered: &[10, 60_000, 150_000],
+        said: [
+            "root",
+            "create table rqps.",
+            "insert into pi1",
+            "sum(length(data))",
+            "add index pi1_pdc",
+            "transactionid >= 1 order by",
+            "drop database",
+        ],
+    },
+];
 
 #[test]
 fn a_connection_that_is_dropped_is_told_and_the_rest_can_be_done() {
-    let server = Server::start();
-    // In the login, in the load, and later; how far each is depends on the server's answers. All are in
-    // steps of so many rows, which send as much on any machine.
-    for at in [10, 3_000, 20_000, 60_000, 100_000] {
-        let name = format!("drop-{at}");
-        let url = server.behind(&name, Fault::Drop(at));
-        let ended = server.run(&name, &url).finish().expect_code(3);
-        let told = ["closed the connection", "connection lost"];
-        assert!(told.iter().any(|text| ended.stderr.contains(text)), "{at}: {}", ended.stderr);
-        let result = server.resume(&name);
-        assert_eq!(result.steps(), STEPS, "{at}");
-        result.assert_all_done();
+    for Drops { contender, answered, said } in DROPS {
+        let server = Server::start(contender);
+        let answered = answered.iter().map(|&at| (Sender::Server, Place::Byte(at)));
+        let said = said.iter().map(|&words| (Sender::Rqps, Place::Ahead(words, 0)));
+        for (number, (sender, place)) in answered.chain(said).enumerate() {
+            let name = format!("drop-{number}");
+            let url = server.behind(&name, Fault::Drop(sender, place));
+            let ended = server.run(&name, &url).finish().expect_code(3);
+            let told = ["closed the connection", "connection lost"];
+            let is_told = told.iter().any(|text| ended.stderr.contains(text));
+            assert!(is_told, "{contender}, {sender:?}, {place:?}: {}", ended.stderr);
+            server.resumes(&name);
+        }
     }
+}
+
+/// Which bytes are garbled.
+struct Garbles {
+    contender: &'static str,
+    /// So many of the server, in squares of so many bytes.
+    answered: (u64, u64),
+    /// Of what rqps says: of the login the length; of a message with rows its kind, its text, the
+    /// largest byte of its length (then the server waits for megabytes), and its number in MySQL.
+    said: [(&'static str, usize); 4],
+}
+
+const GARBLES: [Garbles; 2] = [
+    Garbles {
+        contender: "postgres@17.6",
+        answered: (12, 1_331),
+        said: [("user", 5), ("insert into pi1", 5), ("insert into pi1", 0), ("insert into pi1", 3)],
+    },
+    Garbles {
+        contender: "mysql@8.0.33",
+        answered: (4, 12_007),
+        said: [
+            ("root", 36),
+            ("insert into pi1", 1),
+            ("insert into pi1", 3),
+            ("insert into pi1", 2),
+        ],
+    },
+];
+
+/// How long the user waits for a run of a few seconds.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A garbled length may have both sides wait for the other: then the user ends it, and again if
+/// that is not enough.
+fn ended_by_itself_or_its_user(running: Running) -> Finished {
+    let pid = running.pid();
+    let (over, is_over) = mpsc::channel::<()>();
+    let user = std::thread::spawn(move || {
+        while is_over.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            processes::signal(pid, Signal::INT);
+        }
+    });
+    let ended = running.finish();
+    drop(over);
+    user.join().unwrap();
+    ended
 }
 
 #[test]
 fn bytes_that_are_garbled_are_told_or_do_not_matter() {
-    let server = Server::start();
-    for at in (0..12).map(|index| 40 + index * index * 1_331) {
-        let name = format!("garble-{at}");
-        let url = server.behind(&name, Fault::Garble(at));
-        let running = server.run(&name, &url);
-        let pid = running.pid();
-        // A garbled length may have both sides wait for the other: then the user ends it, and again if
-        // that is not enough.
-        let (over, is_over) = mpsc::channel::<()>();
-        let user = std::thread::spawn(move || {
-            while is_over.recv_timeout(Duration::from_secs(8)) == Err(RecvTimeoutError::Timeout) {
-                processes::signal(pid, Signal::INT);
+    for Garbles { contender, answered: (count, apart), said } in GARBLES {
+        let server = Server::start(contender);
+        let answered = (0..count).map(|index| Place::Byte(40 + index * index * apart));
+        let answered = answered.map(|place| (Sender::Server, place));
+        let said = said.iter().map(|&(words, ahead)| (Sender::Rqps, Place::Ahead(words, ahead)));
+        for (number, (sender, place)) in answered.chain(said).enumerate() {
+            let name = format!("garble-{number}");
+            let url = server.behind(&name, Fault::Garble(sender, place));
+            let ended = ended_by_itself_or_its_user(server.run(&name, &url));
+            let (code, said) = (ended.status.code(), &ended.stderr);
+            let case = format!("{contender}, {sender:?}, {place:?}: {code:?}\n{said}");
+            assert!([Some(0), Some(3), Some(130)].contains(&code), "{case}");
+            assert!(code != Some(3) || said.contains("error: "), "{case}");
+            assert!(!said.contains("panicked"), "{case}");
+            if code != Some(0) {
+                server.resumes(&name);
             }
-        });
-        let ended = running.finish();
-        let _ = over.send(());
-        user.join().unwrap();
-        let code = ended.status.code();
-        assert!([Some(0), Some(3), Some(130)].contains(&code), "{at}: {code:?}\n{}", ended.stderr);
-        assert!(code != Some(3) || ended.stderr.contains("error: "), "{at}: {}", ended.stderr);
-        assert!(!ended.stderr.contains("panicked"), "{at}: {}", ended.stderr);
-        if code != Some(0) {
-            let result = server.resume(&name);
-            assert_eq!(result.steps(), STEPS, "{at}");
-            result.assert_all_done();
         }
     }
 }
