@@ -1,12 +1,14 @@
 //! `rqps plan`: what a plan file comes to, with the time and the disk that it will take.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use indicatif::{HumanBytes, HumanDuration};
-use rqps_dbms::{Home, source};
+use rqps_dbms::source::{self, Progress, SourceError};
+use rqps_dbms::{DbmsError, Home};
 use rqps_lab::{Estimate, Time, pace};
-use rqps_plan::{Build, Contender, Count, Dbms, Plan, Workload, row_bytes};
+use rqps_plan::{Build, Contender, Count, Dbms, Plan, Source, Workload, row_bytes};
 use serde::Serialize;
 
 use super::dbms::table;
@@ -53,12 +55,13 @@ impl Forecast {
         let each: Vec<Estimate> = estimates.collect::<Result<_, _>>()?;
         let short = plans.clone().zip(&each).filter_map(|(plan, estimate)| short(plan, estimate));
         let short = short.collect();
-        let folder = home.data().map_err(rqps_dbms::DbmsError::from)?;
+        let folder = home.data().map_err(DbmsError::from)?;
         let mut absent: Vec<&Contender> = Vec::new();
         for contender in plans.flat_map(|plan| &plan.contenders) {
             let is_same =
                 |one: &&Contender| (one.dbms, &one.build) == (contender.dbms, &contender.build);
             if !absent.iter().any(is_same) && !is_present(home, contender)? {
+                refuse_unknown(home, contender)?;
                 absent.push(contender);
             }
         }
@@ -134,15 +137,28 @@ fn is_present(home: &Home, contender: &Contender) -> anyhow::Result<bool> {
     if contender.dbms == Dbms::Sqlite || matches!(contender.build, Build::Server { .. }) {
         return Ok(true);
     }
-    let mut tell = |_| std::ops::ControlFlow::Continue(());
+    let mut tell = |_| ControlFlow::Continue(());
     let present = source::present(home, contender.dbms, &contender.build, &mut tell);
-    Ok(present.map_err(rqps_dbms::DbmsError::from)?.is_some())
+    Ok(present.map_err(DbmsError::from)?.is_some())
+}
+
+/// Refuses a build that is in no registry which rqps knows, as a run would: what a run does is done up to
+/// its first question to one. Whether they have that version only they can tell, and a plan asks nobody.
+fn refuse_unknown(home: &Home, contender: &Contender) -> anyhow::Result<()> {
+    let mut tell = |progress: Progress| match progress {
+        Progress::Looking { source } if source != Source::System => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    };
+    match source::obtain(home, contender.dbms, &contender.build, &mut tell) {
+        Ok(_) | Err(SourceError::Cancelled) => Ok(()),
+        Err(error) => Err(DbmsError::from(error).into()),
+    }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let items = matrix::choose(matrix::read(Path::new(&arguments.plan))?.items, &arguments.only)?;
     let items: Vec<&Item> = items.iter().collect();
-    let home = Home::from_env().map_err(rqps_dbms::DbmsError::from)?;
+    let home = Home::from_env().map_err(DbmsError::from)?;
     let forecast = Forecast::of(items.iter().map(|item| &item.plan), &home)?;
     if arguments.json {
         let told = serde_json::to_string_pretty(&Told::of(&items, &forecast));
@@ -314,7 +330,9 @@ fn overview(items: &[&Item], forecast: &Forecast) -> String {
         true => "nothing is to be fetched".to_string(),
         false => {
             let (bytes, builds) = (HumanBytes(forecast.builds), forecast.fetched.join(", "));
-            format!("{bytes} for builds to fetch: {builds}")
+            format!(
+                "{bytes} for builds to fetch: {builds} (no registry was asked whether it has them)"
+            )
         }
     };
     format!("{table}\n\nfree in {}: {free}; {fetched}\n", forecast.folder.display())
@@ -354,6 +372,17 @@ fn assumptions(items: &[&Item], forecast: &Forecast) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// There is no MySQL in npm packages; of Postgres only the registry knows all versions.
+    #[test]
+    fn a_build_that_no_source_has_is_refused_without_asking_anybody() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path()).unwrap();
+        let refused = |contender: &str| refuse_unknown(&home, &contender.parse().unwrap());
+        let error = refused("mysql@npm-8.0.33").unwrap_err().to_string();
+        assert!(error.starts_with("cannot get mysql 8.0.33: "), "{error}");
+        assert!(refused("postgres@npm-1.2.3").is_ok());
+    }
 
     #[test]
     fn steps_are_wrapped_between_names() {

@@ -2,14 +2,16 @@
 //! programs, and the page of a folder of runs; and what every verb that measures writes.
 
 use std::fs;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use rqps_plan::Workload;
 use rqps_report::{Colour, File};
-use rqps_store::{Run, RunDirectory};
+use rqps_store::{Run, RunDirectory, StoreError};
 
 use super::exit::Exit;
 use super::{index, output};
@@ -116,8 +118,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 fn remake(path: &Path) -> anyhow::Result<()> {
     let directory = RunDirectory::resume(path)?;
     let run = directory.run()?;
-    let files = write(&directory, &run)?;
-    output::print(&result(&run, false))?;
+    let (files, text) = write_and_tell(directory.path(), &run)?;
+    output::print(&text)?;
     files.iter().for_each(|file| told(file));
     Ok(())
 }
@@ -125,20 +127,11 @@ fn remake(path: &Path) -> anyhow::Result<()> {
 /// The tables of what may be several runs, and all files if there is a place for them.
 fn print_and_write(arguments: &Arguments) -> anyhow::Result<()> {
     let run = open(arguments, arguments.out.is_some())?;
-    if let Some(out) = &arguments.out {
-        fs::create_dir_all(out).with_context(|| format!("cannot make '{}'", out.display()))?;
-        for (name, make) in files(&run) {
-            let path = out.join(name);
-            let write = || {
-                let mut file = BufWriter::new(fs::File::create(&path)?);
-                make(&mut file)?;
-                file.flush()
-            };
-            write().with_context(|| format!("cannot write '{}'", path.display()))?;
-            told(&path);
-        }
-    }
-    output::print(&result(&run, false))
+    let Some(out) = &arguments.out else { return output::print(&result(&run, false)) };
+    fs::create_dir_all(out).with_context(|| format!("cannot make '{}'", out.display()))?;
+    let (files, text) = write_and_tell(out, &run)?;
+    files.iter().for_each(|file| told(file));
+    output::print(&text)
 }
 
 fn export(arguments: &Arguments, format: Format) -> anyhow::Result<()> {
@@ -183,11 +176,11 @@ fn name(path: &Path, all: &[PathBuf]) -> String {
 }
 
 /// Writes a file as it is made.
-type Make<'a> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + 'a>;
+type Make<'a> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'a>;
 
 /// The files of a run directory that are made of its data, each when it is asked for: they can be
 /// large.
-fn files(run: &Run) -> impl Iterator<Item = (&'static str, Make<'_>)> {
+fn files(run: &Run) -> Vec<(&'static str, Make<'_>)> {
     type Text = fn(&Run) -> String;
     // A comparison has rounds and no steps.
     let is_comparison = matches!(run.plan.workload, Workload::Comparison(_));
@@ -196,21 +189,53 @@ fn files(run: &Run) -> impl Iterator<Item = (&'static str, Make<'_>)> {
         (if is_comparison { "rounds.csv" } else { "metrics.csv" }, rqps_report::csv),
         ("report.html", rqps_report::html),
     ];
-    let text = |text: String| -> Make<'_> { Box::new(move |out| out.write_all(text.as_bytes())) };
-    let mut large: Vec<(&str, Make<'_>)> =
+    let mut files: Vec<(&'static str, Make<'_>)> =
         vec![("result.json", Box::new(|out| rqps_report::write_result_json(run, out)))];
     if !is_comparison {
         let seconds: Make<'_> = Box::new(|out| rqps_report::write_seconds_csv(run, out));
-        large.push(("seconds.csv", seconds));
+        files.push(("seconds.csv", seconds));
     }
-    let texts = texts.into_iter().map(move |(name, make)| (name, text(make(run))));
-    let of_suite = rqps_report::suite_files(run).into_iter();
-    large.into_iter().chain(texts).chain(of_suite.map(move |(name, made)| (name, text(made))))
+    for (name, make) in texts {
+        let text: Make<'_> = Box::new(move |out| out.write_all(make(run).as_bytes()));
+        files.push((name, text));
+    }
+    for (name, made) in rqps_report::suite_files(run) {
+        let text: Make<'_> = Box::new(move |out| out.write_all(made.as_bytes()));
+        files.push((name, text));
+    }
+    files
 }
 
 /// Writes all reports of a run into its directory.
 pub(super) fn write(directory: &RunDirectory, run: &Run) -> anyhow::Result<Vec<PathBuf>> {
-    files(run).map(|(name, make)| Ok(directory.write(name, make)?)).collect()
+    write_all(directory.path(), run)
+}
+
+/// Writes all reports of a run, at once: while one is on its way to the disk, others are made.
+fn write_all(out: &Path, run: &Run) -> anyhow::Result<Vec<PathBuf>> {
+    let written = thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for (name, make) in files(run) {
+            let path = out.join(name);
+            threads.push(scope.spawn(move || {
+                rqps_store::write_whole(&path, make)?;
+                Ok(path)
+            }));
+        }
+        let ended = threads.into_iter().map(|thread| thread.join());
+        let ended = ended.map(|ended| ended.unwrap_or_else(|panic| resume_unwind(panic)));
+        ended.collect::<Result<Vec<PathBuf>, StoreError>>()
+    });
+    Ok(written?)
+}
+
+/// Writes all reports of a run, and makes what goes to stdout meanwhile.
+fn write_and_tell(out: &Path, run: &Run) -> anyhow::Result<(Vec<PathBuf>, String)> {
+    thread::scope(|scope| {
+        let text = scope.spawn(|| result(run, false));
+        let files = write_all(out, run)?;
+        Ok((files, text.join().unwrap_or_else(|panic| resume_unwind(panic))))
+    })
 }
 
 fn write_files(out: &Path, files: impl IntoIterator<Item = File>) -> anyhow::Result<()> {

@@ -17,7 +17,12 @@ pub struct EngineReading(BTreeMap<String, EngineValue>);
 
 impl EngineReading {
     pub fn get(&self, name: &str) -> Option<u64> {
-        self.0.get(name).map(|read| read.value)
+        self.read(name).map(|read| read.value)
+    }
+
+    /// The same with its kind.
+    pub fn read(&self, name: &str) -> Option<EngineValue> {
+        self.0.get(name).copied()
     }
 
     pub fn set(&mut self, name: impl Into<String>, kind: Kind, value: u64) {

@@ -17,14 +17,16 @@ const TITLES = {
 const ZERO = { range: (_, __, max) => [0, max > 0 ? max * 1.05 : 1] };
 const LOG = { distr: 3, range: (_, min, max) => max > 0 ? uPlot.rangeLog(min, max, 10, true) : [0.1, 10] };
 
+/** From the first to the last, or from where to where a reader has zoomed. */
+const EXTENT = { time: false, range: (_, min, max) => min === max ? [min - 1, max + 1] : [min, max] };
 const SECONDS = {
   label: "second",
-  scale: { time: false, range: (_, min, max) => min === max ? [min - 1, max + 1] : [min, max] },
+  scale: EXTENT,
   axis: { incrs: [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600] },
 };
 const PROGRESS = {
   label: "% of the step",
-  scale: { time: false, range: () => [0, 100] },
+  scale: EXTENT,
   axis: { values: (_, ticks) => ticks.map(tick => tick + " %") },
 };
 const NINES = {
@@ -42,9 +44,23 @@ function share(nines) {
   return (100 * (1 - beyond)).toFixed(Math.max(0, Math.ceil(nines - 2 - 1e-9) + (nines % 1 ? 1 : 0))) + " %";
 }
 
+/** What a reader has zoomed to is in the address; to a tenth, which is as well as one can point. */
+function remember(name, xs, { min, max }) {
+  if (min > xs[0] || max < xs.at(-1)) state.zoom.set(name, [min, max].map(x => Math.round(10 * x) / 10));
+  else state.zoom.delete(name);
+  writeAddress();
+}
+
+/** An address may come from a page with more to show. */
+function zoomIn(chart, xs, [from, to]) {
+  const [min, max] = [Math.max(from, xs[0]), Math.min(to, xs.at(-1))];
+  if (min < max) chart.setScale("x", { min, max });
+}
+
 /**
  * A chart with a heading and a button that saves it.
  * Lines have a name, a contender, their values, and may be dashed.
+ * Charts with the same `sync`, the name of a step or test, have one cursor and are zoomed together.
  */
 function plot(parent, { title, file, xs, lines, scale, over, sync, hooks }) {
   const shown = lines.filter(line => !state.hide.has(place(line.contender)));
@@ -52,16 +68,21 @@ function plot(parent, { title, file, xs, lines, scale, over, sync, hooks }) {
   const holder = element(parent, "div");
   const grid = { stroke: "rgba(128,128,128,.25)", width: 1 };
   const axis = { stroke: "#888", grid, ticks: grid };
+  const at = xs.length > 0 ? xs : [1];
+  // Only the chart that the reader points at has an event: others follow it, or what was chosen before.
+  const zoomed = (chart, key) => {
+    if (key === "x" && sync && chart.cursor.event) remember(sync, at, chart.scales.x);
+  };
   const chart = new uPlot({
     width: holder.clientWidth, height: HEIGHT,
-    cursor: { sync: sync ? { key: sync } : undefined, drag: { x: true, y: false } },
+    cursor: { sync: sync ? { key: sync + state.x } : undefined, drag: { x: true, y: false } },
     padding: over.padding,
     scales: { x: over.scale, y: scale },
     axes: [
       { ...axis, ...over.axis },
       { ...axis, size: AXIS, values: (_, ticks) => ticks.map(tick => tick == null ? "" : format(tick)) },
     ],
-    hooks: hooks ?? {},
+    hooks: { ...hooks, setScale: [...(hooks?.setScale ?? []), zoomed] },
     series: [
       { label: over.label, ...(over.value ? { value: over.value } : {}) },
       ...shown.map((line, index) => ({
@@ -74,7 +95,8 @@ function plot(parent, { title, file, xs, lines, scale, over, sync, hooks }) {
         value: (_, value) => format(value),
       })),
     ],
-  }, [xs.length > 0 ? xs : [1], ...shown.map(line => line.values)], holder);
+  }, [at, ...shown.map(line => line.values)], holder);
+  if (state.zoom.has(sync)) zoomIn(chart, at, state.zoom.get(sync));
   saver(heading, () => saveCanvas(chart, title, file));
   // Not within the notification, which the new size could bring about again.
   new ResizeObserver(() => requestAnimationFrame(() => {
@@ -157,18 +179,17 @@ function drawSeconds(parent, step, data, machine) {
   }
   const stretch = data?.stretch ?? machine?.stretch ?? 1;
   if (stretch > 1) element(parent, "p", `Of every ${stretch} seconds the least and the greatest are drawn.`, "note");
-  const sync = step + state.x;
   const named = name => `${step} ${name}`;
   if (data) {
     const title = TITLES[data.operation];
-    plotWithLanes(parent, { ...overTime(data, data.lines, "rates", status), title, file: named(title), scale: ZERO, sync }, machine);
+    plotWithLanes(parent, { ...overTime(data, data.lines, "rates", status), title, file: named(title), scale: ZERO, sync: step }, machine);
     const longest = "Longest service time in each second, ms (logarithmic)";
-    plot(parent, { ...overTime(data, data.lines, "longest", status), title: longest, file: named("longest"), scale: LOG, sync });
+    plot(parent, { ...overTime(data, data.lines, "longest", status), title: longest, file: named("longest"), scale: LOG, sync: step });
   }
   const observed = [["cpu", "CPUs that the server kept busy"], ["read", "MiB per second read from storage"], ["written", "MiB per second written to storage"]];
   for (const [key, title] of observed) {
     if (!machine?.lines.some(line => line[key].some(value => value > LEAST))) continue;
-    plot(parent, { ...overTime(machine, machine.lines, key), title, file: named(title), scale: ZERO, sync });
+    plot(parent, { ...overTime(machine, machine.lines, key), title, file: named(title), scale: ZERO, sync: step });
   }
 }
 
@@ -207,9 +228,6 @@ function axisChoice(parent) {
   choice(parent, [["time", "over time"], ["progress", "over progress"]], state.x, x => change({ x }));
 }
 
-/** What is chosen in a figure stays when it is drawn again. */
-const operations = new Map();
-
 async function drawChart(figure) {
   const step = figure.dataset.step;
   const of = list => list.filter(data => data.step === step);
@@ -223,10 +241,12 @@ async function drawChart(figure) {
   }
   const bar = element(figure, "div", null, "bar-of-choices");
   const names = found.map(data => data.operation);
-  const chosen = operations.get(figure) ?? (names.includes("query") ? "query" : names[0]);
+  const usual = names.includes("query") ? "query" : names[0];
+  const chosen = names.includes(state.operation.get(step)) ? state.operation.get(step) : usual;
   if (names.length > 1) {
     choice(bar, names.map(name => [name, LABELS[name]]), chosen, name => {
-      operations.set(figure, name);
+      name === usual ? state.operation.delete(step) : state.operation.set(step, name);
+      writeAddress();
       drawChart(figure);
     });
   }

@@ -51,7 +51,7 @@ function drawCurves(figure, curves) {
   const places = Array.from({ length: length("rate") }, (_, index) => index * curves.stretch + (curves.stretch + 1) / 2);
   const isProgress = isSeconds && state.x === "progress";
   const [over, xs] = isProgress ? [PROGRESS, HUNDREDTHS] : [isSeconds ? SECONDS : CYCLES, places];
-  const sync = curves.test + (isProgress ? "progress" : "time");
+  const sync = curves.test;
   if (isSeconds) axisChoice(element(figure, "div"));
   if (curves.stretch > 1) element(figure, "p", `A point stands for ${curves.stretch} ${curves.of}s; the ribbon goes from their lowest to their highest.`, "note");
   drawCurve(figure, curves, "rate", { title: curves.title, over, xs, sync }, curves);

@@ -25,9 +25,10 @@ function drawHistories(holder, matrix, history) {
   const extent = 1.08 * Math.min(1.4, Math.max(0.02, ...ends));
   const measure = matrix.measures[state.measure];
   const better = measure.more_is_better ? "more" : "less";
-  element(holder, "p", `${measure.name}, ${measure.unit}, relative to ${anchor.contender}; ${better} is better`, "note");
+  const note = element(holder, "p", `${measure.name}, ${measure.unit}, relative to ${anchor.contender}; ${better} is better`, "note");
   for (const { row, cells } of rows) drawHistory(holder, matrix, row, cells, releases, anchor, extent);
-  if (rows.length === 0) element(holder, "p", "No test has this measure for two releases.", "note");
+  if (rows.length > 0) saver(note, () => savePicture(holder, `History of ${history.name}`));
+  else element(holder, "p", "No test has this measure for two releases.", "note");
 }
 
 function drawHistory(holder, matrix, row, cells, releases, anchor, extent) {

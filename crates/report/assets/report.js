@@ -42,6 +42,8 @@ async function flame(button) {
   frame.title = button.textContent;
   frame.addEventListener("load", () => {
     frame.height = frame.contentDocument.documentElement.scrollHeight + 4;
+    // Its script keeps the zoom in the address, which a frame without one may not.
+    frame.contentWindow.history.replaceState = () => {};
   });
   // The report drew it, with every name escaped.
   frame.srcdoc = "<style>body { margin: 0 } svg { width: 100% }</style>" + await unpacked(button.dataset.flame);
@@ -64,8 +66,8 @@ function unfold() {
   }
 }
 
-/** Takes over what an address says, as far as there is such a thing. */
-function follow(found, matrix) {
+/** What an address says, as far as there is such a thing. */
+function valid(found, matrix) {
   const limits = { base: matrix?.contenders.length, measure: matrix?.measures.length };
   for (const [name, limit] of Object.entries(limits)) {
     if (name in found && !(found[name] >= 0 && found[name] < limit)) delete found[name];
@@ -79,7 +81,14 @@ function follow(found, matrix) {
     found.hide = new Set([...found.hide].filter(index => index >= 0 && index < contenders.length));
     if (found.hide.size >= contenders.length) delete found.hide;
   }
-  Object.assign(state, found);
+  const figures = [...document.querySelectorAll("figure.chart, figure.curves")];
+  const charted = new Set(figures.map(figure => figure.dataset.step ?? figure.dataset.test));
+  const fits = { operation: name => Object.hasOwn(LABELS, name), zoom: ([from, to]) => from < to };
+  for (const [name, isFit] of Object.entries(fits)) {
+    if (!found[name]) continue;
+    found[name] = new Map([...found[name]].filter(([step, value]) => charted.has(step) && isFit(value)));
+  }
+  return found;
 }
 
 function chooser(matrix) {
@@ -95,9 +104,15 @@ function chooser(matrix) {
     sort: form.elements.sort.value,
   }));
   form.addEventListener("submit", event => event.preventDefault());
-  const button = element(form, "button", "save as CSV");
-  button.type = "button";
-  button.addEventListener("click", () => download(shownCsv(matrix), "text/csv", "relative.csv"));
+  const saves = {
+    "save as CSV": () => download(shownCsv(matrix), "text/csv", "relative.csv"),
+    "save as PNG": () => savePicture(document.getElementById("matrix-table"), form.elements.view.selectedOptions[0].text),
+  };
+  for (const [name, save] of Object.entries(saves)) {
+    const button = element(form, "button", name);
+    button.type = "button";
+    button.addEventListener("click", save);
+  }
   onChange(show);
   show();
 }
@@ -107,7 +122,8 @@ function keys(matrix) {
   const next = (values, value) => values[(values.indexOf(value) + 1) % values.length];
   const jump = by => {
     const parts = [...document.querySelectorAll("main section[id], details.test[id]")].filter(part => part.offsetParent);
-    const top = parts.findLastIndex(part => part.getBoundingClientRect().top < 80);
+    const below = parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop) + 2;
+    const top = parts.findLastIndex(part => part.getBoundingClientRect().top < below);
     const target = parts[Math.max(0, Math.min(parts.length - 1, top + by))];
     target.scrollIntoView();
     change({ place: target.id });
@@ -134,6 +150,33 @@ function keys(matrix) {
   });
 }
 
+/** What a link leads to comes to lie below the bar of contents, however many lines that has. */
+function clearBar() {
+  const bar = document.querySelector("nav");
+  if (!bar) return;
+  const clear = () => {
+    document.documentElement.style.scrollPaddingTop = `${bar.offsetHeight + 8}px`;
+  };
+  new ResizeObserver(clear).observe(bar);
+  clear();
+}
+
+/**
+ * Nobody unfolds paper. What a DBMS counts itself stays folded, being hundreds of rows for each step,
+ * and so do flame graphs.
+ */
+function unfoldForPrint() {
+  const unfolded = [];
+  addEventListener("beforeprint", () => {
+    unfolded.push(...document.querySelectorAll("details:not([open], [data-engine], .flames)"));
+    for (const folded of unfolded) folded.open = true;
+    drawVisible();
+  });
+  addEventListener("afterprint", () => {
+    for (const folded of unfolded.splice(0)) folded.open = false;
+  });
+}
+
 async function begin() {
   const matrix = hasData ? await parsed("matrix") : null;
   const names = document.querySelectorAll("[data-contender]");
@@ -152,17 +195,19 @@ async function begin() {
   for (const bar of document.querySelectorAll(".bars .row")) {
     bar.style.setProperty("--bar", colour(place(bar.dataset.of)));
   }
-  follow(readAddress(), matrix);
+  Object.assign(state, valid(readAddress(), matrix));
   if (matrix) chooser(matrix);
   if (matrix) drawMatrix(matrix);
   hideParts();
   keys(matrix);
   onChange(names => {
-    if (matrix && !(names.length === 1 && (names[0] === "x" || names[0] === "place" || names[0] === "open"))) drawMatrix(matrix);
+    const has = (...those) => those.some(name => names.includes(name));
+    const isCompared = has("hide", "measure", "base", "view", "sort");
+    if (matrix && isCompared) drawMatrix(matrix);
     const again = [];
-    if (names.includes("hide") || names.includes("x")) again.push("figure.chart", "figure.curves");
-    if (names.includes("hide") || names.includes("measure")) again.push("figure.rounds");
-    if (["hide", "measure", "base", "view", "sort"].some(name => names.includes(name))) again.push(".histories");
+    if (has("hide", "x", "operation", "zoom")) again.push("figure.chart", "figure.curves");
+    if (has("hide", "measure")) again.push("figure.rounds");
+    if (isCompared) again.push(".histories");
     for (const selector of again) {
       for (const figure of document.querySelectorAll(selector)) delete figure.dataset.drawn;
     }
@@ -178,9 +223,8 @@ async function begin() {
     });
   }
   addEventListener("hashchange", () => {
-    follow(readAddress(), matrix);
+    change(valid(readAddress(), matrix));
     unfold();
-    change({});
     reveal();
   });
   for (const button of document.querySelectorAll("button[data-source]")) {
@@ -195,12 +239,16 @@ async function begin() {
     button.addEventListener("click", () => flame(button));
   }
   for (const button of document.querySelectorAll("button[data-copy]")) button.addEventListener("click", () => copy(button));
-  for (const figure of document.querySelectorAll("figure[data-save]")) {
-    saver(figure.querySelector("figcaption"), () => saveSvg(figure.querySelector("svg"), figure.dataset.save));
+  for (const part of document.querySelectorAll("[data-save]")) {
+    saver(part.querySelector("figcaption, thead th"), () => savePicture(part, part.dataset.save));
   }
+  clearBar();
+  unfoldForPrint();
   unfold();
   await drawVisible();
   reveal();
+  // What is still folded is drawn at once when it is printed: a printer does not wait for data.
+  if (hasData) await Promise.all(["charts", "machine", "percentiles", "histories", "curves"].map(parsed));
 }
 
 begin();

@@ -23,7 +23,7 @@ function drawRounds(figure, matrix) {
     element(figure, "p", "No round counts.", "note");
     return;
   }
-  const width = Math.max(280, Math.min(900, figure.clientWidth));
+  const width = Math.max(280, figure.clientWidth);
   const height = 220;
   const [left, right, top, bottom] = [AXIS, 12, 10, 34];
   const [least, most] = [Math.min(...all), Math.max(...all)];
@@ -70,5 +70,5 @@ function drawRounds(figure, matrix) {
     swatch.style.background = swatch.style.borderColor = colour(index);
     name.append(" " + matrix.contenders[index]);
   }
-  saver(heading, () => saveSvg(svg, `${row.name} rounds`));
+  saver(heading, () => savePicture(figure, `${row.name} rounds`));
 }

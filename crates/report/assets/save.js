@@ -46,28 +46,47 @@ function saveCanvas(chart, title, file) {
   canvas.toBlob(blob => download(blob, "image/png", file + ".png"));
 }
 
-/** An SVG with the styles of the page. */
-function saveSvg(svg, file) {
-  const copy = svg.cloneNode(true);
-  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-  const style = document.createElementNS("http://www.w3.org/2000/svg", "style");
-  const names = ["--back", "--fore", "--dim", "--line", "--panel", "--bar", "--more"];
-  const values = names.map(name => `${name}:${css(name)}`).join(";");
-  const page = [...document.querySelectorAll("style")].map(sheet => sheet.textContent).join("");
-  style.textContent = `${page} svg{font:12px sans-serif} :root{${values}}`;
-  copy.prepend(style);
-  const { width, height } = svg.getBoundingClientRect();
+/**
+ * The rules of the page that are in force. A picture has a width and a colour scheme of its own, and
+ * would choose others.
+ */
+function rules() {
+  const texts = list => [...list].map(rule => {
+    if (!(rule instanceof CSSMediaRule)) return rule.cssText;
+    return matchMedia(rule.conditionText).matches ? texts(rule.cssRules) : "";
+  }).join("\n");
+  return [...document.styleSheets].map(sheet => texts(sheet.cssRules)).join("\n");
+}
+
+/** A part of the page that is drawn with elements, such as a table of plots, with its name above. */
+function savePicture(part, name) {
+  const right = Math.max(...[...part.children].map(child => child.getBoundingClientRect().right));
+  const frame = element(document.body, "div", null, "picture");
+  element(frame, "h3", name);
+  frame.append(part.cloneNode(true));
+  for (const button of frame.querySelectorAll("button")) button.remove();
+  // All of it, also where the page would have it scrolled.
+  frame.style.width = `${Math.ceil(right - part.getBoundingClientRect().left + part.scrollLeft)}px`;
+  const { offsetWidth: width, offsetHeight: height } = frame;
+  // It was there to be measured, and is gone before anyone sees it.
+  frame.remove();
+  element(frame, "style", rules());
+  const content = new XMLSerializer().serializeToString(frame);
   const image = new Image();
   image.onload = () => {
     const canvas = document.createElement("canvas");
-    [canvas.width, canvas.height] = [2 * width, 2 * height];
+    // Twice as sharp as the page, unless no browser has so great a canvas.
+    const scale = Math.min(2, 16384 / Math.max(width, height));
+    [canvas.width, canvas.height] = [scale * width, scale * height];
     const pen = canvas.getContext("2d");
     pen.fillStyle = css("--back");
     pen.fillRect(0, 0, canvas.width, canvas.height);
     pen.drawImage(image, 0, 0, canvas.width, canvas.height);
-    canvas.toBlob(blob => download(blob, "image/png", file + ".png"));
+    canvas.toBlob(blob => download(blob, "image/png", name + ".png"));
   };
-  const text = new XMLSerializer().serializeToString(copy);
+  const text = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">`
+    + `<foreignObject width="100%" height="100%">${content}</foreignObject></svg>`;
+  // With any other address browsers would not give the picture back.
   image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(text);
 }
 
@@ -82,6 +101,7 @@ async function copy(button) {
     area.value = button.dataset.copy;
     area.select();
     button.textContent = "press Ctrl-C";
+    area.addEventListener("blur", () => area.remove());
   }
   setTimeout(() => { button.textContent = said; }, 2000);
 }

@@ -1,9 +1,11 @@
 // What the reader chose. It is in the address, so that a view can be passed on: the place in the page,
-// then what is not as it was at first, such as #test-scan&base=1&hide=2.
+// then what is not as it was at first, such as #test-scan&base=1&hide=2&zoom=scan:10-25.
 
 const state = {
   place: "", base: null, measure: 0, view: "relative", sort: "plan", x: "time",
   hide: new Set(), open: new Set(),
+  // By step or test: the operation in its charts, and from where to where they show it.
+  operation: new Map(), zoom: new Map(),
 };
 /** The same before anything was chosen. */
 const first = { ...state };
@@ -15,6 +17,8 @@ function onChange(listener) {
 }
 
 function change(values) {
+  // A range of one axis says nothing on another.
+  if ("x" in values && values.x !== state.x) values = { zoom: new Map(), ...values };
   Object.assign(state, values);
   writeAddress();
   for (const listener of listeners) listener(Object.keys(values));
@@ -27,6 +31,8 @@ function writeAddress() {
   }
   if (state.hide.size > 0) parts.push("hide=" + [...state.hide].sort((a, b) => a - b).join("."));
   if (state.open.size > 0) parts.push("open=" + [...state.open].map(encodeURIComponent).join("&open="));
+  for (const [step, name] of state.operation) parts.push(`operation=${encodeURIComponent(step)}:${name}`);
+  for (const [step, [from, to]] of state.zoom) parts.push(`zoom=${encodeURIComponent(step)}:${from}-${to}`);
   const hash = parts.join("&");
   if (hash !== location.hash.slice(1)) history.replaceState(null, "", "#" + hash);
 }
@@ -51,6 +57,11 @@ function readAddress() {
     else if (name === "hide") found.hide = new Set(value.split(".").map(Number).filter(Number.isInteger));
     else if (name === "base" || name === "measure") found[name] = Number.parseInt(value, 10) || 0;
     else if (name === "view" || name === "sort" || name === "x") found[name] = value;
+    else if (name === "operation" || name === "zoom") {
+      const end = value.lastIndexOf(":");
+      const chosen = value.slice(end + 1);
+      (found[name] ??= new Map()).set(value.slice(0, end), name === "zoom" ? chosen.split("-").map(Number) : chosen);
+    }
   }
   return found;
 }

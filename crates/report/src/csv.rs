@@ -3,7 +3,6 @@
 mod rounds;
 mod suite;
 
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use ::csv::Writer;
@@ -51,7 +50,6 @@ pub fn seconds_csv(run: &Run) -> String {
 /// The same, written as it is made: that of a long run is large.
 pub fn write_seconds_csv(run: &Run, out: &mut dyn Write) -> io::Result<()> {
     let model = Model::new(run);
-    let mut rows = Writer::from_writer(out);
     let work = Operation::ALL.map(|operation| {
         let name = operation.name();
         [format!("{name}_operations"), format!("{name}_rows"), format!("{name}_max_service_ns")]
@@ -59,41 +57,50 @@ pub fn write_seconds_csv(run: &Run, out: &mut dyn Write) -> io::Result<()> {
     let work: Vec<String> = work.into_iter().flatten().collect();
     let place = ["contender", "step", "second"];
     let costs = Metric::ALL.iter().map(|metric| metric.name());
-    rows.write_record(place.into_iter().chain(work.iter().map(String::as_str)).chain(costs))?;
+    let names = place.into_iter().chain(work.iter().map(String::as_str)).chain(costs);
+    writeln!(out, "{}", row(names))?;
     for (index, contender) in model.contenders.iter().enumerate() {
         for step in &model.steps {
             if let Some(measured) = &step.measured[index] {
-                write_seconds(&mut rows, [contender, step.name], measured)?;
+                write_seconds(out, row([*contender, step.name].into_iter()), measured)?;
             }
         }
     }
-    rows.flush()
+    Ok(())
 }
 
-fn write_seconds(
-    rows: &mut Writer<&mut dyn Write>,
-    place: [&str; 2],
-    measured: &Measured,
-) -> ::csv::Result<()> {
-    let mut digits = String::new();
+/// A row for each second; all begin with the same `place`. Of the millions of numbers none needs
+/// quotes, so none is searched for what does.
+fn write_seconds(out: &mut dyn Write, place: String, measured: &Measured) -> io::Result<()> {
+    let start = place.len();
+    let mut line = place.into_bytes();
+    let mut digits = itoa::Buffer::new();
     for second in seconds(measured) {
-        for name in place {
-            rows.write_field(name)?;
-        }
         let work = second.work.iter().flat_map(|work| match work {
             Some(work) => [work.operations, work.rows, work.max_service].map(Some),
             None => [None; 3],
         });
-        for value in [Some(second.number as u64)].into_iter().chain(work).chain(second.cost) {
-            digits.clear();
+        let values = [Some(second.number as u64)].into_iter().chain(work).chain(second.cost);
+        values.for_each(|value| {
+            line.push(b',');
             if let Some(value) = value {
-                write!(digits, "{value}").expect("memory takes all bytes");
+                line.extend_from_slice(digits.format(value).as_bytes());
             }
-            rows.write_field(&digits)?;
-        }
-        rows.write_record(None::<&[u8]>)?;
+        });
+        line.push(b'\n');
+        out.write_all(&line)?;
+        line.truncate(start);
     }
     Ok(())
+}
+
+/// One row, without its end.
+fn row<'a>(cells: impl Iterator<Item = &'a str>) -> String {
+    let mut rows = Rows::new();
+    rows.add(cells);
+    let mut row = rows.finish();
+    row.pop();
+    row
 }
 
 /// Writing to memory, which cannot fail.

@@ -4,7 +4,7 @@
 mod suite;
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 
 use rqps_observe::{Kind, Metric};
 use rqps_plan::{Plan, Workload};
@@ -17,7 +17,7 @@ use serde::{Serialize, Serializer};
 
 use crate::comparison::{ComparisonJson, Verdicts};
 use crate::model::{
-    Measured, Model, Steadiness, StepModel, Suite, Totals, bucket_counts, percentile, steadiness,
+    Measured, Model, Steadiness, StepModel, Suite, Totals, bucket_counts, percentile,
 };
 
 /// Names the shape of the result; changed when a reader of the old shape would break.
@@ -128,8 +128,8 @@ struct SteadinessJson {
     remarks: Vec<String>,
 }
 
-impl From<Steadiness> for SteadinessJson {
-    fn from(found: Steadiness) -> Self {
+impl From<&Steadiness> for SteadinessJson {
+    fn from(found: &Steadiness) -> Self {
         let steady = found.steady.as_ref();
         SteadinessJson {
             class: found.class(),
@@ -238,17 +238,17 @@ impl Serialize for Milliseconds<'_> {
 
 /// The whole result on one line, ending in a line feed.
 pub fn result_json(run: &Run) -> String {
-    text(run, Raw::Kept)
+    text(&Model::new(run), Raw::Kept)
 }
 
 /// The same, written as it is made: that of a long run is large.
 pub fn write_result_json(run: &Run, out: &mut dyn Write) -> io::Result<()> {
-    write(run, Raw::Kept, out)
+    write(&Model::new(run), Raw::Kept, out)
 }
 
 /// The same without the single seconds.
-pub(crate) fn summary_json(run: &Run) -> String {
-    text(run, Raw::LeftOut)
+pub(crate) fn summary_json(model: &Model) -> String {
+    text(model, Raw::LeftOut)
 }
 
 /// Whether the lists of seconds are filled or empty.
@@ -258,14 +258,14 @@ enum Raw {
     LeftOut,
 }
 
-fn text(run: &Run, raw: Raw) -> String {
+fn text(model: &Model, raw: Raw) -> String {
     let mut bytes = Vec::new();
-    write(run, raw, &mut bytes).expect("memory takes all bytes");
+    write(model, raw, &mut bytes).expect("memory takes all bytes");
     String::from_utf8(bytes).expect("JSON is UTF-8")
 }
 
-fn write(run: &Run, raw: Raw, mut out: &mut dyn Write) -> io::Result<()> {
-    let model = &Model::new(run);
+fn write(model: &Model, raw: Raw, out: &mut dyn Write) -> io::Result<()> {
+    let run = model.run;
     let result = Result {
         schema: SCHEMA,
         plan: &run.plan,
@@ -276,8 +276,11 @@ fn write(run: &Run, raw: Raw, mut out: &mut dyn Write) -> io::Result<()> {
         comparison: Verdicts::new(run).as_ref().map(ComparisonJson::new),
         scaleup: Suite::new(model).filter(Suite::is_scaleup).map(|suite| suite::scaleup(&suite)),
     };
+    // Millions of numbers and commas are written one by one: into a buffer of a known type.
+    let mut out = BufWriter::new(out);
     serde_json::to_writer(&mut out, &result)?;
-    out.write_all(b"\n")
+    out.write_all(b"\n")?;
+    out.flush()
 }
 
 fn step_json<'a>(model: &Model<'a>, step: &'a StepModel<'a>, raw: Raw) -> Step<'a> {
@@ -342,7 +345,7 @@ fn of<'a>(
             .map(|totals| (totals.operation.name(), work(totals, raw)))
             .collect(),
         samples: samples(is_kept.then_some(&record.samples)),
-        steadiness: steadiness(measured).map(SteadinessJson::from),
+        steadiness: measured.steadiness().map(SteadinessJson::from),
         engine: engine(record, is_kept.then_some(&record.engine_samples)),
         note: record.note.as_deref(),
         statements: &record.statements,

@@ -138,9 +138,9 @@ fn is_free(path: &Path) -> io::Result<bool> {
         LOCK,
         "logs",
         PLAN,
-        "plan.new",
+        "plan.toml.new",
         MANIFEST,
-        "manifest.new",
+        "manifest.json.new",
         FRESH_RESULTS,
         "results.new-journal",
     ];
@@ -225,11 +225,12 @@ fn write_manifest(path: &Path, manifest: &Manifest) -> Result<(), StoreError> {
 }
 
 /// Writes beside the file and renames, so that a reader never sees half of it.
-pub(crate) fn write_whole(
+pub fn write_whole(
     path: &Path,
     contents: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), StoreError> {
-    let fresh = path.with_extension("new");
+    // With its whole name: relative.csv and relative.txt may be written at once.
+    let fresh = path.with_added_extension("new");
     let write = || {
         let mut file = BufWriter::new(File::create(&fresh)?);
         contents(&mut file)?;

@@ -16,7 +16,7 @@ pub mod selftest;
 mod series;
 mod write;
 
-pub use directory::{RunDirectory, alone_in, file_name};
+pub use directory::{RunDirectory, alone_in, file_name, write_whole};
 pub use error::StoreError;
 pub use merge::{Difference, MergeError, Part, merge};
 pub use packed::PackedHistogram;

@@ -20,6 +20,7 @@ mod profile_text;
 mod remarks;
 mod steadiness;
 mod text;
+mod together;
 
 use rqps_plan::{Cache, Compared, Comparison, Method, Workload};
 use rqps_stats::cause::{Evidence, Finding, explain_suite};
@@ -43,6 +44,7 @@ pub(crate) use observed::Observed;
 pub(crate) use profile::{Profiled, readable};
 pub(crate) use remarks::with_interval;
 pub(crate) use text::{percent, text};
+pub(crate) use together::metrics as metrics_together;
 
 /// What the base is called where it takes part a second time.
 const TWIN: &str = "twin";

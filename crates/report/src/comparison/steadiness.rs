@@ -50,7 +50,7 @@ fn way(seen: &Steady) -> Option<&'static str> {
         Class::WarmUp => Some("warm-up"),
         Class::SlowDown => Some("slow-down"),
         Class::MultiLevel => Some("several levels"),
-        Class::Flat if seen.trend.is_flagged() => Some("trend"),
+        Class::Flat if seen.trend.is_flagged => Some("trend"),
         Class::Flat if !seen.is_steady => Some("no steady state"),
         Class::Flat => None,
     }

@@ -60,7 +60,7 @@ pub(super) fn section(
             (json("curves", &verdicts.map(Verdicts::curves)))
             (embedded("engine", &engine_tables(model)))
             (embedded("plan", &model.run.plan.to_toml()))
-            (embedded("result", &summary_json(model.run)))
+            (embedded("result", &summary_json(model)))
             (embedded(file.0, &csv(model.run)))
             @for (file, content) in &of_suite { (embedded(file, content)) }
         }

@@ -15,8 +15,10 @@ pub(super) fn sections(model: &Model) -> Markup {
             (contenders(&model.run.contenders))
             @if !differences.is_empty() {
                 h3 { "Settings in force that differ" }
-                @for difference in &differences {
-                    (table(&difference.dbms, &difference.table))
+                div.words {
+                    @for difference in &differences {
+                        (table(&difference.dbms, &difference.table))
+                    }
                 }
             }
             h3 { "Machine" }
@@ -90,7 +92,7 @@ fn contenders(records: &[ContenderRecord]) -> Markup {
                             td { (record.version) }
                             td { (record.source) }
                             td { (record.transport) }
-                            td { (known(&record.compiler)) }
+                            td.long { (known(&record.compiler)) }
                             td { (known(&record.libc)) }
                             td { (digest(&record.server_sha256)) }
                             td { (digest(&record.archive_sha256)) }

@@ -13,6 +13,7 @@ mod strip;
 mod suite;
 mod summary;
 mod table;
+mod together;
 mod verdicts;
 mod why;
 
@@ -54,6 +55,9 @@ pub fn html(run: &Run) -> String {
     };
     let matrix = matrix.filter(|matrix| !matrix.rows.is_empty());
     let histories = if matrix.is_some() { histories(run) } else { Vec::new() };
+    let records = verdicts.as_ref().map(Verdicts::together).unwrap_or_default();
+    let everybody = verdicts.as_ref().map(Verdicts::names).unwrap_or_default();
+    let together = Model::of(run, everybody, &records);
     let legend =
         Legend { is_suite: suite.is_some(), verdicts: verdicts.as_ref(), matrix: matrix.as_ref() };
     let names: &[String] = matrix.as_ref().map_or(&[], |matrix| &matrix.contenders);
@@ -71,7 +75,8 @@ pub fn html(run: &Run) -> String {
             body {
                 header { (head(&prose)) }
                 nav aria-label="Contents" {
-                    (contents(&model, suite.as_ref(), verdicts.as_ref(), &matrix, !histories.is_empty()))
+                    @let has_history = !histories.is_empty();
+                    (contents(&model, suite.as_ref(), verdicts.as_ref(), &together, &matrix, has_history))
                     (relative::contenders(names))
                 }
                 main {
@@ -81,7 +86,8 @@ pub fn html(run: &Run) -> String {
                         @if matrix.is_some() { (verdicts::forest(verdicts)) }
                         (why::section(verdicts))
                         @if verdicts.is_profiled() { (profiles::section(verdicts)) }
-                        @if let Some(matrix) = &matrix { (rounds::section(verdicts, matrix)) }
+                        @if let Some(matrix) = &matrix { (rounds::section(verdicts, matrix, &together)) }
+                        (together::sizes_section(&together))
                     } @else if let Some(suite) = &suite {
                         (suite::sections(suite, matrix.as_ref()))
                     } @else {
@@ -120,6 +126,7 @@ fn contents(
     model: &Model,
     suite: Option<&Suite>,
     verdicts: Option<&Verdicts<'_>>,
+    together: &Model,
     matrix: &Option<Matrix>,
     has_history: bool,
 ) -> Markup {
@@ -134,6 +141,7 @@ fn contents(
             @if why::is_known(verdicts) { a href="#why" { "Why" } }
             @if verdicts.is_profiled() { a href="#profiles" { "Profiles" } }
             @if has_matrix { a href="#tests" { "Tests" } }
+            @if together::has_sizes(together) { a href="#sizes" { "Sizes" } }
         } @else {
             a href="#summary" { "Summary" }
             @if has_matrix { a href="#relative" { "Relative" } }

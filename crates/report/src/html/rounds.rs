@@ -1,11 +1,12 @@
 //! Every test of a comparison, folded: all its rounds as dots, in the order in which they were made,
-//! and as numbers.
+//! and as numbers, and what is told of them together.
 
 use maud::{Markup, html};
 
 use super::statements::statements;
+use super::together;
 use crate::comparison::{Observed, Verdicts};
-use crate::model::{Matrix, MatrixRow};
+use crate::model::{Matrix, MatrixRow, Model};
 
 const NOTE: &str = "Each dot is a contender in a round, a restart of all servers; those of one round \
      are joined, so that what moves all of them, such as a busy machine, is told from what moves one. \
@@ -14,12 +15,15 @@ const NOTE: &str = "Each dot is a contender in a round, a restart of all servers
      slice of each of them. Lanes below the seconds of whole runs are what went on in the background: the \
      darker, the more.";
 
-pub(super) fn section(verdicts: &Verdicts<'_>, matrix: &Matrix) -> Markup {
+/// `together` has the tests by whole runs.
+pub(super) fn section(verdicts: &Verdicts<'_>, matrix: &Matrix, together: &Model) -> Markup {
     html! {
         section #tests {
             h2 { "Tests" }
             p.note { (NOTE) }
-            @for (test, row) in verdicts.tests.iter().zip(&matrix.rows) { (folded(verdicts, test, matrix, row)) }
+            @for (test, row) in verdicts.tests.iter().zip(&matrix.rows) {
+                (folded(verdicts, test, matrix, row, together))
+            }
         }
     }
 }
@@ -29,6 +33,7 @@ fn folded(
     test: &Observed<'_>,
     matrix: &Matrix,
     row: &MatrixRow,
+    together: &Model,
 ) -> Markup {
     let sent = verdicts.statements(test);
     html! {
@@ -48,6 +53,7 @@ fn folded(
             }
             @if !row.rounds.is_empty() { (numbers(matrix, row, test.counts(verdicts.plan).unit())) }
             figure.curves data-test=(row.name) {}
+            (together::test(together, test.name))
             (statements(&sent))
         }
     }

@@ -31,7 +31,7 @@ pub(super) fn section(model: &Model, step: &StepModel) -> Markup {
                 p.note { (METRICS_NOTE) " " a href="#legend" { "Legend" } }
             }
             (cost_table(model, step))
-            (engine_table(model, step))
+            (engine_table(step))
             (sent(step))
         }
     }
@@ -62,7 +62,7 @@ pub(super) fn chart(step: &StepModel) -> Markup {
 /// Who did not run at one level, or stalled.
 fn levels(step: &StepModel) -> Markup {
     let found = step.done().filter_map(|(_, measured)| {
-        let remarks = model::steadiness(measured)?.remarks().join("; ");
+        let remarks = measured.steadiness()?.remarks().join("; ");
         (!remarks.is_empty()).then_some((measured.record.contender.as_str(), remarks))
     });
     let found: Vec<(&str, String)> = found.collect();
@@ -95,9 +95,9 @@ pub(super) fn cost_table(model: &Model, step: &StepModel) -> Markup {
 }
 
 /// The table itself is among the compressed data, for the script: a DBMS has hundreds of counters.
-pub(super) fn engine_table(model: &Model, step: &StepModel) -> Markup {
+pub(super) fn engine_table(step: &StepModel) -> Markup {
     html! {
-        @if !model::engine(model, step).is_empty() {
+        @if model::has_engine(step) {
             details data-engine=(step.name) {
                 summary { (ENGINE_TITLE) }
                 div {}
@@ -121,7 +121,7 @@ pub(super) fn bars(model: &Model, step: &StepModel) -> Markup {
     let percent = |rate: f64| if longest > 0.0 { 100.0 * rate / longest } else { 0.0 };
     html! {
         @if !rates.is_empty() {
-            figure.bars {
+            figure.bars data-save={ (step.name) " " (step.counts.unit()) } {
                 figcaption { (step.counts.unit()) }
                 @for (index, rate, tone) in &rates {
                     div.row data-of=(model.contenders[*index]) {

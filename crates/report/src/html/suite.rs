@@ -130,7 +130,8 @@ fn growths(suite: &Suite, contender: usize) -> Markup {
         let found = all.iter().find(|growth| growth.contender == contender && growth.test == test);
         html! { td { @if let Some(growth) = found { (curve(growth)) } } }
     };
-    rows_in_groups(&suite.scaleup(contender), &curve_of, Some("growth"))
+    let name = format!("Scale-up of {}", suite.model.contenders[contender]);
+    rows_in_groups(&suite.scaleup(contender), &curve_of, Some(&name))
 }
 
 /// Growth over clients, both logarithmic, with the perfect line dashed.
@@ -165,9 +166,10 @@ fn grouped(table: &Grouped) -> Markup {
     rows_in_groups(table, &|_| html! {}, None)
 }
 
-fn rows_in_groups(table: &Grouped, more: &dyn Fn(&str) -> Markup, heading: Option<&str>) -> Markup {
+/// A table with charts in its last column has a name, under which it is saved as a picture.
+fn rows_in_groups(table: &Grouped, more: &dyn Fn(&str) -> Markup, name: Option<&str>) -> Markup {
     html! {
-        div.scroll tabindex="0" {
+        div.scroll tabindex="0" data-save=[name] {
             table.tests {
                 thead {
                     tr {
@@ -175,7 +177,7 @@ fn rows_in_groups(table: &Grouped, more: &dyn Fn(&str) -> Markup, heading: Optio
                         @for heading in &table.headings {
                             th scope="col" { abbr title=(heading.legend) { (heading.name) } }
                         }
-                        @if let Some(heading) = heading { th scope="col" { (heading) } }
+                        @if name.is_some() { th scope="col" { "growth" } }
                     }
                 }
                 @for (title, rows) in table.groups.iter().filter(|(_, rows)| !rows.is_empty()) {
@@ -236,7 +238,7 @@ fn body(model: &Model, step: &StepModel) -> Markup {
         }
         (histogram_tables(model, step))
         (cost_table(model, step))
-        (engine_table(model, step))
+        (engine_table(step))
         (sent(step))
     }
 }

@@ -160,7 +160,8 @@ fn rows(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
     let extent = extent(&judged.verdicts);
     let one = verdicts.counted().one;
     html! {
-        div.scroll tabindex="0" {
+        @let name = format!("rQPS of {} relative to {}", judged.contender, verdicts.base);
+        div.scroll tabindex="0" data-save=(name) {
             table.verdicts {
                 thead {
                     tr {

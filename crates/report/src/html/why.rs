@@ -63,7 +63,8 @@ fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
                 h4 { "Where the time per " (one) " went" }
                 div.waterfalls {
                     @for (verdict, evidence) in &changed {
-                        figure.waterfall data-save=(evidence.test) {
+                        @let who = format!("{} relative to {}", judged.contender, verdicts.base);
+                        figure.waterfall data-save={ "Where the time of " (evidence.test) " went: " (who) } {
                             figcaption {
                                 a href={ "#test-" (evidence.test) } { (evidence.test) } " "
                                 span class={ "chip " (class(&verdict.label)) } { (word(&verdict.label, 1)) }

@@ -2,26 +2,14 @@
 
 use rqps_stats::{COSTS, NOT_AVAILABLE, Window};
 
+use super::columns::by_known_column;
 use super::number::significant;
 use super::{Cell, Heading, Model, Row, StepModel, Table};
 
 /// One row for each contender that finished the step, with CPU, switches and IO by side. Columns
 /// that no contender has a value for are left out.
 pub(crate) fn costs(model: &Model, step: &StepModel) -> Table {
-    let windows: Vec<(usize, Window)> =
-        step.done().map(|(index, measured)| (index, measured.window())).collect();
-    let columns: Vec<_> = COSTS
-        .iter()
-        .filter(|column| windows.iter().any(|(_, window)| (column.value)(window).is_some()))
-        .collect();
-    let headings = columns
-        .iter()
-        .map(|column| Heading::new(column.name, format!("{} ({})", column.legend, column.unit)));
-    let rows = windows.iter().map(|(index, window)| {
-        let cells = columns.iter().map(|column| Cell::plain(column.print(window)));
-        Row::new(model.contenders[*index], cells.collect())
-    });
-    Table { headings: headings.collect(), rows: rows.collect() }
+    by_known_column(model, step, &COSTS)
 }
 
 /// Microseconds of CPU per operation in every step: a row for the server and one for the client of

@@ -17,11 +17,10 @@ pub(crate) fn engine(model: &Model, step: &StepModel) -> Table {
     let counted: Vec<_> = step
         .done()
         .filter(|(_, measured)| measured.record.engine.iter().next().is_some())
+        .map(|(index, measured)| (index, &measured.record.engine, measured.window()))
         .collect();
-    let moved = counted.iter().flat_map(|(_, measured)| measured.record.engine.iter());
-    let names: BTreeSet<&str> =
-        moved.filter(|(_, read)| read.value > 0).map(|(name, _)| name).collect();
-    let headings = counted.iter().flat_map(|(index, _)| {
+    let names: BTreeSet<&str> = moved(step).collect();
+    let headings = counted.iter().flat_map(|(index, ..)| {
         let name = model.contenders[*index];
         [
             Heading::new(name, "in the step; a gauge at its end"),
@@ -29,10 +28,10 @@ pub(crate) fn engine(model: &Model, step: &StepModel) -> Table {
         ]
     });
     let rows = names.into_iter().map(|name| {
-        let cells = counted.iter().flat_map(|(_, measured)| {
-            let found = measured.record.engine.iter().find(|(known, _)| *known == name);
-            let Some((_, read)) = found else { return [Cell::missing("-"), Cell::missing("-")] };
-            let each = measured.window().per_operation(Some(read.value));
+        let cells = counted.iter().flat_map(|(_, engine, window)| {
+            let found = engine.read(name);
+            let Some(read) = found else { return [Cell::missing("-"), Cell::missing("-")] };
+            let each = window.per_operation(Some(read.value));
             let each = match (read.kind, each) {
                 (Kind::Counter, Some(each)) => Cell::plain(significant(each)),
                 _ => Cell::missing("-"),
@@ -42,4 +41,14 @@ pub(crate) fn engine(model: &Model, step: &StepModel) -> Table {
         Row::new(name, cells.collect())
     });
     Table { headings: headings.collect(), rows: rows.collect() }
+}
+
+/// Whether there is anything in that table.
+pub(crate) fn has_engine(step: &StepModel) -> bool {
+    moved(step).next().is_some()
+}
+
+fn moved<'m>(step: &'m StepModel) -> impl Iterator<Item = &'m str> {
+    let read = step.done().flat_map(|(_, measured)| measured.record.engine.iter());
+    read.filter(|(_, read)| read.value > 0).map(|(name, _)| name)
 }

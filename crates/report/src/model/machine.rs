@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::charts::{at, stretch, thinned};
 use super::lanes::{Lane, Watched, lanes};
-use super::{Measured, Model, StepModel, seconds};
+use super::seconds::sums;
+use super::{Measured, Model, StepModel};
 
 /// One step.
 #[derive(Serialize)]
@@ -61,15 +62,10 @@ fn of_step<'a>(model: &'a Model<'a>, step: &'a StepModel<'a>) -> Option<Machine<
 }
 
 fn line<'a>(contender: &'a str, measured: &Measured, stretch: usize) -> Line<'a> {
-    let place = |metric: Metric| Metric::ALL.iter().position(|known| *known == metric);
+    let whole = (measured.record.seconds as usize).max(1);
     let of = |metrics: &[Metric], unit: f64| {
-        let rate = |cost: &[Option<u64>]| {
-            let known: Vec<u64> =
-                metrics.iter().filter_map(|metric| cost[place(*metric)?]).collect();
-            (!known.is_empty()).then(|| short(known.iter().sum::<u64>() as f64 / unit))
-        };
-        let whole = seconds(measured).take((measured.record.seconds as usize).max(1));
-        thinned(whole.map(|second| rate(&second.cost)).collect(), stretch)
+        let rate = |sum: Option<u64>| Some(short(sum? as f64 / unit));
+        thinned(sums(measured, metrics).take(whole).map(rate).collect(), stretch)
     };
     Line {
         contender,

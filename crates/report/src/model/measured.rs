@@ -1,12 +1,15 @@
 //! One step of one contender: the records of its workers put together.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 
 use hdrhistogram::Histogram;
 use rqps_observe::Metric;
 use rqps_plan::Counts;
 use rqps_stats::{Normaliser, Window, sla};
 use rqps_store::{Operation, Second, Status, StepRecord, WorkerRecord};
+
+use super::steadiness::{Steadiness, steadiness};
 
 pub(crate) struct Measured<'a> {
     pub(crate) record: &'a StepRecord,
@@ -16,6 +19,7 @@ pub(crate) struct Measured<'a> {
     pub(crate) totals: Vec<Totals<'a>>,
     /// Per second, what client 1 did of the operation that the step counts, in whole seconds.
     rates: Vec<f64>,
+    steadiness: OnceCell<Option<Steadiness>>,
 }
 
 /// All workers of one kind together.
@@ -41,7 +45,8 @@ impl<'a> Measured<'a> {
             .into_iter()
             .filter_map(|operation| Totals::new(operation, &record.workers))
             .collect();
-        Measured { record, cpus, totals, rates: first_clients_rates(record) }
+        let rates = first_clients_rates(record);
+        Measured { record, cpus, totals, rates, steadiness: OnceCell::new() }
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -67,6 +72,11 @@ impl<'a> Measured<'a> {
     /// Seconds that anything was recorded in, the last one cut short by the end of the step.
     pub(crate) fn seconds(&self) -> usize {
         self.totals.iter().map(|totals| totals.seconds.len()).max().unwrap_or(0)
+    }
+
+    /// Whether it ran at one level. The page tells it twice, and of a trend it takes long.
+    pub(crate) fn steadiness(&self) -> Option<&Steadiness> {
+        self.steadiness.get_or_init(|| steadiness(self)).as_ref()
     }
 
     /// Service times of the operation that the step's throughput counts.
@@ -100,7 +110,7 @@ impl<'a> Measured<'a> {
         let read = |metric| self.record.cost.get(metric);
         let counted = counted(self.record.counts);
         let rows = |operation| self.of(operation).map_or(0, |totals| totals.rows);
-        let longest = self.of(counted).filter(|totals| totals.operations > 0);
+        let longest = self.of(counted).filter(|totals| !totals.service.is_empty());
         Window {
             normaliser: match self.record.counts {
                 Counts::RowsInserted | Counts::RowsIndexed => Normaliser::Insert,
@@ -216,7 +226,7 @@ fn add<'a>(sum: &mut Cow<'a, Histogram<u64>>, part: &'a Histogram<u64>) {
 }
 
 /// The operation that a step's throughput counts.
-fn counted(counts: Counts) -> Operation {
+pub(crate) fn counted(counts: Counts) -> Operation {
     match counts {
         Counts::RowsInserted | Counts::RowsIndexed => Operation::Insert,
         Counts::Queries => Operation::Query,

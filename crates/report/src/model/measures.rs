@@ -6,6 +6,7 @@ use rqps_stats::normalised::{IOSTAT, VMSTAT};
 use rqps_stats::variation::{Variation, variation};
 use rqps_store::Operation;
 
+use super::columns::by_column;
 use super::number::significant;
 use super::{Cell, Heading, Measured, Model, Row, StepModel, Table};
 
@@ -166,15 +167,5 @@ pub(crate) fn variations(model: &Model, step: &StepModel) -> Table {
 
 /// The tables of the IO-bound posts, a row for each contender that finished the step.
 pub(crate) fn normalised(model: &Model, step: &StepModel) -> [Table; 2] {
-    [&IOSTAT[..], &VMSTAT[..]].map(|columns| {
-        let headings = columns.iter().map(|column| {
-            Heading::new(column.name, format!("{} ({})", column.legend, column.unit))
-        });
-        let rows = step.done().map(|(index, measured)| {
-            let window = measured.window();
-            let cells = columns.iter().map(|column| Cell::plain(column.print(&window)));
-            Row::new(model.contenders[index], cells.collect())
-        });
-        Table { headings: headings.collect(), rows: rows.collect() }
-    })
+    [&IOSTAT[..], &VMSTAT[..]].map(|columns| by_column(model, step, columns))
 }

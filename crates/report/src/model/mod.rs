@@ -1,6 +1,7 @@
 //! What every format prints: the steps of a run by contender, and the tables made of them.
 
 mod charts;
+mod columns;
 mod costs;
 mod counted;
 mod differences;
@@ -31,10 +32,11 @@ use rqps_plan::Counts;
 use rqps_store::{Run, StepRecord};
 
 pub(crate) use charts::{POINTS, charts};
+pub(crate) use columns::by_known_column;
 pub(crate) use costs::{costs, cpu_split};
 pub(crate) use counted::Counted;
 pub(crate) use differences::differences;
-pub(crate) use engine::{ENGINE_NOTE, engine};
+pub(crate) use engine::{ENGINE_NOTE, engine, has_engine};
 pub(crate) use histograms::{HISTOGRAM_NOTE, bucket_counts, histograms, percentile};
 pub(crate) use history::{History, histories};
 pub(crate) use lanes::{Lane, Watched, lanes};
@@ -42,7 +44,7 @@ pub(crate) use machine::machine;
 pub(crate) use matrix::{
     Mark, Matrix, Measure as MatrixMeasure, Refused, Row as MatrixRow, matrix, throughput,
 };
-pub(crate) use measured::{Measured, Totals};
+pub(crate) use measured::{Measured, Totals, counted as counted_operation};
 pub(crate) use measures::{
     BUSY, MEASURES, Measure, RATE, SCAN_NOTE, SHARE, normalised, variations, varies,
 };
@@ -54,7 +56,7 @@ pub(crate) use prose::{Prose, loaded, method};
 pub(crate) use scaleup::{Growth, SCALEUP_NOTE};
 pub(crate) use seconds::seconds;
 pub(crate) use sizes::{Size, amplification, sizes};
-pub(crate) use steadiness::{Steadiness, steadiness};
+pub(crate) use steadiness::Steadiness;
 pub(crate) use summary::{
     ABSOLUTE_NOTE, LAG_NOTE, RELATIVE_NOTE, SHORT_NOTE, SLA_NOTE, absolute, lag, relative, shares,
     short_seconds, sla,
@@ -85,13 +87,19 @@ pub(crate) struct StepModel<'a> {
 
 impl<'a> Model<'a> {
     pub(crate) fn new(run: &'a Run) -> Self {
-        let contenders: Vec<&str> = run.contenders.iter().map(|c| c.name.as_str()).collect();
+        let contenders = run.contenders.iter().map(|c| c.name.as_str()).collect();
+        Model::of(run, contenders, &run.steps)
+    }
+
+    /// Of steps that a run does not have itself, but that were made of what it has.
+    pub(crate) fn of(run: &'a Run, contenders: Vec<&'a str>, records: &'a [StepRecord]) -> Self {
         let base = run.plan.contenders.first().map(|contender| contender.name());
         let mut begun: BTreeMap<u32, &StepRecord> = BTreeMap::new();
-        for record in &run.steps {
+        for record in records {
             begun.entry(record.order).or_insert(record);
         }
-        let steps = begun.into_values().map(|record| StepModel::new(record, &contenders, run));
+        let steps = begun.into_values();
+        let steps = steps.map(|record| StepModel::new(record, records, &contenders, run));
         Model {
             run,
             base: contenders.iter().position(|name| Some(*name) == base.as_deref()),
@@ -125,9 +133,14 @@ impl<'a> Model<'a> {
 
 impl<'a> StepModel<'a> {
     /// `record` is any contender's of this step: they agree in what the step is.
-    fn new(record: &'a StepRecord, contenders: &[&str], run: &'a Run) -> Self {
+    fn new(
+        record: &'a StepRecord,
+        records: &'a [StepRecord],
+        contenders: &[&str],
+        run: &Run,
+    ) -> Self {
         let of = |name: &&str| {
-            let mut records = run.steps.iter();
+            let mut records = records.iter();
             let found = records.find(|r| r.contender == **name && r.order == record.order)?;
             Some(Measured::new(found, run.manifest_of(name).cpus))
         };

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use rqps_observe::{Kind, Metric};
-use rqps_store::{Column, Operation, Second};
+use rqps_store::{Column, Operation, Second, Series};
 
 use super::Measured;
 
@@ -21,22 +21,45 @@ pub(crate) fn seconds<'m>(measured: &'m Measured<'_>) -> impl Iterator<Item = Se
     let samples = &measured.record.samples;
     let columns: Vec<Option<&Column>> =
         Metric::ALL.iter().map(|metric| samples.column(metric)).collect();
-    let sampled = samples.at().last().map_or(0, |at| at.ceil() as usize);
+    (0..recorded(measured)).zip(by_second(samples)).map(move |(second, sampled)| SecondRow {
+        number: second + 1,
+        work: Operation::ALL.map(|operation| {
+            let totals = measured.of(operation)?;
+            Some(totals.seconds.get(second).copied().unwrap_or_default())
+        }),
+        cost: columns.iter().map(|column| together((*column)?, sampled.clone())).collect(),
+    })
+}
+
+/// In each of these seconds the sum of some metrics; none where none of them was read.
+pub(super) fn sums<'m>(
+    measured: &'m Measured<'_>,
+    metrics: &[Metric],
+) -> impl Iterator<Item = Option<u64>> + 'm {
+    let samples = &measured.record.samples;
+    let columns: Vec<&Column> =
+        metrics.iter().filter_map(|metric| samples.column(metric)).collect();
+    by_second(samples).take(recorded(measured)).map(move |sampled| {
+        let read = columns.iter().filter_map(|column| together(column, sampled.clone()));
+        read.reduce(|sum, value| sum + value)
+    })
+}
+
+fn recorded(measured: &Measured) -> usize {
+    let sampled = measured.record.samples.at().last().map_or(0, |at| at.ceil() as usize);
+    measured.seconds().max(sampled)
+}
+
+/// For one second after the other the samples that end in it, without end.
+fn by_second(samples: &Series<Metric>) -> impl Iterator<Item = Range<usize>> {
     let mut next = 0;
-    (0..measured.seconds().max(sampled)).map(move |second| {
+    (1..).map(move |second| {
         // A step of two windows has two samples that end in one second.
         let first = next;
-        while samples.at().get(next).is_some_and(|at| at.ceil() as usize <= second + 1) {
+        while samples.at().get(next).is_some_and(|at| at.ceil() as usize <= second) {
             next += 1;
         }
-        SecondRow {
-            number: second + 1,
-            work: Operation::ALL.map(|operation| {
-                let totals = measured.of(operation)?;
-                Some(totals.seconds.get(second).copied().unwrap_or_default())
-            }),
-            cost: columns.iter().map(|column| together((*column)?, first..next)).collect(),
-        }
+        first..next
     })
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct Steadiness {
 }
 
 /// None for what has no rate by the second: scans, indexes, and steps of less than twenty seconds.
-pub(crate) fn steadiness(measured: &Measured) -> Option<Steadiness> {
+pub(super) fn steadiness(measured: &Measured) -> Option<Steadiness> {
     let counts = measured.record.counts;
     let operation = match counts {
         Counts::RowsInserted => Operation::Insert,
@@ -41,7 +41,7 @@ pub(crate) fn steadiness(measured: &Measured) -> Option<Steadiness> {
     // A step of fixed work is drawn against other sizes of the tables by a slower DBMS.
     let is_timed = counts != Counts::RowsInserted;
     Some(Steadiness {
-        steady: steady(&rates, SEED).filter(|_| is_timed),
+        steady: if is_timed { steady(&rates, SEED) } else { None },
         stalls: stalls(&rates),
         stretches: independent_stretches(&rates),
     })
@@ -73,7 +73,7 @@ impl Steadiness {
                     let levels = steady.changes.len() + 1;
                     remarks.push(format!("{levels} levels, both faster and slower than its end"));
                 }
-                Class::Flat if steady.trend.is_flagged() => {
+                Class::Flat if steady.trend.is_flagged => {
                     remarks.push(format!("a trend of {trend:+.0} % from start to end"));
                 }
                 Class::Flat => {}

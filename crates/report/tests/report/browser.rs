@@ -5,21 +5,31 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rqps_report::{Entry, Found, html, index_html, result_json};
-use rqps_store::Run;
-use serde_json::Value;
+use rqps_store::{Run, merge};
+use serde_json::{Value, json};
 
+use crate::comparison::comparison;
+use crate::merged::named;
 use crate::sample::{self, run};
 use crate::{HOSTILE, THREE, fifty, suite, whole_runs};
 
 const LIGHT: &[&str] = &[];
 const DARK: &[&str] = &["--blink-settings=preferredColorScheme=0"];
+const NARROW: &[&str] = &["--window-size=500,900"];
+
+/// As wide as a phone, which no window of chromium is.
+fn narrow(page: &str) -> String {
+    page.replacen("</head>", "<style>body { width: 400px }</style></head>", 1)
+}
 
 /// Runs chromium on a page with some more arguments; none where it is not installed.
 fn chromium(directory: &Path, page: &str, arguments: &[&str]) -> Option<(String, String)> {
     let mut chromium = Command::new("chromium");
     chromium.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]);
     chromium.args(["--no-first-run", "--disable-background-networking", "--hide-scrollbars"]);
-    chromium.args(["--enable-logging=stderr", "--virtual-time-budget=60000"]);
+    chromium.args(["--enable-logging=stderr", "--virtual-time-budget=300000"]);
+    // Chromium refuses to change the address as often as a test does, which no reader could.
+    chromium.arg("--disable-ipc-flooding-protection");
     chromium.arg(format!("--user-data-dir={}", directory.join("profile").display()));
     chromium.args(arguments).arg(format!("file://{}/{page}", directory.display()));
     let output = match chromium.stdin(Stdio::null()).output() {
@@ -78,20 +88,40 @@ fn rows(table: &Value) -> Vec<Vec<&str>> {
         .collect()
 }
 
+/// What the result has of a step of a contender.
+fn result_of<'r>(result: &'r Value, step: &str, contender: &str) -> Option<&'r Value> {
+    let steps = result["steps"].as_array().unwrap();
+    let step = steps.iter().find(|found| found["name"] == step).unwrap();
+    let mut results = step["results"].as_array().unwrap().iter();
+    results.find(|found| found["contender"] == contender)
+}
+
+/// The table of any against any is relative to the first and by its first measure, until a reader
+/// chooses. Returns how many cells agree.
+#[track_caller]
+fn matrix_agrees(seen: &Value, result: &Value) -> usize {
+    let mut compared = 0;
+    for row in rows(&seen["shown"]) {
+        for (contender, printed) in seen["heads"].as_array().unwrap().iter().zip(&row[1..]) {
+            let Some(found) = result_of(result, row[0], contender.as_str().unwrap()) else {
+                continue;
+            };
+            if found["relative"].is_f64() {
+                agrees(printed, &found["relative"], &format!("relative {contender} {}", row[0]));
+                compared += 1;
+            }
+        }
+    }
+    compared
+}
+
 #[test]
 fn a_page_of_steps_works_and_its_tables_are_the_result() {
     let mut run = run(&THREE, 12);
     sample::trouble(&mut run);
     let result = parsed(&run);
     let Some(seen) = used(&html(&run), "", LIGHT) else { return };
-    let results = |step: &str| {
-        let steps = result["steps"].as_array().unwrap();
-        let step = steps.iter().find(|found| found["name"] == step).unwrap();
-        step["results"].as_array().unwrap()
-    };
-    let find = |step: &str, contender: &str| {
-        results(step).iter().find(|found| found["contender"] == contender)
-    };
+    let find = |step: &str, contender: &str| result_of(&result, step, contender);
     let mut compared = 0;
     // The tables of the posts: a row for each contender, a column for each step.
     for (title, key) in [("Throughput", "throughput"), ("Relative to the first", "relative")] {
@@ -163,22 +193,126 @@ fn a_page_of_steps_works_and_its_tables_are_the_result() {
             compared += 1;
         }
     }
-    // The table of any against any, relative to the first and by its first measure.
-    let heads = seen["heads"].as_array().unwrap();
-    for row in rows(&seen["shown"]) {
-        for (contender, printed) in heads.iter().zip(&row[1..]) {
-            let Some(found) = find(row[0], contender.as_str().unwrap()) else { continue };
-            if found["relative"].is_f64() {
-                agrees(printed, &found["relative"], &format!("relative {contender} {}", row[0]));
-                compared += 1;
-            }
-        }
-    }
+    compared += matrix_agrees(&seen, &result);
     assert!(compared > 1_500, "{compared} cells");
     let saved = seen["saved"].to_string();
     for file in ["plan.toml", "result-summary.json", "metrics.csv", "relative.csv"] {
         assert!(saved.contains(file), "{file}: {saved}");
     }
+}
+
+/// Tables of a test: how their titles begin, where the result has their values, and the first column
+/// that it has under the same name.
+const OF_TESTS: [(&str, &[&str], usize); 2] =
+    [("Cost by side", &["costs"], 1), ("How the rate varies", &["test", "seconds"], 2)];
+
+#[test]
+fn a_page_of_tests_works_and_its_tables_are_the_result() {
+    let releases = ["postgres@16.10", "postgres@17.6", "postgres@18.0"];
+    let run = suite::run(&releases, &[1]);
+    let result = parsed(&run);
+    let Some(seen) = used(&html(&run), "", LIGHT) else { return };
+    // The published tables: a row for each test in its group, a column for each contender.
+    let mut compared = 0;
+    for (title, key, contenders) in [
+        ("Queries per second", "throughput", &releases[..]),
+        ("Relative queries per second", "relative", &releases[1..]),
+    ] {
+        let table = rows(&seen["tables"][format!("summary {title}")]);
+        for row in table[1..].iter().filter(|row| row.len() > 1) {
+            for (contender, printed) in contenders.iter().zip(&row[1..]) {
+                let found = result_of(&result, row[0], contender).expect("it was measured");
+                agrees(printed, &found[key], &format!("{title} {contender} {}", row[0]));
+                compared += 1;
+            }
+        }
+    }
+    for (place, table) in seen["tables"].as_object().unwrap() {
+        let (id, title) = place.split_once(' ').unwrap();
+        let Some(test) = id.strip_prefix("test-") else { continue };
+        let of = OF_TESTS.iter().find(|(start, _, _)| title.starts_with(*start));
+        let Some((_, path, first)) = of else { continue };
+        let table = rows(table);
+        for row in &table[1..] {
+            let found = result_of(&result, test, row[0]).expect("it was measured");
+            let values = path.iter().fold(found, |values, key| &values[*key]);
+            for (column, printed) in table[0].iter().zip(row).skip(*first) {
+                agrees(printed, &values[*column], &format!("{place} {} {column}", row[0]));
+                compared += 1;
+            }
+        }
+    }
+    compared += matrix_agrees(&seen, &result);
+    assert!(compared > 800, "{compared} cells");
+    let saved = seen["saved"].to_string();
+    for file in ["plan.toml", "result-summary.json", "tests.csv", "relative.txt"] {
+        assert!(saved.contains(file), "{file}: {saved}");
+    }
+    // Once each, without repeats: a line and no ribbon.
+    assert!(seen["histories"].as_u64() > Some(30), "{}", seen["histories"]);
+    assert_eq!(seen["ribbons"], 0);
+}
+
+/// Of the whole suite few tests: each has tables and charts of its own.
+fn few(mut run: Run) -> Run {
+    let tests = ["load", "scan", "point-query", "insert"];
+    run.steps.retain(|step| tests.contains(&step.step.split('@').next().unwrap()));
+    run
+}
+
+#[test]
+fn a_page_of_a_scale_up_works_and_its_tables_are_the_result() {
+    let run = few(suite::run(&["postgres@17.6", HOSTILE], &[1, 2, 4]));
+    let result = parsed(&run);
+    let Some(seen) = used(&html(&run), "", LIGHT) else { return };
+    let mut compared = 0;
+    for growth in result["scaleup"].as_array().unwrap() {
+        let contender = growth["contender"].as_str().unwrap();
+        let table = rows(&seen["tables"][format!("summary {contender}")]);
+        let row = table.iter().find(|row| growth["test"] == row[0]).expect("it is in the table");
+        // Growth begins with that of the fewest clients over themselves.
+        let more = growth["relative"].as_array().unwrap()[1..].iter();
+        for (value, printed) in more.chain([&growth["switches_growth"]]).zip(&row[1..]) {
+            agrees(printed, value, &format!("{contender} {}", row[0]));
+            compared += 1;
+        }
+    }
+    compared += matrix_agrees(&seen, &result);
+    assert!(compared > 30, "{compared} cells");
+}
+
+#[test]
+fn a_page_of_merged_runs_works_and_its_tables_are_the_result() {
+    let (a, mut b) = (named("a", &["postgres@17.6"]), named("b", &["postgres@17.6", "sqlite"]));
+    b.1.plan.seed = 7;
+    let run = merge(vec![a, b], true).unwrap();
+    let Some(seen) = used(&html(&run), "", LIGHT) else { return };
+    assert_eq!(seen["heads"], json!(["postgres@17.6 (a)", "postgres@17.6 (b)", "sqlite"]));
+    let compared = matrix_agrees(&seen, &parsed(&run));
+    assert!(compared > 20, "{compared} cells");
+}
+
+#[test]
+fn a_page_of_profiles_works_and_its_functions_are_the_result() {
+    let run = suite::profiled();
+    let Some(seen) = used(&html(&run), "", LIGHT) else { return };
+    assert_eq!(seen["flames"], 4, "both sides and the difference both ways");
+    let result = parsed(&run);
+    let profile = &result["comparison"]["contenders"][0]["profiles"][0];
+    let functions = profile["functions"].as_array().unwrap();
+    let table = rows(&seen["tables"]["profiles scan: sqlite → slow"]);
+    let mut compared = 0;
+    for row in table[1..].iter().filter(|row| row.len() > 1) {
+        let name = row[0].trim_end_matches(" (kernel)");
+        let found = functions.iter().find(|one| one["name"] == name).expect(name);
+        let interval = row[4].split(" – ");
+        let printed = row[1..4].iter().copied().chain(interval);
+        for (key, printed) in ["base", "contender", "change", "low", "high"].iter().zip(printed) {
+            agrees(printed, &found[key], &format!("{key} of {name}"));
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 15, "of the three functions that surely changed");
 }
 
 #[test]
@@ -242,12 +376,13 @@ fn releases_and_rounds_are_drawn() {
     assert_eq!((&seen["histories"], &seen["ribbons"]), (&2.into(), &2.into()));
     // Rates and CPU of both tests, and the percentiles of the one that was run whole.
     assert_eq!(seen["canvases"], 5);
-    assert_eq!(seen["lanes"], serde_json::json!(["checkpoint", "stall"]), "of whole runs only");
-    // Once each, without repeats: a line and no ribbon.
-    let releases = ["postgres@16.10", "postgres@17.6", "postgres@18.0"];
-    let seen = used(&html(&suite::run(&releases, &[1])), "", LIGHT).unwrap();
-    assert!(seen["histories"].as_u64() > Some(30), "{}", seen["histories"]);
-    assert_eq!(seen["ribbons"], 0);
+    assert_eq!(seen["lanes"], json!(["checkpoint", "stall"]), "of whole runs only");
+}
+
+#[test]
+fn what_all_tests_have_in_common_can_be_left_out() {
+    let Some(seen) = used(&html(&comparison(&["new"], 6, None)), "", LIGHT) else { return };
+    assert!(seen["views"]["view shift"].is_array(), "{}", seen["views"]);
 }
 
 #[test]
@@ -255,7 +390,7 @@ fn whole_runs_have_their_seconds_with_lanes_and_say_what_they_count() {
     let Some(seen) = used(&html(&whole_runs::compared()), "", LIGHT) else { return };
     // Rates and CPU of both steps that have seconds.
     assert_eq!(seen["canvases"], 4);
-    assert_eq!(seen["lanes"], serde_json::json!(["checkpoint", "stall", "checkpoint", "stall"]));
+    assert_eq!(seen["lanes"], json!(["checkpoint", "stall", "checkpoint", "stall"]));
     let titles = seen["titles"].to_string();
     for title in ["an operation is a row indexed", "an operation is a query", "CPUs that"] {
         assert!(titles.contains(title), "{title}: {titles}");
@@ -272,7 +407,7 @@ fn an_address_is_a_view() {
     let Some(seen) = used(&page, "#step-l.x&base=1&view=absolute&hide=2&sort=change", LIGHT) else {
         return;
     };
-    assert_eq!(seen["heads"], serde_json::json!(&THREE[..2]));
+    assert_eq!(seen["heads"], json!(&THREE[..2]));
     assert_eq!(rows(&seen["shown"])[0].len(), 3);
     // What cannot be is left out.
     used(&page, place, LIGHT).unwrap();
@@ -316,29 +451,90 @@ fn whatever_the_names_and_numbers_the_page_works() {
     rename(&mut hostile, "postgres@18.0", HOSTILE);
     let crowd = suite::crowd(&contenders, 2, 3, 3);
     let steps = run(&[HOSTILE, "sqlite"], 1);
-    for run in [silent, nothing, many, steps, early, suite::comparison(), idle, hostile, crowd] {
+    let mut silent_tests = few(suite::run(&["sqlite", "postgres@17.6"], &[1]));
+    let mut brief_tests = silent_tests.clone();
+    sample::silence(&mut silent_tests);
+    for step in &mut brief_tests.steps {
+        step.seconds = 1.0;
+        step.workers.iter_mut().for_each(|worker| worker.seconds.truncate(1));
+    }
+    let mut brief = whole_runs::compared();
+    for pass in &mut brief.passes {
+        pass.slices.iter_mut().for_each(|slice| slice.nanos = 1_000_000_000);
+        pass.sides.values_mut().for_each(|side| side.seconds.truncate(1));
+    }
+    let of_steps = [silent, nothing, many, steps, silent_tests, brief_tests];
+    let compared = [early, suite::comparison(), idle, hostile, crowd, brief];
+    for run in of_steps.into_iter().chain(compared) {
         if used(&html(&run), "", LIGHT).is_none() {
             return;
         }
     }
 }
 
+/// A contender was never started.
+fn without(mut run: Run, contender: &str) -> Run {
+    run.contenders.retain(|one| one.name != contender);
+    run.steps.retain(|step| step.contender != contender);
+    for pass in &mut run.passes {
+        pass.slices.retain(|slice| slice.contender != contender);
+        pass.sides.remove(contender);
+        pass.cost.remove(contender);
+    }
+    run
+}
+
 #[test]
-fn the_index_finds_runs_by_dbms_and_version() {
-    let found = |run: &Run| Found::of(run, true);
-    let entry = |path: &str, found| Entry { path: path.to_string(), found };
-    let (old, new) = (run(&["postgres@12.22"], 1), run(&THREE, 1));
-    let page = index_html(&[entry("old", found(&old)), entry("new", found(&new))]);
+fn whoever_is_missing_and_however_many_there_are_a_narrow_page_works() {
+    let contenders = fifty();
+    let many = suite::run(&contenders.iter().map(String::as_str).collect::<Vec<_>>(), &[1]);
+    // The base is missing, and another contender of a suite ended early.
+    let steps = without(run(&THREE, 3), THREE[0]);
+    let mut tests = without(few(suite::run(&THREE, &[1])), THREE[0]);
+    tests.steps.retain(|step| step.contender != THREE[1] || step.step == "load");
+    // In half of the rounds two are missing.
+    let mut rounds = without(suite::judged(), "like");
+    for pass in rounds.passes.iter_mut().filter(|pass| pass.round <= 4) {
+        pass.slices.retain(|slice| slice.contender != "slow");
+    }
+    for run in [few(many), steps, tests, rounds] {
+        if used(&narrow(&html(&run)), "", NARROW).is_none() {
+            return;
+        }
+    }
+}
+
+/// Nothing that a link can hold as it is.
+const ODD: &str = "#1? 50% <b>&\"'";
+
+#[test]
+fn the_index_finds_runs_by_dbms_and_version_and_leads_to_their_reports() {
+    let directory = tempfile::tempdir().unwrap();
+    let entry = |path: &str, contenders: &[&str]| {
+        let run = run(contenders, 1);
+        fs::create_dir(directory.path().join(path)).unwrap();
+        fs::write(directory.path().join(path).join("report.html"), html(&run)).unwrap();
+        Entry { path: path.to_string(), found: Found::of(&run, true) }
+    };
+    let page = index_html(&[entry("old", &["postgres@12.22"]), entry(ODD, &THREE)]);
+    if used(&page, "", LIGHT).is_none() {
+        return;
+    }
+    let links = page.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap());
+    let links: Vec<&str> = links.collect();
+    assert_eq!(links.len(), 2, "{links:?}");
+    // Runs of the same time are in the order of their names.
+    for (link, contender) in links.into_iter().zip([THREE[0], "postgres@12.22"]) {
+        let (document, said) = chromium(directory.path(), link, &["--dump-dom"]).unwrap();
+        assert!(document.contains("id=\"summary\"") && document.contains(contender), "{said}");
+    }
     let search = "<script>
         const field = document.getElementById('search');
         field.value = 'POSTGRES 12.2';
         field.dispatchEvent(new Event('input'));
         </script></body>";
-    let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("page.html"), page.replacen("</body>", search, 1)).unwrap();
-    let Some((document, said)) = chromium(directory.path(), "page.html", &["--dump-dom"]) else {
-        return;
-    };
+    let (document, said) = chromium(directory.path(), "page.html", &["--dump-dom"]).unwrap();
     assert!(!said.contains("CONSOLE"), "{said}");
     assert!(document.contains("1 of 2"), "{document}");
     assert_eq!(document.matches("class=\"run\" hidden").count(), 1);
@@ -354,8 +550,7 @@ fn pictures_of_the_pages_can_be_taken() {
             (&light["back"], &dark["back"]),
             (&"rgb(255, 255, 255)".into(), &"rgb(21, 24, 28)".into())
         );
-        let narrow = used(&page, "#&", &["--window-size=500,900"]).unwrap();
-        assert_eq!(narrow["overflows"], false, "{name}: only tables may be wider than the window");
+        used(&narrow(&page), "#&", NARROW).unwrap();
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("page.html"), page).unwrap();
         let shots: [(&str, &[&str]); 4] = [

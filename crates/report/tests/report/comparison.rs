@@ -71,7 +71,7 @@ fn pass(round: u32, place: usize, name: &str, changes: &[(&str, f64)]) -> PassRe
 }
 
 /// So many rounds of eight tests; in one a guard refused the first attempt.
-fn comparison(contenders: &[&str], rounds: u32, confirm: Option<u32>) -> Run {
+pub(crate) fn comparison(contenders: &[&str], rounds: u32, confirm: Option<u32>) -> Run {
     let names: Vec<String> = contenders.iter().map(|name| format!("{name}=sqlite")).collect();
     let mut specs = vec!["base=sqlite"];
     specs.extend(names.iter().map(String::as_str));

@@ -3,8 +3,9 @@ use rqps_store::{Run, merge};
 
 use crate::sample::run;
 
-fn named(name: &str, contenders: &[&str]) -> (String, Run) {
-    let mut run = run(contenders, 2);
+/// With seconds enough for charts.
+pub(crate) fn named(name: &str, contenders: &[&str]) -> (String, Run) {
+    let mut run = run(contenders, 3);
     run.manifest.id = name.to_string();
     (name.to_string(), run)
 }

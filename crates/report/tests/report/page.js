@@ -2,23 +2,37 @@
 // in an element of its own.
 addEventListener("load", async () => {
   const pause = () => new Promise(done => setTimeout(done, 60));
+  /** What is drawn or saved takes its time. */
+  const until = async isSo => {
+    for (let times = 0; times < 500 && !isSo(); times += 1) await pause();
+    return isSo();
+  };
   const faults = [];
-  const texts = selector => [...document.querySelectorAll(selector)].map(found => found.textContent);
-  const table = () => [...document.querySelectorAll("#matrix-table tbody tr:not(.group)")]
+  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+  const texts = selector => all(selector).map(found => found.textContent);
+  const table = () => all("#matrix-table tbody tr:not(.group)")
     .map(row => [...row.cells].map(cell => (cell.querySelector("a, b") ?? cell).textContent));
+  /** Only tables may be wider than the page, each in a box of its own. */
+  const fits = when => {
+    const { scrollWidth, clientWidth } = document.body;
+    if (scrollWidth <= clientWidth) return;
+    const { right } = document.body.getBoundingClientRect();
+    const wide = all("body *").filter(part => part.getBoundingClientRect().right > right && !part.parentElement.closest(".scroll"));
+    faults.push(`${scrollWidth - clientWidth} px too wide ${when}: ${wide.slice(0, 3).map(part => part.outerHTML.slice(0, 80)).join(" ")}`);
+  };
   await new Promise(done => setTimeout(done, 700));
-  const root = document.documentElement;
   const seen = {
-    back: getComputedStyle(document.body).backgroundColor, overflows: root.scrollWidth > root.clientWidth,
+    back: getComputedStyle(document.body).backgroundColor,
     hash: location.hash, shown: table(), heads: texts("#matrix-table thead .name"),
     tables: {},
   };
-  for (const part of document.querySelectorAll("main h3, main h4")) {
+  for (const part of all("main h3, main h4")) {
     const found = part.nextElementSibling?.querySelector?.("table");
     if (!found) continue;
     const rows = [...found.rows].map(row => [...row.cells].map(cell => cell.textContent));
-    (seen.tables[part.closest("section, details").id + " " + part.textContent] = rows);
+    (seen.tables[part.closest("section[id], details[id]").id + " " + part.textContent] = rows);
   }
+  fits("at first");
 
   const leave = () => {
     const left = document.createElement("script");
@@ -30,70 +44,207 @@ addEventListener("load", async () => {
   // Of a view that was chosen by its address, only what it shows is looked at.
   if (location.hash.includes("&")) return leave();
 
-  for (const link of document.querySelectorAll('a[href^="#"]')) {
-    const id = decodeURIComponent(link.getAttribute("href").slice(1));
-    if (!document.getElementById(id)) faults.push(`no place ${id}`);
-  }
-  const ids = texts("[id]").length;
-  if (new Set([...document.querySelectorAll("[id]")].map(part => part.id)).size !== ids) faults.push("an id twice");
+  const ids = all("[id]").map(part => part.id);
+  if (new Set(ids).size !== ids.length) faults.push("an id twice");
 
-  for (const folded of document.querySelectorAll("details")) {
-    folded.open = true;
+  // The place that a link leads to is there, unfolded, and its first line is below the contents.
+  const links = () => all('a[href^="#"]');
+  for (const address of new Set(links().map(link => link.getAttribute("href")))) {
+    links().find(link => link.getAttribute("href") === address).click();
     await pause();
-    for (const figure of folded.querySelectorAll("figure.rounds")) {
-      if (!figure.querySelector("svg, p")) faults.push(`nothing drawn in ${folded.id}`);
+    const target = document.getElementById(decodeURIComponent(address.slice(1)));
+    const line = target?.querySelector("h2, h3, summary") ?? target;
+    const { top } = line?.getBoundingClientRect() ?? {};
+    const { bottom } = document.querySelector("nav").getBoundingClientRect();
+    if (!line?.checkVisibility() || !(top > bottom - 1 && top < innerHeight)) {
+      faults.push(`${address} leads to ${top}, and the contents end at ${bottom}`);
     }
   }
+
+  for (const folded of all("details:not([open])")) {
+    const summary = folded.querySelector("summary");
+    summary.click();
+    await pause();
+    if (!folded.open) faults.push(`${summary.textContent} stays folded`);
+  }
+  const undrawn = () => all("main noscript, figure.rounds:not(:has(svg, p)), details[data-engine] > div:empty");
+  if (!await until(() => undrawn().length === 0)) faults.push(`not drawn: ${undrawn()[0].outerHTML.slice(0, 80)}`);
+  fits("unfolded");
+
+  // A name below a chart takes its line away and brings it back.
+  for (const row of all(".u-series:nth-child(2)")) {
+    const isOff = () => row.classList.contains("u-off");
+    const before = isOff();
+    for (const after of [!before, before]) {
+      row.querySelector("th").click();
+      if (isOff() !== after) faults.push(`${row.textContent} below a chart does nothing`);
+    }
+  }
+
   const choose = document.getElementById("choose");
-  seen.views = {};
-  for (const field of choose ? [...choose.elements].filter(field => field.name) : []) {
-    const before = field.value;
-    for (const option of [...field.options].reverse()) {
-      field.value = option.value;
-      field.dispatchEvent(new Event("input", { bubbles: true }));
-      await pause();
-      const rows = table();
-      if (rows.length === 0) faults.push(`no rows with ${field.name} ${option.value}`);
-      if (rows.flat().some(text => /NaN|undefined|Infinity/.test(text))) faults.push(`nonsense with ${field.name} ${option.value}`);
-      seen.views[`${field.name} ${option.value}`] = rows;
-      const isFirst = option.value === before;
-      if (!isFirst && !location.hash.includes(`${field.name}=${option.value}`)) faults.push(`${location.hash} lacks ${field.name}`);
-    }
-    field.value = before;
+  const set = async (field, value) => {
+    field.value = value;
     field.dispatchEvent(new Event("input", { bubbles: true }));
+    await pause();
+  };
+  const press = async (key, at = document.body) => {
+    at.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    await pause();
+  };
+  // The keys that the page tells of: what each changes, and whether there is anything to change.
+  const ofField = name => [() => choose.elements[name].value, choose?.elements[name].options.length > 1];
+  const keys = {
+    e: [() => all("details:not([open])").length === 0, all("details").length > 0],
+    x: [() => texts("main [aria-pressed=true]").find(text => text.startsWith("over ")) ?? location.hash, true],
+    b: ofField("base"), m: ofField("measure"), v: ofField("view"),
+  };
+  const told = texts("kbd").flatMap(names => names.split(", "));
+  if (told.length > 0) {
+    // With room below, so that each part can be at the top.
+    document.body.style.paddingBottom = "100vh";
+    const [first, second, third] = all("main section[id], main details.test").filter(part => part.checkVisibility()).map(part => part.id);
+    scrollTo(0, 0);
+    const led = [];
+    for (const key of "jjjk") {
+      await press(key);
+      led.push(decodeURIComponent(location.hash.slice(1).split("&")[0]));
+    }
+    if (led.join() !== [first, second, third, second].join()) faults.push(`j, j, j and k lead to ${led}`);
+    document.body.style.paddingBottom = "";
   }
-  for (const button of [...document.querySelectorAll("[data-contender]")].slice(0, 4)) {
-    const columns = () => document.querySelectorAll("#matrix-table thead th").length;
+  for (const key of told.filter(key => key !== "j" && key !== "k")) {
+    const [shows, isOfUse] = keys[key] ?? [() => "nobody told the test what it does", true];
+    if (!isOfUse) continue;
+    const before = shows();
+    if (choose) await press(key, choose.elements.base);
+    if (shows() !== before) faults.push(`${key} is taken from a field`);
+    await press(key);
+    if (shows() === before) faults.push(`${key} changes nothing: ${before}`);
+    for (let times = 0; times < 60 && shows() !== before; times += 1) await press(key);
+    if (shows() !== before) faults.push(`${key} does not lead back to ${before}`);
+  }
+
+  seen.views = {};
+  const drawing = () => document.getElementById("matrix-table").innerHTML;
+  for (const field of choose ? [...choose.elements].filter(field => field.name) : []) {
+    const [before, first] = [field.value, drawing()];
+    for (const option of [...field.options].reverse()) {
+      await set(field, option.value);
+      const chosen = `${field.name} ${option.value}`;
+      const rows = table();
+      seen.views[chosen] = rows;
+      if (rows.length === 0) faults.push(`no rows with ${chosen}`);
+      if (rows.flat().some(text => /NaN|undefined|Infinity/.test(text))) faults.push(`nonsense with ${chosen}`);
+      if (option.value === before) continue;
+      if (!location.hash.includes(`${field.name}=${option.value}`)) faults.push(`${location.hash} lacks ${chosen}`);
+      if (drawing() === first) faults.push(`${chosen} shows the same as ${before}`);
+    }
+    await set(field, before);
+  }
+
+  for (const button of all("[data-contender]").slice(0, 4)) {
+    const columns = () => all("#matrix-table thead th").length;
     const before = columns();
+    const name = button.textContent.trim();
     button.click();
     await pause();
-    if (columns() !== before - 1) faults.push(`${button.textContent} stays in the table`);
-    if (button.getAttribute("aria-pressed") !== "false") faults.push(`${button.textContent} is said to be shown`);
-    const name = button.textContent.trim();
-    for (const part of document.querySelectorAll("[data-of]")) {
+    if (columns() !== before - 1) faults.push(`${name} stays in the table`);
+    if (texts("figure .u-label").includes(name)) faults.push(`${name} stays in a chart`);
+    if (button.getAttribute("aria-pressed") !== "false") faults.push(`${name} is said to be shown`);
+    for (const part of all("[data-of]")) {
       if (part.hidden !== (part.dataset.of === name)) faults.push(`${part.dataset.of} while ${name} is hidden`);
     }
     button.click();
     await pause();
-    if (columns() !== before) faults.push(`${button.textContent} does not come back`);
+    if (columns() !== before) faults.push(`${name} does not come back`);
   }
-  const saved = [];
-  HTMLAnchorElement.prototype.click = function () { saved.push(this.download); };
-  for (const button of document.querySelectorAll("main button:not([data-contender])")) {
-    if (button.isConnected) button.click();
+
+  // Every choice of every chart; the axis is that of all of them.
+  const axes = new Set();
+  for (const figure of all("figure.chart, figure.curves")) {
+    const labels = isPressed => all(`[aria-pressed=${isPressed}]`, figure).map(button => button.textContent);
+    const pick = async label => {
+      all("[aria-pressed]", figure).find(button => button.textContent === label).click();
+      await pause();
+      if (!labels(true).includes(label)) faults.push(`${label} cannot be chosen in ${figure.dataset.step ?? figure.dataset.test}`);
+    };
+    const before = labels(true);
+    for (const label of labels(false)) {
+      const isAxis = label.startsWith("over ");
+      if (isAxis && axes.has(label)) continue;
+      if (isAxis) axes.add(label);
+      await pick(label);
+    }
+    for (const label of before) if (!labels(true).includes(label)) await pick(label);
+  }
+
+  // Every flame graph, and in each a function that is zoomed to.
+  seen.flames = 0;
+  for (const button of all("button[data-flame]")) {
+    button.click();
+    const frame = () => button.closest("details").querySelector("iframe");
+    // Its own script has begun.
+    const isDrawn = () => frame()?.title === button.textContent && frame().contentWindow?.unzoombtn;
+    if (!await until(isDrawn) || button.getAttribute("aria-pressed") !== "true") {
+      faults.push(`${button.textContent} is not drawn`);
+      continue;
+    }
     await pause();
+    const graph = frame().contentDocument;
+    for (const [part, isZoomed] of [["#frames > g:last-child", true], ["#unzoom", false]]) {
+      graph.querySelector(part).dispatchEvent(new MouseEvent("click", { bubbles: true }));
+      const isHidden = graph.getElementById("unzoom").classList.contains("hide");
+      if (isHidden === isZoomed) faults.push(`${part} of ${button.textContent} does nothing`);
+    }
+    seen.flames += 1;
   }
-  for (const key of "jkxebvmxebv") {
-    document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+
+  // Files and copies end here. An idle browser would take its time for pictures. The first copy is
+  // refused, as a browser may, and must then be there to be selected.
+  const [saved, copied, sizes] = [[], [], new Map()];
+  const create = URL.createObjectURL;
+  URL.createObjectURL = content => {
+    const address = create.call(URL, content);
+    sizes.set(address, content.size);
+    return address;
+  };
+  HTMLAnchorElement.prototype.click = function () {
+    saved.push({ name: this.download, size: sizes.get(this.href) ?? 0 });
+  };
+  HTMLCanvasElement.prototype.toBlob = function (done, type) {
+    done(new Blob([this.toDataURL(type)], { type }));
+  };
+  const writeText = async text => {
+    copied.push(text);
+    if (copied.length === 1) throw new Error("refused");
+  };
+  Object.defineProperty(navigator, "clipboard", { value: { writeText } });
+  let due = 0;
+  for (const button of all("main button:not([data-contender], [data-flame], [aria-pressed])")) {
+    const [said, text] = [button.textContent, button.dataset.copy];
+    button.click();
     await pause();
+    if (text === undefined) {
+      due += 1;
+      continue;
+    }
+    if (copied.at(-1) !== text || button.textContent === said) faults.push(`${said} does nothing`);
+    if (copied.length === 1 && !all("textarea").some(area => area.value === text)) faults.push(`${text} cannot be copied`);
   }
-  await new Promise(done => setTimeout(done, 500));
-  seen.saved = saved;
-  seen.canvases = document.querySelectorAll("canvas").length;
-  seen.histories = document.querySelectorAll(".history svg").length;
-  seen.ribbons = document.querySelectorAll(".history .ribbon").length;
+  await until(() => saved.length >= due);
+  if (saved.length !== due) faults.push(`${saved.length} of ${due} files were saved`);
+  for (const { name, size } of saved) {
+    if (!/^[\w=@-][\w.=@-]*\.(csv|json|png|svg|toml|txt)$/.test(name) || size < 20) faults.push(`${size} bytes as ${name}`);
+  }
+
+  const nonsense = document.body.innerText.match(/.{0,40}\b(NaN|undefined|Infinity)\b.{0,20}/);
+  if (nonsense) faults.push(`it says ${nonsense[0]}`);
+  seen.saved = saved.map(file => file.name);
+  seen.canvases = all("canvas").length;
+  seen.histories = all(".history svg").length;
+  seen.ribbons = all(".history .ribbon").length;
   seen.lanes = texts(".lane > span");
   seen.titles = texts("main figure h4");
-  seen.dots = document.querySelectorAll("svg.dots circle").length;
+  seen.dots = all("svg.dots circle").length;
   leave();
 });

@@ -1,9 +1,10 @@
 //! A comparison by whole runs of the Insert Benchmark, whose steps count different things.
 
+use hdrhistogram::Histogram;
 use rqps_observe::{Metric, Reading};
 use rqps_plan::{Compared, Comparison, Workload};
 use rqps_report::{Colour, csv, html, result_json, text};
-use rqps_store::{PassRecord, Run, SideRecord, SideSecond, SliceRecord};
+use rqps_store::{PackedHistogram, PassRecord, Run, SideRecord, SideSecond, SliceRecord};
 use serde_json::{Value, json};
 
 use crate::html::embedded;
@@ -76,6 +77,41 @@ fn side(done: u64) -> SideRecord {
         engine_samples: suite::checkpoint_at(5),
         ..SideRecord::default()
     }
+}
+
+/// With times, reads and sizes, as they are kept: an operation of `slow` took long in the third round, in
+/// each round more was read and the data were larger than in the one before it, and a run was refused.
+fn complete() -> Run {
+    let mut run = compared();
+    for pass in &mut run.passes {
+        let round = u64::from(pass.round);
+        for (name, side) in &mut pass.sides {
+            if pass.test == "l.x" {
+                continue;
+            }
+            let mut service = Histogram::<u64>::new(3).unwrap();
+            service.record_n(200_000, 50_000).unwrap();
+            if name == "slow" && round == 3 {
+                service.record(3_000_000).unwrap();
+            }
+            side.service = Some(PackedHistogram::of(&service));
+        }
+        for (name, cost) in &mut pass.cost {
+            let directory = if name == "slow" { 150 } else { 100 };
+            cost.set(Metric::DeviceReads, 203 * round);
+            cost.set(Metric::DatabaseBytes, (50 + round) << 20);
+            cost.set(Metric::DirectoryBytes, directory << 20);
+        }
+    }
+    let refused = PassRecord { invalid: Some("busy".to_string()), ..run.passes[0].clone() };
+    run.passes.push(refused);
+    run
+}
+
+/// A test of a page.
+fn part<'p>(page: &'p str, test: &str) -> &'p str {
+    let part = page.split(&format!("id=\"test-{test}\"")).nth(1).expect(test);
+    part.split("<details class=\"test\"").next().unwrap().split("</section>").next().unwrap()
 }
 
 fn data(run: &Run, id: &str) -> Value {
@@ -169,4 +205,40 @@ fn the_seconds_of_a_step_come_with_what_went_on_in_the_background() {
     let line = &curves[0]["lines"][1];
     assert_eq!(line["rate"]["mid"].as_array().unwrap().len(), 20);
     assert_eq!(line["cpu"]["mid"][7], json!(0.7));
+}
+
+#[test]
+fn whole_runs_have_the_tables_of_a_step_of_all_rounds_together() {
+    let page = html(&complete());
+    let [loaded, indexed, queried] = ["l.i0", "l.x", "qr100"].map(|test| part(&page, test));
+    assert!(loaded.contains("Insert service time, from when it was sent"));
+    assert!(queried.contains("Query service time, from when it was sent"));
+    assert!(!indexed.contains("service time"), "indexes are no operations");
+    // One of 300,000, and not of the 50,000 of its round.
+    assert_eq!(queried.matches(">nonzero</td>").count(), 1, "{queried}");
+    // 203, 406, … 1218 reads in 20.3 seconds each.
+    for told in [loaded, indexed, queried] {
+        assert!(told.contains(">rps</abbr>") && told.contains("<td>35</td>"), "{told}");
+        assert!(!told.contains(">wps</abbr>"), "nobody knows the writes: {told}");
+    }
+    assert!(loaded.contains(">ips</abbr>"));
+    assert!(!queried.contains(">ips</abbr>"), "what was inserted beside queries is not kept");
+    assert!(page.contains("href=\"#sizes\""));
+    let sizes = page.split("<section id=\"sizes\">").nth(1).unwrap();
+    let sizes = sizes.split("</section>").next().unwrap();
+    assert_eq!(sizes.matches("<td>56.0</td>").count(), 6, "of the last round: {sizes}");
+    assert!(sizes.contains("<td>1.00</td><td>1.50</td>"), "{sizes}");
+    assert!(!sizes.contains("binary logs"), "nobody knows the logs: {sizes}");
+}
+
+#[test]
+fn what_is_not_known_of_rounds_together_is_left_out() {
+    let page = html(&compared());
+    assert!(!page.contains("href=\"#sizes\"") && !page.contains("id=\"sizes\""));
+    assert!(!part(&page, "qr100").contains("service time"));
+    let page = html(&suite::released());
+    let (slices, runs) = (part(&page, "point-query"), part(&page, "update-index"));
+    assert!(runs.contains("All rounds together") && runs.contains("Transaction service time"));
+    assert!(runs.contains(">o/s</abbr>") && !runs.contains(">r/s</abbr>"), "{runs}");
+    assert!(!slices.contains("All rounds together"), "{slices}");
 }

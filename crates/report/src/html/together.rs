@@ -1,0 +1,59 @@
+//! All rounds of whole runs together, in the tables that a step has.
+
+use maud::{Markup, html};
+
+use super::step::{cost_table, histogram_tables};
+use super::summary::AMPLIFICATION;
+use super::table::table;
+use crate::comparison::metrics_together;
+use crate::model::{Model, Size, Table, amplification, sizes};
+
+const NOTE: &str = "The tables below take the runs of all rounds that count as one.";
+
+const METRICS_NOTE: &str = "Under the names that the posts have for them; CPU, switches and IO are those of the \
+     whole host, sizes and memory are as of the last round.";
+
+/// Nothing of a test in slices, or of one whose runs were all refused.
+pub(super) fn test(together: &Model, name: &str) -> Markup {
+    let step = together.steps.iter().find(|step| step.name == name);
+    html! {
+        @if let Some(step) = step {
+            h3 { "All rounds together" }
+            p.note { (NOTE) }
+            (histogram_tables(together, step))
+            @let metrics = metrics_together(together, step);
+            @if !metrics.is_empty() {
+                h3 { "Metrics" }
+                @for cells in &metrics { (table("contender", cells)) }
+                p.note { "Per second or per " (step.counts.operation()) ". " (METRICS_NOTE) }
+            }
+            (cost_table(together, step))
+        }
+    }
+}
+
+/// By test; nothing where none was read.
+pub(super) fn sizes_section(together: &Model) -> Markup {
+    let tables = size_tables(together);
+    html! {
+        @if !tables.is_empty() {
+            section #sizes {
+                h2 { "Sizes at the end of each run, in the last round" }
+                @for (title, cells) in &tables {
+                    h3 { (title) }
+                    (table("test", &cells.transposed()))
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn has_sizes(together: &Model) -> bool {
+    !size_tables(together).is_empty()
+}
+
+fn size_tables(together: &Model) -> Vec<(&'static str, Table)> {
+    let all = Size::ALL.map(|size| (size.title(), sizes(together, size)));
+    let relative = (AMPLIFICATION, amplification(together, Size::Directory));
+    all.into_iter().chain([relative]).filter(|(_, cells)| !cells.is_empty()).collect()
+}
