@@ -16,6 +16,9 @@ use crate::error::Error;
 use crate::login::Login;
 use crate::socket::Socket;
 
+/// Bytes of a challenge of MySQL's plugins.
+const SCRAMBLE: usize = 20;
+
 /// What the client can do; what the server cannot is left out.
 const WANTED: CapabilityFlags = CapabilityFlags::CLIENT_LONG_PASSWORD
     .union(CapabilityFlags::CLIENT_LONG_FLAG)
@@ -186,9 +189,7 @@ fn finish(
             // The server wants another plugin.
             Some((0xfe, request)) if !request.is_empty() => {
                 let name_end = request.iter().position(|byte| *byte == 0).unwrap_or(request.len());
-                let challenge = request.get(name_end + 1..).unwrap_or_default();
-                // It is sent as a C string; the first one, in the greeting, is known to be.
-                let challenge = challenge.strip_suffix(&[0]).unwrap_or(challenge);
+                let challenge = scramble(request.get(name_end + 1..).unwrap_or_default());
                 exchange = Exchange::begin(&AuthPlugin::from_bytes(&request[..name_end]), login)?;
                 exchange.answer(challenge, secrets, login)?
             }
@@ -205,4 +206,27 @@ fn finish(
 
 fn refused(login: &Login, reason: String) -> Error {
     Error::Login { user: login.user.clone(), reason }
+}
+
+/// The challenge for another plugin. MySQL's is sent as a C string. MariaDB's nonce for ed25519 is not, and
+/// one of 256 ends with a zero of its own.
+fn scramble(sent: &[u8]) -> &[u8] {
+    match sent {
+        [scramble @ .., 0] if scramble.len() == SCRAMBLE => scramble,
+        all => all,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_string_loses_the_zero_behind_it() {
+        let string = [&[7; SCRAMBLE][..], &[0]].concat();
+        assert_eq!(scramble(&string), [7; SCRAMBLE]);
+        let nonce = [&[7; 31][..], &[0]].concat();
+        assert_eq!(scramble(&nonce), nonce);
+        assert_eq!(scramble(&[]), [0; 0]);
+    }
 }
