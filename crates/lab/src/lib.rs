@@ -160,7 +160,9 @@ pub fn run(
         let command = format!("rqps compare in {}", directory.path().display());
         let _alone = SessionLock::take(&SessionLock::host_path(), &command)?;
         let as_they_are = selftest::Treatment::default();
-        return compare::run(lab, directory, &plan, comparison, ready, &as_they_are);
+        return interruptible(lab.cancelled, || {
+            compare::run(lab, directory, &plan, comparison, ready, &as_they_are)
+        });
     }
     interruptible(lab.cancelled, || run_in_turn(lab, directory, &plan, ready))
 }

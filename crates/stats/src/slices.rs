@@ -40,41 +40,29 @@ pub struct Restart {
     pub incomplete: usize,
 }
 
-/// The log ratio of `contender` to the base in each complete cycle, in order.
-///
-/// The base may run more than once in a cycle, as twins: `base` lists them, and their level is the
-/// median of their log values, which for two is the mean. So a ratio is against both slots that the
-/// base has in the cycle, with less noise than against one, and against neither in particular. A
-/// contender that has two slices in a cycle (A B B A) is taken as their sum.
-pub fn log_ratios(slices: &[Slice], contender: usize, base: &[usize]) -> Vec<f64> {
-    cycles(slices).values().filter_map(|cycle| log_ratio(cycle, contender, base)).collect()
-}
-
 /// What a restart says about `contender`; none without a complete cycle.
 ///
-/// Against each twin by itself: one slice and the mean of two have other medians where slices are skewed,
-/// as they are where some are much slower than most. A median of one against one has the opposite sign if the
-/// two are swapped, so that of equals it is 0 on average, whatever their distribution.
+/// The base may run more than once in a cycle, as twins: `base` lists them, and the level is the mean of
+/// those against each, with less noise than against one, and against neither in particular. Not that against
+/// their mean in each cycle: one slice and the mean of two have other medians where slices are skewed, as they
+/// are where some are much slower than most. A median of one against one has the opposite sign if the two are
+/// swapped, so that of equals it is 0 on average, whatever their distribution. A contender that has two
+/// slices in a cycle (A B B A) is taken as their sum.
 pub fn restart(slices: &[Slice], contender: usize, base: &[usize]) -> Option<Restart> {
     let cycles = cycles(slices);
-    let complete: Vec<(&Cycle, f64)> = cycles
-        .values()
-        .filter_map(|cycle| Some((cycle, log_ratio(cycle, contender, base)?)))
-        .collect();
-    let ratios: Vec<f64> = complete.iter().map(|(_, ratio)| *ratio).collect();
-    let against = |twin: &usize| {
-        let one = complete.iter().filter_map(|(cycle, _)| log_ratio(cycle, contender, &[*twin]));
-        median(&one.collect::<Vec<f64>>())
-    };
-    let log_ratio = mean(&base.iter().map(against).collect::<Vec<f64>>());
-    let center = median(&ratios);
-    let distances: Vec<f64> = ratios.iter().map(|ratio| (ratio - center).abs()).collect();
+    let complete: Vec<Vec<f64>> =
+        cycles.values().filter_map(|cycle| log_ratios(cycle, contender, base)).collect();
+    let against =
+        |twin: usize| median(&complete.iter().map(|ratios| ratios[twin]).collect::<Vec<f64>>());
+    let levels: Vec<f64> = complete.iter().map(|ratios| mean(ratios)).collect();
+    let center = median(&levels);
+    let distances: Vec<f64> = levels.iter().map(|level| (level - center).abs()).collect();
     let spread = SD_OF_MAD * median(&distances);
-    (!ratios.is_empty()).then(|| Restart {
-        log_ratio,
-        error: FRAC_PI_2.sqrt() * spread / (ratios.len() as f64).sqrt(),
-        cycles: ratios.len(),
-        incomplete: cycles.len() - ratios.len(),
+    (!complete.is_empty()).then(|| Restart {
+        log_ratio: mean(&(0..base.len()).map(against).collect::<Vec<f64>>()),
+        error: FRAC_PI_2.sqrt() * spread / (complete.len() as f64).sqrt(),
+        cycles: complete.len(),
+        incomplete: cycles.len() - complete.len(),
     })
 }
 
@@ -112,13 +100,15 @@ fn cycles(slices: &[Slice]) -> BTreeMap<u32, Cycle> {
     cycles
 }
 
-fn log_ratio(cycle: &Cycle, contender: usize, base: &[usize]) -> Option<f64> {
+/// Of the contender to each of the base, if the cycle is complete.
+fn log_ratios(cycle: &Cycle, contender: usize, base: &[usize]) -> Option<Vec<f64>> {
     let log = |index: &usize| {
         let (amount, per) = cycle.get(index)?;
         (*amount > 0.0 && *per > 0.0).then(|| (amount / per).ln())
     };
-    let base = base.iter().map(log).collect::<Option<Vec<f64>>>().filter(|all| !all.is_empty())?;
-    Some(log(&contender)? - median(&base))
+    let own = log(&contender)?;
+    let ratios = base.iter().map(|twin| Some(own - log(twin)?)).collect::<Option<Vec<f64>>>();
+    ratios.filter(|all| !all.is_empty())
 }
 
 #[cfg(test)]
@@ -140,9 +130,9 @@ mod tests {
                 [slice(cycle, 0, 1000.0 / weather), slice(cycle, 1, 980.0 / weather)]
             })
             .collect();
-        for ratio in log_ratios(&slices, 1, &[0]) {
-            assert!((ratio - 0.98_f64.ln()).abs() < 1e-12);
-        }
+        let restart = restart(&slices, 1, &[0]).unwrap();
+        assert!((restart.log_ratio - 0.98_f64.ln()).abs() < 1e-12);
+        assert!(restart.error < 1e-12, "no cycle differs from another: {restart:?}");
     }
 
     #[test]
@@ -161,9 +151,9 @@ mod tests {
     #[test]
     fn twins_of_the_base_count_alike() {
         let slices = [slice(0, 0, 1000.0), slice(0, 1, 990.0), slice(0, 2, 1020.0)];
-        let ratio = log_ratios(&slices, 1, &[0, 2])[0];
+        let ratio = restart(&slices, 1, &[0, 2]).unwrap().log_ratio;
         assert!((ratio - (990.0 / (1000.0_f64 * 1020.0).sqrt()).ln()).abs() < 1e-12);
-        let twin = log_ratios(&slices, 2, &[0])[0];
+        let twin = restart(&slices, 2, &[0]).unwrap().log_ratio;
         assert!((twin - 1.02_f64.ln()).abs() < 1e-12, "the twin is against the base alone");
     }
 
@@ -209,7 +199,8 @@ mod tests {
     fn both_slices_of_a_b_b_a_count() {
         let slices =
             [slice(0, 0, 900.0), slice(0, 1, 990.0), slice(0, 1, 990.0), slice(0, 0, 1100.0)];
-        assert!((log_ratios(&slices, 1, &[0])[0] - 0.99_f64.ln()).abs() < 1e-12);
+        let ratio = restart(&slices, 1, &[0]).unwrap().log_ratio;
+        assert!((ratio - 0.99_f64.ln()).abs() < 1e-12);
     }
 
     #[test]

@@ -25,7 +25,6 @@ use rqps_workload::microbenchmark::{Sequence, Test, select};
 
 use crate::contender::folder;
 use crate::event::Enough;
-use crate::interruptible::interruptible;
 use crate::selftest::Treatment;
 use crate::{Event, Lab, LabError, Outcome};
 pub(crate) use contestant::{Contestant, contestants};
@@ -55,17 +54,6 @@ pub(crate) fn validate(plan: &Plan, comparison: &Comparison) -> Result<(), LabEr
 
 /// Two at a time would measure each other, so the caller holds the host's lock.
 pub(crate) fn run(
-    lab: &mut Lab<'_>,
-    directory: &mut RunDirectory,
-    plan: &Plan,
-    comparison: &Comparison,
-    ready: &[Box<dyn Dbms>],
-    treatment: &Treatment,
-) -> Result<Outcome, LabError> {
-    interruptible(lab.cancelled, || compare(lab, directory, plan, comparison, ready, treatment))
-}
-
-fn compare(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
     plan: &Plan,

@@ -15,6 +15,7 @@ use rqps_plan::{Comparison, Dose, Injection, Plan, Workload};
 use rqps_store::RunDirectory;
 
 use crate::contender::{file_error, folder};
+use crate::interruptible::interruptible;
 use crate::{Lab, LabError, Outcome, compare};
 
 pub(crate) use dosing::{Dosing, Slowed};
@@ -62,7 +63,9 @@ fn compared(
     ready: &[Box<dyn Dbms>],
     treatment: &Treatment,
 ) -> Result<Outcome, LabError> {
-    match compare::run(lab, directory, plan, comparison, ready, treatment) {
+    match interruptible(lab.cancelled, || {
+        compare::run(lab, directory, plan, comparison, ready, treatment)
+    }) {
         // While the data are being loaded.
         Err(LabError::Interrupted) => Ok(Outcome::Interrupted),
         other => other,
