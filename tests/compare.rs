@@ -408,7 +408,14 @@ fn whole_runs_are_compared_where_slices_cannot_be() {
         2 * 3 * 2,
         "l.i1, l.i2"
     );
-    assert_eq!(count("service is not null"), 3 * 3 * 2, "all but the indexes");
+    let have = |operation: &str| {
+        count(&format!("id in (select side from worker where operation = '{operation}')"))
+    };
+    assert_eq!((have("insert"), have("delete")), (4 * 3 * 2, 2 * 3 * 2));
+    assert_eq!(count("id in (select side from series where source = 'host')"), 4 * 3 * 2);
+    let out = rqps.out();
+    rqps.run(&format!("report {} --format hdr", out.display())).ok();
+    assert_eq!(common::entries(&out.join("hdr")).len(), 4 * 2, "a log for each step and contender");
     rqps.assert_nothing_is_left();
 }
 
@@ -505,17 +512,23 @@ fn a_stored_base_stands_for_one_of_now_and_is_told() {
     }
 
     let results = |out: &str| Connection::open(rqps.path(out).join("results.sqlite")).unwrap();
-    let slices = |out: &str, who: &str| -> Vec<(i64, i64)> {
+    let of_rounds = |out: &str, what: &str, who: &str| -> Vec<(i64, i64)> {
         let results = results(out);
-        let sql = "select operations, nanos from slice join pass on pass.id = slice.pass \
-                   where contender = ?1 order by round";
-        let mut select = results.prepare(sql).unwrap();
+        let sql = format!(
+            "select {what} join pass on pass.id = pass where contender = ?1 order by round"
+        );
+        let mut select = results.prepare(&sql).unwrap();
         let rows = select.query_map([who], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
         rows.collect::<Result<_, _>>().unwrap()
     };
+    let slices = "operations, nanos from slice";
+    let work = "operations, rows from worker join pass_side on pass_side.id = side";
     for who in ["sqlite", "twin"] {
-        assert_eq!(slices("first", who).len(), 3);
-        assert_eq!(slices("first", who), slices("second", who), "these are the runs of then");
+        for what in [slices, work] {
+            let [then, now] = ["first", "second"].map(|out| of_rounds(out, what, who));
+            assert_eq!(then.len(), 3);
+            assert_eq!(then, now, "these are the runs of then");
+        }
     }
     let text = std::fs::read_to_string(rqps.path("second/result.json")).unwrap();
     let found = serde_json::from_str::<Value>(&text).unwrap()["comparison"].clone();

@@ -85,7 +85,10 @@ fn comparisons_go_by_what_the_selftest_has_found() {
             "is_fit": is_fit, "why": "9 of 20 of equals were told apart"
         })
     };
-    let results = [class("point", true), class("write", false)];
+    // Of as many clients as nobody has below.
+    let mut of_two = class("range", false);
+    of_two["clients"] = Value::from(2);
+    let results = [class("point", true), class("write", false), of_two];
     let text = serde_json::json!({ "version": 1, "results": results }).to_string();
     fs::write(&kept, text).unwrap();
     let ended = rqps.run(
@@ -109,6 +112,29 @@ fn comparisons_go_by_what_the_selftest_has_found() {
         assert_eq!(test["rounds"].as_array().unwrap().len(), 3, "{name}");
         let remark = Value::from(format!("Measured by {method}, {because}: {name}."));
         assert!(compared["remarks"].as_array().unwrap().contains(&remark), "{compared}");
+    }
+    rqps.assert_nothing_is_left();
+}
+
+#[test]
+fn several_clients_have_equals_only_and_a_result_of_their_own() {
+    let rqps = Rqps::alone();
+    let ended = rqps.run(&format!("{TINY} --dbms sqlite --clients 2 --json"));
+    assert!([Some(0), Some(5)].contains(&ended.status.code()), "{}", ended.stderr);
+    assert!(ended.stderr.contains("2 comparisons, about "), "{}", ended.stderr);
+    let found: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(found["clients"], 2);
+    let cells = found["cells"].as_array().unwrap();
+    let mut of_servers = cells.iter().filter(|cell| cell["engine"] != "synthetic");
+    assert!(of_servers.clone().count() > 0 && of_servers.all(|cell| cell["treatment"] == "same"));
+    let skipped = found["skipped"].as_array().unwrap();
+    assert_eq!(skipped.len(), 1, "{skipped:?}");
+    assert!(skipped[0].as_str().unwrap().contains("slowdowns and limits"), "{skipped:?}");
+    let fitness = found["fitness"].as_array().unwrap();
+    assert!(fitness.iter().all(|one| one["clients"] == 2), "{fitness:?}");
+    for part in ["sqlite-equals-by-slices", "sqlite-equals-by-runs"] {
+        let plan = fs::read_to_string(rqps.work().join("st").join(part).join("plan.toml")).unwrap();
+        assert!(plan.contains("clients = [2]"), "{plan}");
     }
     rqps.assert_nothing_is_left();
 }

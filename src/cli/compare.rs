@@ -218,7 +218,8 @@ impl Measures for Arguments {
             (None, Compared::InsertBenchmark(_)) => {}
             (None, Compared::Microbenchmark(plan)) => {
                 let tests = select(&plan.tests, Sequence::Given)?;
-                comparison.choices = method::choose(&self.contenders.all(), &tests, cache);
+                comparison.choices =
+                    method::choose(&self.contenders.all(), &tests, self.clients, cache);
                 if let [only] = &comparison.choices[..] {
                     comparison.method = only.method;
                 }

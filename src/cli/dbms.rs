@@ -19,6 +19,7 @@ use super::configs;
 use super::exit::Exit;
 use super::output;
 use super::progress::Fetching;
+use super::session::SELFTEST;
 
 /// What the data directories of shells are called, before a process id.
 const SHELL: &str = "shell-";
@@ -318,15 +319,20 @@ fn run_of(data: &Path) -> Option<PathBuf> {
     fs::read_to_string(data.join("run")).ok().map(PathBuf::from)
 }
 
-/// Whether a shell that was killed left it.
-fn is_of_shell(data: &Path) -> bool {
-    data.file_name().is_some_and(|name| name.to_string_lossy().starts_with(SHELL))
+/// Whether a data directory has a name that begins so.
+fn is_called(data: &Path, start: &str) -> bool {
+    data.file_name().is_some_and(|name| name.to_string_lossy().starts_with(start))
 }
 
-/// Whether a run that is not done has its data here: its directory is still there.
+/// Whether a run that is not done has its data here: its directory is still there, and it is none of a
+/// selftest, with which nobody goes on.
 fn may_be_resumed(data: &Path) -> bool {
-    // Without a run it is what `dbms start` made, or its log, and may be started again.
-    let Some(run) = run_of(data) else { return !is_of_shell(data) };
+    // Without a run it is what `dbms start` made, or its log, and may be started again; what a shell
+    // that was killed left may not.
+    let Some(run) = run_of(data) else { return !is_called(data, SHELL) };
+    if is_called(data, SELFTEST) {
+        return false;
+    }
     let manifest = fs::read_to_string(run.join("manifest.json")).unwrap_or_default();
     let directories = fs::read_dir(data).into_iter().flatten().flatten();
     let holds_data = directories.into_iter().any(|entry| entry.path().is_dir());

@@ -27,9 +27,11 @@ use pages::{Block, Page, pages, root, workflow};
 
 /// Programs besides rqps that pages name.
 const OTHERS: [&str; 4] = ["cargo", "fuzz/run", "man", "packaging/deb"];
+/// How rqps is called where it is not installed.
+const FROM_SOURCES: [&str; 4] = ["cargo", "run", "--release", "--"];
 
 /// A shell that says what it was asked to run, word by word, instead of running it. A program that
-/// is not known is an error, as in any shell.
+/// is not known is an error, as in any shell. From its sources rqps is the same as installed.
 fn words_of(block: &Block) -> Vec<Vec<String>> {
     let folder = tempfile::tempdir().unwrap();
     let calls = folder.path().join("calls");
@@ -49,7 +51,12 @@ fn words_of(block: &Block) -> Vec<Vec<String>> {
     let mut words = text.split_terminator('\0').map(str::to_string);
     let mut calls = Vec::new();
     while let Some(count) = words.next() {
-        calls.push(words.by_ref().take(1 + count.parse::<usize>().unwrap()).collect());
+        let count = 1 + count.parse::<usize>().unwrap();
+        let mut call: Vec<String> = words.by_ref().take(count).collect();
+        if call.starts_with(&FROM_SOURCES.map(String::from)) {
+            call.splice(..FROM_SOURCES.len(), ["rqps".to_string()]);
+        }
+        calls.push(call);
     }
     calls
 }
@@ -85,23 +92,50 @@ fn assert_meant(words: &[String], place: &str) {
     }
 }
 
+/// All commands of rqps in a block mean something. Answers how many there are.
+fn read(block: &Block) -> usize {
+    let mut calls = words_of(block);
+    calls.retain(|words| words[0] == "rqps");
+    calls.iter().for_each(|words| assert_meant(words, &block.place));
+    calls.len()
+}
+
 #[test]
 fn commands_that_are_not_run_as_they_are_are_understood() {
     let pages = pages();
     let is_read = |block: &Block| block.is(&["sh", "parse"]) || block.is(&["sh", "small"]);
-    let mut read = 0;
-    for block in pages.iter().flat_map(Page::blocks).filter(is_read) {
-        for mut words in words_of(&block) {
-            if words.starts_with(&["cargo", "run", "--release", "--"].map(String::from)) {
-                words.splice(..4, ["rqps".to_string()]);
-            }
-            if words[0] == "rqps" {
-                assert_meant(&words, &block.place);
-                read += 1;
+    let blocks = pages.iter().flat_map(Page::blocks).filter(is_read);
+    assert!(blocks.map(|block| read(&block)).sum::<usize>() > 0);
+}
+
+/// Whether a word stands for what somebody puts in its place: `RUN`, `CONTENDER…`, `[--out PATH]`.
+fn is_placeholder(word: &str) -> bool {
+    let word = word.trim_matches(['[', ']']);
+    word.contains('…') || word.chars().all(|c| c.is_ascii_uppercase())
+}
+
+#[test]
+fn commands_in_sentences_are_understood() {
+    let mut rqps = Cli::command();
+    rqps.build();
+    let starts = ["rqps".to_string(), FROM_SOURCES.join(" ")].map(|start| start + " ");
+    let mut commands = 0;
+    for page in pages() {
+        for span in page.spans() {
+            let line = span.split_whitespace().collect::<Vec<_>>().join(" ");
+            let Some(rest) = starts.iter().find_map(|start| line.strip_prefix(start)) else {
+                continue;
+            };
+            let words: Vec<&str> = rest.split(' ').collect();
+            // A verb alone is a name: nobody need be able to type it without what it is about.
+            let is_name = verb(&rqps, &words).1.is_empty();
+            if !is_name && !words.iter().any(|word| is_placeholder(word)) {
+                let (place, info) = (format!("{}: `{line}`", page.name), Vec::new());
+                commands += read(&Block { place, info, text: line });
             }
         }
     }
-    assert!(read > 0);
+    assert!(commands > 0);
 }
 
 /// Flags of other programs that pages name.

@@ -10,6 +10,7 @@ use rqps_workload::microbenchmark::Test;
 pub(crate) fn choose(
     contenders: &[Contender],
     tests: &[&'static Test],
+    clients: u32,
     cache: Option<Cache>,
 ) -> Vec<Choice> {
     if cache == Some(Cache::IoBound) {
@@ -29,7 +30,7 @@ pub(crate) fn choose(
     let mut choices: Vec<Choice> = Vec::new();
     for test in tests {
         let (method, why) = match &known {
-            Ok(known) => known.method(&host, &engines, test.group.name()),
+            Ok(known) => known.method(&host, clients, &engines, test.group.name()),
             Err(error) => (Method::Slices, format!("by default: {error}")),
         };
         let name = test.short_name().to_string();

@@ -70,9 +70,14 @@ impl Format {
         matches!(self, Format::Json | Format::SecondsCsv | Format::Html | Format::Parquet)
     }
 
-    /// Whether it is made of nothing but steps, which a comparison has none of.
-    fn is_of_steps(self) -> bool {
-        matches!(self, Format::SecondsCsv | Format::Hdr | Format::Sysbench)
+    /// Whether a run has what it is made of: a comparison has no steps, but may have whole runs.
+    fn has_source(self, run: &Run) -> bool {
+        let mut sides = run.passes.iter().flat_map(|pass| pass.sides.values());
+        match self {
+            Format::SecondsCsv | Format::Sysbench => !run.steps.is_empty(),
+            Format::Hdr => !run.steps.is_empty() || sides.any(|side| !side.work.is_empty()),
+            _ => true,
+        }
     }
 
     /// The directory of its files in a run directory; none if it is one text.
@@ -136,8 +141,11 @@ fn print_and_write(arguments: &Arguments) -> anyhow::Result<()> {
 
 fn export(arguments: &Arguments, format: Format) -> anyhow::Result<()> {
     let run = open(arguments, format.has_samples())?;
-    if format.is_of_steps() && run.steps.is_empty() {
-        bail!("this format is of steps, and the run has none; a comparison is in --format json");
+    if !format.has_source(&run) {
+        bail!(
+            "this format is of steps, and --format hdr of whole runs as well; this run has none of these: a \
+             comparison is in --format json"
+        );
     }
     let inside = || match (arguments.runs.as_slice(), format.directory()) {
         ([run], Some(directory)) => Some(run.join(directory)),

@@ -58,6 +58,10 @@ pub(crate) struct Arguments {
     /// Rows of the table.
     #[arg(long, default_value = "100K")]
     rows: Count,
+    /// Clients, each with a connection to every contender. With several there are only equals: how much of a
+    /// slowdown is to be seen is known for one. Comparisons with as many clients go by the result, and no others.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    clients: u32,
     /// Decides all random draws.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -176,6 +180,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         date: jiff::Timestamp::now().to_string(),
         rqps_version: env!("CARGO_PKG_VERSION").to_string(),
         host: host(&rqps_observe::machine_facts(&data)),
+        clients: arguments.clients,
         quick: arguments.quick,
         skipped,
     };
@@ -214,6 +219,9 @@ fn conclude(result: &SelfTest, site: &Site, out: &Path, json: bool) -> anyhow::R
         [] => {
             "rqps compare goes on by default: nothing has become known of this machine".to_string()
         }
+        _ if result.clients > 1 => {
+            format!("rqps compare --clients {} goes by {}", result.clients, kept.display())
+        }
         _ => format!("rqps compare goes by {}", kept.display()),
     });
     Ok(match result.conclusion {
@@ -247,7 +255,7 @@ fn measure(
     out: &Path,
     (progress, place): (&mut Progress, usize),
 ) -> anyhow::Result<(Outcome, Experiment)> {
-    let mut directory = site.create(&out.join(&part.title), part.plan.clone())?;
+    let mut directory = site.create_for_selftest(&out.join(&part.title), part.plan.clone())?;
     progress.begin(place);
     let mut watch = |event| progress.event(&event);
     let cancelled = || site.cancel.is_wanted();
@@ -309,20 +317,67 @@ impl Arguments {
         skipped: &mut Vec<String>,
     ) -> anyhow::Result<Vec<Part>> {
         let name = contender.name();
-        let is_embedded = contender.dbms == Name::Sqlite;
         let twins = |count: u32| (0..count).map(|number| (format!("a{number}"), None));
-        let equals = self.part(
+        let mut parts = vec![self.part(
             "equals-by-slices",
             contender,
             twins(scale.twins).collect(),
             self.comparison(Method::Slices, scale.tests, scale.rounds, scale.secs)?,
-        )?;
+        )?];
+        let are_several = self.clients > 1;
+        if are_several {
+            // One waits for another, or for a CPU, while an operation takes longer.
+            skipped.push(format!(
+                "{name}: slowdowns and limits, since what they must come to is known for one client"
+            ));
+        } else {
+            parts.push(self.slowed(contender, scale, skipped)?);
+        }
 
+        let mut runs: Vec<(String, Option<Injection>)> =
+            twins(scale.twins.div_ceil(2).max(2)).collect();
+        let mut limited = |what: &str, injection: Injection| {
+            let obstacle = match contender.dbms {
+                Name::Sqlite => Some("it runs inside rqps".to_string()),
+                _ => rqps_lab::obstacle(injection, data),
+            };
+            let may = obstacle.is_none();
+            skipped.extend(obstacle.map(|why| format!("{name}: {what}: {why}")));
+            may
+        };
+        if !are_several && limited("a CPU quota", QUOTA) {
+            runs.push(("quota".to_string(), Some(QUOTA)));
+        }
+        parts.push(self.part(
+            "equals-by-runs",
+            contender,
+            runs,
+            self.comparison(Method::Runs, scale.whole, scale.rounds, scale.secs * 4)?,
+        )?);
+        if !self.quick && !are_several && limited("limited writes", WRITES) {
+            let mut durable = contender.clone();
+            durable.settings.extend(durably(contender));
+            let contenders = vec![("a0".to_string(), None), ("writes".to_string(), Some(WRITES))];
+            let comparison =
+                self.comparison(Method::Runs, &["update-nonindex"], scale.rounds, scale.secs * 4)?;
+            parts.push(self.part("writes-by-runs", &durable, contenders, comparison)?);
+        }
+        Ok(parts)
+    }
+
+    /// A build against itself, slowed down in the server and in the client.
+    fn slowed(
+        &self,
+        contender: &Contender,
+        scale: &Scale,
+        skipped: &mut Vec<String>,
+    ) -> anyhow::Result<Part> {
         let delay = |name: &str, share: f64, injection| {
             (format!("{name}-{:.0}", 100.0 * share), Some(injection))
         };
         let mut slower = vec![("carrier".to_string(), Some(CARRIER))];
-        if is_embedded {
+        if contender.dbms == Name::Sqlite {
+            let name = contender.name();
             skipped.push(format!("{name}: a slower server, since it has none of its own"));
         } else {
             slower.extend(
@@ -337,43 +392,12 @@ impl Arguments {
                 .iter()
                 .map(|&client| delay("client", client, Injection::Delay { server: 0.0, client })),
         );
-        let slowed = self.part(
+        self.part(
             "slowed-by-slices",
             contender,
             slower,
             self.comparison(Method::Slices, scale.slowed, scale.rounds, scale.secs)?,
-        )?;
-
-        let mut runs: Vec<(String, Option<Injection>)> =
-            twins(scale.twins.div_ceil(2).max(2)).collect();
-        let mut limited = |what: &str, injection: Injection| {
-            let obstacle = match is_embedded {
-                true => Some("it runs inside rqps".to_string()),
-                false => rqps_lab::obstacle(injection, data),
-            };
-            let may = obstacle.is_none();
-            skipped.extend(obstacle.map(|why| format!("{name}: {what}: {why}")));
-            may
-        };
-        if limited("a CPU quota", QUOTA) {
-            runs.push(("quota".to_string(), Some(QUOTA)));
-        }
-        let whole = self.part(
-            "equals-by-runs",
-            contender,
-            runs,
-            self.comparison(Method::Runs, scale.whole, scale.rounds, scale.secs * 4)?,
-        )?;
-        let mut parts = vec![equals, slowed, whole];
-        if !self.quick && limited("limited writes", WRITES) {
-            let mut durable = contender.clone();
-            durable.settings.extend(durably(contender));
-            let contenders = vec![("a0".to_string(), None), ("writes".to_string(), Some(WRITES))];
-            let comparison =
-                self.comparison(Method::Runs, &["update-nonindex"], scale.rounds, scale.secs * 4)?;
-            parts.push(self.part("writes-by-runs", &durable, contenders, comparison)?);
-        }
-        Ok(parts)
+        )
     }
 
     fn part(
@@ -417,7 +441,7 @@ impl Arguments {
         let microbenchmark = Microbenchmark {
             tables: 1,
             rows: self.rows,
-            clients: vec![1],
+            clients: vec![self.clients],
             read_time: Span(secs),
             write_time: Span(secs),
             tests: fits.map(|test| test.short_name().to_string()).collect(),

@@ -21,6 +21,9 @@ use super::plan::Forecast;
 use super::progress::{Fetching, Progress, standing};
 use super::report;
 
+/// What the identity of a selftest's run begins with, and so the name of its data directories.
+pub(super) const SELFTEST: &str = "selftest-";
+
 /// A verb that measures: its flags come to a plan.
 pub(crate) trait Measures: Args {
     const VERB: &'static str;
@@ -116,10 +119,23 @@ impl Site {
 
     /// Makes the directory of a new run.
     pub(crate) fn create(&self, path: &Path, plan: Plan) -> anyhow::Result<RunDirectory> {
+        self.create_as("", path, plan)
+    }
+
+    /// Makes the directory of a run of a selftest: nobody goes on with it.
+    pub(crate) fn create_for_selftest(
+        &self,
+        path: &Path,
+        plan: Plan,
+    ) -> anyhow::Result<RunDirectory> {
+        self.create_as(SELFTEST, path, plan)
+    }
+
+    fn create_as(&self, kind: &str, path: &Path, plan: Plan) -> anyhow::Result<RunDirectory> {
         let now = jiff::Timestamp::now();
         let data = self.home.data().map_err(rqps_dbms::DbmsError::from)?;
         let manifest = Manifest {
-            id: format!("{}-{}-{}", now.strftime("%Y%m%dT%H%M%S"), process::id(), number()),
+            id: format!("{kind}{}-{}-{}", now.strftime("%Y%m%dT%H%M%S"), process::id(), number()),
             rqps_version: env!("CARGO_PKG_VERSION").to_string(),
             created: now.to_string(),
             command: std::env::args().map(without_secrets).collect(),
@@ -235,6 +251,12 @@ fn resume(
 ) -> anyhow::Result<(RunDirectory, Plan)> {
     let path = sitting.out.as_deref().unwrap_or(Path::new("."));
     let directory = RunDirectory::resume(path)?;
+    if directory.manifest.id.starts_with(SELFTEST) {
+        bail!(
+            "the run in '{}' is part of a selftest, which cannot be gone on with: begin another",
+            path.display()
+        );
+    }
     if contenders.is_empty() {
         let plan = directory.plan.clone();
         return Ok((directory, plan));

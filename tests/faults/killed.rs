@@ -101,13 +101,49 @@ fn one_interrupt_ends_in_an_orderly_way() {
     resume_finishes(&rqps, "interrupted");
 }
 
+/// Freezes all processes of the server.
+fn freeze(running: &Running) -> Vec<i32> {
+    let server = processes::server(running.server());
+    server.iter().for_each(|&process| processes::signal(process, Signal::STOP));
+    // One may have ended in time.
+    let is_frozen =
+        |&process: &i32| processes::is_stopped(process) || !processes::is_alive(process);
+    await_that("all are frozen", || server.iter().all(is_frozen));
+    server
+}
+
+#[test]
+fn one_interrupt_ends_a_frozen_server_with_all_its_processes() {
+    let rqps = Rqps::new();
+    let running = in_qr100(&rqps);
+    let backends = processes::backends(running.server());
+    let server = freeze(&running);
+    assert!(backends.iter().any(|backend| server.contains(backend)), "backends are frozen, too");
+    processes::signal(running.pid(), Signal::INT);
+    running.finish().expect_code(130);
+    rqps.assert_no_server_is_left();
+    resume_finishes(&rqps, "interrupted");
+}
+
+#[test]
+fn a_frozen_server_of_a_killed_rqps_is_gone_after_the_next_one() {
+    let rqps = Rqps::new();
+    let running = in_qr100(&rqps);
+    freeze(&running);
+    processes::kill(running.pid());
+    running.finish();
+    // The kernel wakes the server's main process when its parent dies, and none of the others.
+    rqps.run("dbms prune").ok();
+    rqps.assert_no_server_is_left();
+    resume_finishes(&rqps, "running");
+}
+
 #[test]
 fn the_second_interrupt_ends_at_once() {
     let rqps = Rqps::new();
     let running = in_qr100(&rqps);
     // With a frozen server the orderly way would take minutes.
-    let server = processes::server(running.server());
-    server.iter().for_each(|&process| processes::signal(process, Signal::STOP));
+    let server = freeze(&running);
     running.interrupted_twice();
     server.iter().for_each(|&process| processes::signal(process, Signal::CONT));
     rqps.await_no_process();

@@ -1,7 +1,10 @@
 //! rqps killed in each of its phases, one after the other in the same run: what was measured stays,
 //! no server stays, and the run ends as one that nobody disturbed.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
+
+use rusqlite::{Connection, OpenFlags};
 
 use crate::common::result::{Finished, RunResult};
 use crate::common::{Rqps, Running, await_that, entries, lock, processes};
@@ -163,6 +166,41 @@ fn comparisons_are_killed_in_each_phase() {
     }
 }
 
+/// Nanoseconds of the whole runs that are kept of the first round, by contender.
+fn kept_runs(rqps: &Rqps) -> BTreeMap<String, i64> {
+    let file = rqps.out().join("results.sqlite");
+    let sql = "select contender, nanos from slice join pass on pass.id = pass where round = 1";
+    let read = || -> rusqlite::Result<BTreeMap<String, i64>> {
+        let results = Connection::open_with_flags(&file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let mut select = results.prepare(sql)?;
+        select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+    };
+    // There may be no file yet.
+    read().unwrap_or_default()
+}
+
+/// A whole run may take hours: it is kept when it is done, and not only when its round is.
+#[test]
+fn whole_runs_that_are_done_outlive_a_kill_in_their_round() {
+    let _session = lock(&SESSION);
+    let rqps = Rqps::new();
+    let arguments = "sqlite other=sqlite?cache_size=1000 third=sqlite?cache_size=1001 --method runs \
+                     --workload micro:point-query --rows 2K --secs 1 --rounds 3 --loads 1 \
+                     --no-guards --no-twin";
+    let running = rqps.start("compare", arguments);
+    await_that("a run is kept", || !kept_runs(&rqps).is_empty());
+    processes::kill(running.pid());
+    running.finish();
+    let before = kept_runs(&rqps);
+    assert!(before.len() < 3, "the round is not done: {before:?}");
+    let ended = rqps.start("compare", "--resume").finish();
+    assert!(ended.status.code().is_some_and(|code| code < 2), "{}", ended.stderr);
+    let after = kept_runs(&rqps);
+    assert_eq!(after.len(), 3);
+    assert!(before.iter().all(|(name, nanos)| after[name] == *nanos), "{before:?} {after:?}");
+    rqps.assert_nothing_is_left();
+}
+
 /// Needs perf, as the test of profiles does.
 #[test]
 fn a_comparison_is_killed_while_a_server_is_profiled() {
@@ -210,10 +248,14 @@ fn a_selftest_is_killed_in_each_phase_and_another_is_made_elsewhere() {
     }
     // Nobody goes on with it.
     start("third").finish().expect_code(2).says(&["is not empty", "another --out"]);
+    let resumed = rqps.run("compare --resume --out third/sqlite-equals-by-slices");
+    resumed.refuses(2, &["part of a selftest", "begin another"]);
     let ended = start("fourth").finish();
     assert!([Some(0), Some(5)].contains(&ended.status.code()), "{}", ended.stderr);
     assert!(rqps.work().join("fourth/selftest.json").exists());
-    rqps.run("dbms prune --data").ok();
+    let left = entries(&rqps.home().join("data"));
+    assert!(!left.is_empty(), "the killed ones left data");
+    rqps.run("dbms prune").ok().says(&["removed ", &left[0]]);
     rqps.assert_nothing_is_left();
 }
 

@@ -2,55 +2,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::process::{Pid, Signal};
+use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
 use crate::error::DbmsError;
 use crate::home::Home;
-
-/// How long a process that was killed may take to be gone: it gives its memory back first.
-const DEATH: Duration = Duration::from_secs(30);
-
-/// A process that cannot be mistaken for a later one with the same number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ProcessId {
-    pid: i32,
-    /// Clock ticks after boot, from /proc/PID/stat.
-    started: u64,
-}
-
-impl ProcessId {
-    pub(crate) fn of(pid: i32) -> Option<ProcessId> {
-        let stat = procfs::process::Process::new(pid).ok()?.stat().ok()?;
-        // A zombie has ended; only its parent has not asked yet.
-        (stat.state != 'Z').then_some(ProcessId { pid, started: stat.starttime })
-    }
-
-    pub(crate) fn is_alive(self) -> bool {
-        ProcessId::of(self.pid) == Some(self)
-    }
-
-    fn signal(self, signal: Signal) {
-        if let Some(pid) = Pid::from_raw(self.pid).filter(|_| self.is_alive()) {
-            // It may end between the question and the signal.
-            let _ = rustix::process::kill_process(pid, signal);
-        }
-    }
-
-    /// Ends the process: politely, then not.
-    pub(crate) fn end(self, polite: Signal, patience: Duration) {
-        // The kernel may need a while for who is killed, too.
-        for (signal, patience) in [(polite, patience), (Signal::KILL, DEATH)] {
-            self.signal(signal);
-            let deadline = Instant::now() + patience;
-            while self.is_alive() && Instant::now() < deadline {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-        }
-    }
-}
+use crate::process_id::ProcessId;
 
 /// What is known of a server that rqps has started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -172,8 +131,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::at(directory.path()).unwrap();
         let mut server = Command::new("sleep").arg("60").spawn().unwrap();
-        let mut gone = Command::new("true").spawn().unwrap();
-        let owner = ProcessId { pid: gone.id() as i32, started: 1 };
+        let mut gone = Command::new("sleep").arg("60").spawn().unwrap();
+        let owner = ProcessId::of(gone.id() as i32).unwrap();
+        gone.kill().unwrap();
         gone.wait().unwrap();
         let lease = Lease {
             spec: "postgres".into(),

@@ -16,6 +16,7 @@ mod meter;
 mod mysql;
 mod postgres;
 mod process;
+mod process_id;
 mod remote;
 mod snapshot;
 pub mod source;

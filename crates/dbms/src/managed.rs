@@ -10,15 +10,16 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use rqps_wire::{Error, Target};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 use crate::control::{Arrange, Control};
 use crate::error::DbmsError;
 use crate::files;
 use crate::home::Home;
-use crate::lease::{Lease, ProcessId, socket_directory};
+use crate::lease::{Lease, socket_directory};
 use crate::meter::EngineMeter;
 use crate::process;
+use crate::process_id::ProcessId;
 use crate::{Place, Quiesce, Server};
 
 /// A Unix socket's path has room for so many bytes.
@@ -216,16 +217,9 @@ impl Managed {
     }
 
     fn end(&mut self, signal: Signal, patience: Duration) {
-        let deadline = Instant::now() + patience;
-        if let Some(pid) = Pid::from_raw(self.child.id() as i32).filter(|_| !self.has_ended()) {
-            // It may have ended since we looked.
-            let _ = kill_process(pid, signal);
-        }
-        while !self.has_ended() {
-            if Instant::now() > deadline {
-                let _ = self.child.kill();
-            }
-            std::thread::sleep(Duration::from_millis(5));
+        if !self.has_ended() {
+            self.lease.server.end(signal, patience);
+            self.ended = self.child.wait().ok();
         }
         self.lease.end(&self.home);
     }

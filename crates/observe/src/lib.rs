@@ -32,4 +32,5 @@ pub use machine::{available_memory, cpus, machine_facts};
 pub use metric::{Kind, Metric, Reading};
 pub use observer::{Observer, bytes_below};
 pub use placement::{Placement, allowed_cpus, pin_thread, pin_tree};
+pub use process_tree::descendants;
 pub use profile::{CUT, FREQUENCY, ProfileError, Profiler, Stacks, probe, sees_kernel};

@@ -147,7 +147,7 @@ impl ProcessTree {
 }
 
 /// A process and all below it that are alive, parents before their children.
-pub(crate) fn descendants(root: i32) -> Vec<Process> {
+pub fn descendants(root: i32) -> Vec<Process> {
     let mut found = Vec::new();
     let mut waiting = vec![root];
     while let Some(pid) = waiting.pop() {

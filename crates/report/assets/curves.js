@@ -26,7 +26,8 @@ function ribbons(lines, xs) {
   };
 }
 
-function drawCurve(figure, curves, key, { title, over, xs, isLog, sync }, data) {
+function drawCurve(figure, curves, key, { title, over, xs, isLog, sync, least = 0 }, data) {
+  if (!curves.lines.some(line => line[key].mid.some(value => value > least))) return;
   const lines = curves.lines
     .filter(line => !state.hide.has(place(line.contender)) && line[key].mid.some(value => value > 0))
     .map(line => {
@@ -55,7 +56,10 @@ function drawCurves(figure, curves) {
   if (isSeconds) axisChoice(element(figure, "div"));
   if (curves.stretch > 1) element(figure, "p", `A point stands for ${curves.stretch} ${curves.of}s; the ribbon goes from their lowest to their highest.`, "note");
   drawCurve(figure, curves, "rate", { title: curves.title, over, xs, sync }, curves);
+  drawCurve(figure, curves, "longest", { title: "Longest service time in each second, ms (logarithmic)", over, xs, isLog: true, sync });
   drawCurve(figure, curves, "cpu", { title: isSeconds ? "CPUs that the server kept busy" : "The server's CPU per statement, us", over, xs, sync });
+  drawCurve(figure, curves, "read", { title: "MiB per second read from storage", over, xs, sync, least: LEAST });
+  drawCurve(figure, curves, "written", { title: "MiB per second written to storage", over, xs, sync, least: LEAST });
   drawCurve(figure, curves, "ms", {
     title: "Service times by percentile, ms (logarithmic)", over: NINES, isLog: true,
     xs: Array.from({ length: length("ms") }, (_, index) => index / 4),

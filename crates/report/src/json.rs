@@ -2,6 +2,7 @@
 //! stated in `schema/result.schema.json`.
 
 mod suite;
+mod together;
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
@@ -9,7 +10,7 @@ use std::io::{self, BufWriter, Write};
 use rqps_observe::{Kind, Metric};
 use rqps_plan::{Plan, Workload};
 use rqps_stats::histogram::{NAMES, PERCENTILES};
-use rqps_stats::{COSTS, Column, METRICS, bands};
+use rqps_stats::{COSTS, Column, METRICS, Window, bands};
 use rqps_store::{
     Column as Values, ContenderRecord, Manifest, Run, Second, Series, StatementRecord, StepRecord,
 };
@@ -34,6 +35,9 @@ struct Result<'a> {
     steps: Steps<'a>,
     /// Of a comparison.
     comparison: Option<ComparisonJson>,
+    /// Of a comparison with tests by whole runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    together: Option<Vec<together::Test<'a>>>,
     /// Of the microbenchmarks, where tests ran with several numbers of clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     scaleup: Option<Vec<suite::Scaleup<'a>>>,
@@ -266,6 +270,9 @@ fn text(model: &Model, raw: Raw) -> String {
 
 fn write(model: &Model, raw: Raw, out: &mut dyn Write) -> io::Result<()> {
     let run = model.run;
+    let verdicts = Verdicts::new(run);
+    let records = verdicts.as_ref().map(Verdicts::together).unwrap_or_default();
+    let whole_runs = verdicts.as_ref().map(|verdicts| verdicts.model(run, &records));
     let result = Result {
         schema: SCHEMA,
         plan: &run.plan,
@@ -273,7 +280,8 @@ fn write(model: &Model, raw: Raw, out: &mut dyn Write) -> io::Result<()> {
         base: model.base.map(|base| model.contenders[base]),
         contenders: &run.contenders,
         steps: Steps { model, raw },
-        comparison: Verdicts::new(run).as_ref().map(ComparisonJson::new),
+        comparison: verdicts.as_ref().map(ComparisonJson::new),
+        together: whole_runs.as_ref().filter(|found| !found.steps.is_empty()).map(together::tests),
         scaleup: Suite::new(model).filter(Suite::is_scaleup).map(|suite| suite::scaleup(&suite)),
     };
     // Millions of numbers and commas are written one by one: into a buffer of a known type.
@@ -310,9 +318,6 @@ fn of<'a>(
     let record = measured.record;
     let is_kept = raw == Raw::Kept;
     let window = measured.window();
-    let derived = |columns: &[Column]| {
-        columns.iter().map(|column| (column.name, (column.value)(&window))).collect()
-    };
     StepResult {
         contender: &record.contender,
         order: record.order,
@@ -330,13 +335,9 @@ fn of<'a>(
             .finished_rate()
             .zip(base)
             .and_then(|(rate, base)| bands::relative(rate, base)),
-        sla: record.target_rate.zip(measured.sla()).map(|(target, met)| Sla {
-            target,
-            achieved: window.insert_rate(),
-            met,
-        }),
-        metrics: derived(&METRICS),
-        costs: derived(&COSTS),
+        sla: sla(measured),
+        metrics: derived(&window, &METRICS),
+        costs: derived(&window, &COSTS),
         test: is_test.then(|| suite::of_test(measured)),
         totals: record.cost.iter().map(|(metric, value)| (metric.name(), value)).collect(),
         work: measured
@@ -350,6 +351,18 @@ fn of<'a>(
         note: record.note.as_deref(),
         statements: &record.statements,
     }
+}
+
+fn sla(measured: &Measured) -> Option<Sla> {
+    let (target, met) = measured.record.target_rate.zip(measured.sla())?;
+    Some(Sla { target, achieved: measured.window().insert_rate(), met })
+}
+
+fn derived<'c>(
+    window: &Window,
+    columns: impl IntoIterator<Item = &'c Column>,
+) -> BTreeMap<&'static str, Option<f64>> {
+    columns.into_iter().map(|column| (column.name, (column.value)(window))).collect()
 }
 
 fn engine<'a>(record: &'a StepRecord, samples: Option<&'a Series<String>>) -> Engine<'a> {

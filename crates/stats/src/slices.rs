@@ -66,27 +66,6 @@ pub fn restart(slices: &[Slice], contender: usize, base: &[usize]) -> Option<Res
     })
 }
 
-/// The total amount per total `per` of each of `contenders` over the cycles that are complete for
-/// all of them: the rates to print beside a ratio, and the estimate to use for a counter so coarse
-/// that a slice is often zero.
-pub fn totals(slices: &[Slice], contenders: &[usize]) -> Option<Vec<f64>> {
-    let mut sums = vec![(0.0, 0.0); contenders.len()];
-    for cycle in cycles(slices).values() {
-        let own: Option<Vec<_>> = contenders.iter().map(|index| cycle.get(index)).collect();
-        for (sum, (amount, per)) in sums.iter_mut().zip(own.into_iter().flatten()) {
-            sum.0 += amount;
-            sum.1 += per;
-        }
-    }
-    sums.into_iter().map(|(amount, per)| (per > 0.0).then(|| amount / per)).collect()
-}
-
-/// ln((value + resolution) / (base + resolution)): the log ratio of two costs that may be zero,
-/// where `resolution` is the smallest amount that the counter can show.
-pub fn log_ratio_of_counters(value: f64, base: f64, resolution: f64) -> f64 {
-    ((value + resolution) / (base + resolution)).ln()
-}
-
 /// (amount, per) of each contender.
 type Cycle = BTreeMap<usize, (f64, f64)>;
 
@@ -201,25 +180,5 @@ mod tests {
             [slice(0, 0, 900.0), slice(0, 1, 990.0), slice(0, 1, 990.0), slice(0, 0, 1100.0)];
         let ratio = restart(&slices, 1, &[0]).unwrap().log_ratio;
         assert!((ratio - 0.99_f64.ln()).abs() < 1e-12);
-    }
-
-    #[test]
-    fn totals_are_of_the_cycles_that_all_have() {
-        let cpu = |cycle, contender, micros, operations| Slice {
-            cycle,
-            contender,
-            amount: micros,
-            per: operations,
-        };
-        let slices = [
-            cpu(0, 0, 0.0, 10.0),
-            cpu(0, 1, 300.0, 10.0),
-            cpu(1, 0, 400.0, 10.0),
-            cpu(1, 1, 0.0, 20.0),
-        ];
-        assert_eq!(totals(&slices, &[0, 1]), Some(vec![20.0, 10.0]));
-        assert_eq!(totals(&slices[..3], &[0, 1]), Some(vec![0.0, 30.0]));
-        assert_eq!(totals(&slices[..1], &[0, 1]), None);
-        assert_eq!(log_ratio_of_counters(0.0, 0.0, 0.5), 0.0);
     }
 }

@@ -179,12 +179,14 @@ pub(crate) fn open_results(path: &Path, read_only: bool) -> Result<Connection, S
         let reason = format!("its end is missing: it has {length} of {whole} bytes");
         return Err(StoreError::Damaged { path: results, reason });
     }
-    let (name, value) = match read_only {
-        true => ("query_only", "on"),
-        // A step that is said to be done must be on the disk.
-        false => ("synchronous", "full"),
+    let settings: &[(&str, &str)] = match read_only {
+        true => &[("query_only", "on")],
+        // A step that is said to be done must be on the disk; what is of a pass goes with it.
+        false => &[("synchronous", "full"), ("foreign_keys", "on")],
     };
-    connection.pragma_update(None, name, value).map_err(damaged)?;
+    for (name, value) in settings {
+        connection.pragma_update(None, name, value).map_err(damaged)?;
+    }
     Ok(connection)
 }
 

@@ -20,7 +20,7 @@ pub use directory::{RunDirectory, alone_in, file_name, write_whole};
 pub use error::StoreError;
 pub use merge::{Difference, MergeError, Part, merge};
 pub use packed::PackedHistogram;
-pub use pass::{PassRecord, SideRecord, SideSecond, SliceRecord};
+pub use pass::{PassRecord, SideRecord, SliceRecord};
 pub use profile::ProfileRecord;
 pub use record::{
     ContenderRecord, Manifest, MemoryHold, Second, StatementRecord, Status, StepRecord,

@@ -6,8 +6,10 @@ use rqps_observe::{EngineReading, EngineValue, Kind, Metric, Reading};
 use rusqlite::{Connection, Row, Transaction, params};
 
 use crate::error::StoreError;
-use crate::read::{engine_series, engine_values, json};
-use crate::{PackedHistogram, RunDirectory, Series, StatementRecord};
+use crate::read::{engine_values, json, samples, workers};
+use crate::schema::Owner;
+use crate::write::{insert_samples, insert_worker};
+use crate::{PackedHistogram, RunDirectory, Series, StatementRecord, WorkerRecord};
 
 /// One test in one round. All its contenders were started for this round.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -62,22 +64,18 @@ pub struct SideRecord {
     pub bytes_before: Option<u64>,
     /// What its clients send, and how the DBMS carries it out.
     pub statements: Vec<StatementRecord>,
+    /// What a reader must know, such as maintenance before it that was given up.
+    pub note: Option<String>,
     /// Why it did not go on: what was met, and how its server ended.
     pub failed: Option<String>,
-    /// Of a whole run, by second.
-    pub seconds: Vec<SideSecond>,
-    /// Of a whole run: nanoseconds that the operations took that its throughput counts.
-    pub service: Option<PackedHistogram>,
+    /// Of a whole run: rows per second over all clients that it promises to insert; none if unlimited.
+    pub target_rate: Option<f64>,
+    /// Of a whole run: what all clients did together, an entry for each kind of operation.
+    pub work: Vec<WorkerRecord<PackedHistogram>>,
+    /// Of a whole run: what it cost, about once a second; not every metric of a step.
+    pub samples: Series<Metric>,
     /// Of a whole run: a few counters of the DBMS, about once a second.
     pub engine_samples: Series<String>,
-}
-
-/// A second of a whole run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SideSecond {
-    pub operations: u64,
-    /// Microseconds of CPU of the server.
-    pub server_cpu: u64,
 }
 
 /// What one client did with one contender in one slice; a whole run is a single slice.
@@ -133,19 +131,21 @@ create table pass (
 );
 -- A contender's part in a pass, beside its slices.
 create table pass_side (
-    pass integer not null references pass (id),
+    id integer primary key,
+    pass integer not null references pass (id) on delete cascade,
     contender text not null,
     slot integer not null,          -- in the order in which servers were started, from 0
     watched integer not null,       -- operations in the window of pass_engine
     bytes_before integer,           -- of the database's files; pass_cost has those after
     statements text not null,       -- that were sent, as JSON: text, times in an operation, plan
-    service blob,                   -- of a whole run: HdrHistogram V2 of service times
+    target_rate real,               -- of a whole run: rows per second over all clients
+    note text,                      -- what a reader must know, such as maintenance that was given up
     failed text,                    -- why it did not go on
-    primary key (pass, contender)
-) without rowid;
+    unique (pass, contender)
+);
 -- Cost of the measured parts of a contender's slices, where it was read at their edges.
 create table pass_slice_cost (
-    pass integer not null references pass (id),
+    pass integer not null references pass (id) on delete cascade,
     contender text not null,
     metric text not null,
     value integer not null,
@@ -154,35 +154,16 @@ create table pass_slice_cost (
 -- What a DBMS counted itself from before the warm-up of a pass to its end, under its own names;
 -- counters that did not move are left out.
 create table pass_engine (
-    pass integer not null references pass (id),
+    pass integer not null references pass (id) on delete cascade,
     contender text not null,
     name text not null,
     kind text not null,             -- counter, gauge
     value integer not null,         -- in the unit of the DBMS
     primary key (pass, contender, name)
 ) without rowid;
--- A few of them about once a second, of whole runs.
-create table pass_engine_sample (
-    pass integer not null references pass (id),
-    contender text not null,
-    at real not null,               -- seconds from the start to the end of the sample
-    name text not null,
-    kind text not null,
-    value integer not null,
-    primary key (pass, contender, at, name)
-) without rowid;
--- The seconds of whole runs.
-create table pass_second (
-    pass integer not null references pass (id),
-    contender text not null,
-    second integer not null,        -- from 0
-    operations integer not null,
-    server_cpu integer not null,    -- microseconds
-    primary key (pass, contender, second)
-) without rowid;
 -- Cost of a contender's server over a pass; of the host where the contender is empty.
 create table pass_cost (
-    pass integer not null references pass (id),
+    pass integer not null references pass (id) on delete cascade,
     contender text not null,
     metric text not null,
     value integer not null,
@@ -190,7 +171,7 @@ create table pass_cost (
 ) without rowid;
 -- What a client did in a slice. Times and CPU in nanoseconds.
 create table slice (
-    pass integer not null references pass (id),
+    pass integer not null references pass (id) on delete cascade,
     place integer not null,         -- in the pass, from 0
     client integer not null,        -- from 1
     contender text not null,
@@ -216,20 +197,21 @@ impl RunDirectory {
     /// Keeps a pass: all of it or nothing.
     pub fn save_pass(&mut self, pass: &PassRecord) -> Result<(), StoreError> {
         let transaction = self.connection.transaction()?;
-        let id = insert_pass(&transaction, pass)?;
-        let mut cost = transaction.prepare(
-            "insert into pass_cost (pass, contender, metric, value) values (?1, ?2, ?3, ?4)",
-        )?;
-        for (contender, reading) in &pass.cost {
-            for (metric, value) in reading.iter() {
-                cost.execute(params![id, contender, metric.name(), value as i64])?;
-            }
+        insert(&transaction, pass)?;
+        Ok(transaction.commit()?)
+    }
+
+    /// Keeps passes in the place of all that was kept of their tests in their rounds: a round of whole runs
+    /// as far as it has come. All of them or nothing.
+    pub fn save_again(&mut self, passes: &[&PassRecord]) -> Result<(), StoreError> {
+        let transaction = self.connection.transaction()?;
+        for pass in passes {
+            transaction.execute(
+                "delete from pass where round = ?1 and test = ?2 and part = ?3",
+                params![pass.round, pass.test, pass.part],
+            )?;
         }
-        drop(cost);
-        for (contender, side) in &pass.sides {
-            insert_side(&transaction, id, contender, side)?;
-        }
-        insert_slices(&transaction, id, &pass.slices)?;
+        passes.iter().try_for_each(|pass| insert(&transaction, pass))?;
         Ok(transaction.commit()?)
     }
 
@@ -237,6 +219,22 @@ impl RunDirectory {
     pub fn passes(&self) -> Result<Vec<PassRecord>, StoreError> {
         Ok(passes(&self.connection)?)
     }
+}
+
+fn insert(transaction: &Transaction<'_>, pass: &PassRecord) -> Result<(), StoreError> {
+    let id = insert_pass(transaction, pass)?;
+    let mut cost = transaction.prepare(
+        "insert into pass_cost (pass, contender, metric, value) values (?1, ?2, ?3, ?4)",
+    )?;
+    for (contender, reading) in &pass.cost {
+        for (metric, value) in reading.iter() {
+            cost.execute(params![id, contender, metric.name(), value as i64])?;
+        }
+    }
+    for (contender, side) in &pass.sides {
+        insert_side(transaction, id, contender, side)?;
+    }
+    insert_slices(transaction, id, &pass.slices)
 }
 
 fn insert_pass(transaction: &Transaction<'_>, pass: &PassRecord) -> Result<i64, StoreError> {
@@ -272,8 +270,8 @@ fn insert_side(
     side: &SideRecord,
 ) -> Result<(), StoreError> {
     transaction.execute(
-        "insert into pass_side (pass, contender, slot, watched, bytes_before, statements, service, \
-         failed) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        "insert into pass_side (pass, contender, slot, watched, bytes_before, statements, \
+         target_rate, note, failed) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         params![
             pass,
             contender,
@@ -281,10 +279,16 @@ fn insert_side(
             side.watched as i64,
             side.bytes_before.map(|bytes| bytes as i64),
             serde_json::to_string(&side.statements).expect("text and numbers are JSON"),
-            side.service.as_ref().map(PackedHistogram::bytes),
+            side.target_rate,
+            side.note,
             side.failed,
         ],
     )?;
+    let owner = Owner::Side(transaction.last_insert_rowid());
+    for work in &side.work {
+        insert_worker(transaction, owner, work)?;
+    }
+    insert_samples(transaction, owner, &side.samples, &side.engine_samples)?;
     let mut insert = transaction.prepare("insert into pass_slice_cost values (?1, ?2, ?3, ?4)")?;
     for (metric, value) in side.cost.iter() {
         insert.execute(params![pass, contender, metric.name(), value as i64])?;
@@ -294,21 +298,6 @@ fn insert_side(
     for (name, value) in side.engine.iter().filter(|(_, value)| moved(value)) {
         let EngineValue { kind, value } = value;
         insert.execute(params![pass, contender, name, kind.name(), value as i64])?;
-    }
-    let mut insert =
-        transaction.prepare("insert into pass_engine_sample values (?1, ?2, ?3, ?4, ?5, ?6)")?;
-    for (name, column) in side.engine_samples.columns() {
-        let kind = column.kind.name();
-        for (at, value) in side.engine_samples.at().iter().zip(column.values()) {
-            if let Some(value) = value {
-                insert.execute(params![pass, contender, at, name, kind, value as i64])?;
-            }
-        }
-    }
-    let mut insert = transaction.prepare("insert into pass_second values (?1, ?2, ?3, ?4, ?5)")?;
-    for (number, second) in (0_i64..).zip(&side.seconds) {
-        let (operations, cpu) = (second.operations as i64, second.server_cpu as i64);
-        insert.execute(params![pass, contender, number, operations, cpu])?;
     }
     Ok(())
 }
@@ -411,38 +400,26 @@ fn sides(
             watched: row.get::<_, i64>("watched")? as u64,
             bytes_before: row.get::<_, Option<i64>>("bytes_before")?.map(|bytes| bytes as u64),
             statements: json(row, "statements")?,
-            service: row
-                .get::<_, Option<Vec<u8>>>("service")?
-                .map(PackedHistogram::stored)
-                .transpose()?,
+            note: row.get("note")?,
             failed: row.get("failed")?,
+            target_rate: row.get("target_rate")?,
             ..SideRecord::default()
         };
-        Ok((row.get("contender")?, side))
+        Ok((row.get::<_, i64>("id")?, row.get::<_, String>("contender")?, side))
     })?;
-    let mut sides: BTreeMap<String, SideRecord> = rows.collect::<Result<_, _>>()?;
+    let mut sides = BTreeMap::new();
     let mut in_slices = costs(connection, "pass_slice_cost", pass)?;
-    for (contender, side) in &mut sides {
-        side.cost = in_slices.remove(contender).unwrap_or_default();
-        let of = params![pass, contender];
+    for row in rows {
+        let (id, contender, mut side) = row?;
+        side.cost = in_slices.remove(&contender).unwrap_or_default();
         let mut select = connection.prepare(
             "select name, kind, value from pass_engine where pass = ?1 and contender = ?2",
         )?;
-        side.engine = engine_values(&mut select.query(of)?)?;
-        let mut select = connection.prepare(
-            "select at, name, kind, value from pass_engine_sample \
-             where pass = ?1 and contender = ?2 order by at",
-        )?;
-        side.engine_samples = engine_series(&mut select.query(of)?)?;
-        let mut select = connection.prepare(
-            "select operations, server_cpu from pass_second \
-             where pass = ?1 and contender = ?2 order by second",
-        )?;
-        let seconds = select.query_map(of, |row| {
-            let count = |index| row.get::<_, i64>(index).map(|count| count as u64);
-            Ok(SideSecond { operations: count(0)?, server_cpu: count(1)? })
-        })?;
-        side.seconds = seconds.collect::<Result<_, _>>()?;
+        side.engine = engine_values(&mut select.query(params![pass, contender])?)?;
+        let owner = Owner::Side(id);
+        side.work = workers(connection, owner)?;
+        (side.samples, side.engine_samples) = samples(connection, owner)?;
+        sides.insert(contender, side);
     }
     Ok(sides)
 }

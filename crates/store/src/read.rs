@@ -12,8 +12,10 @@ use serde::de::DeserializeOwned;
 
 use crate::directory::{RESULTS, open_results, read_plan_and_manifest};
 use crate::error::StoreError;
+use crate::packed::Stored;
 use crate::record::{ContenderRecord, Second, Status, StepRecord, WorkerRecord};
-use crate::series::{EngineSample, Series};
+use crate::schema::Owner;
+use crate::series::Series;
 use crate::{Run, RunDirectory, pass, profile, schema};
 
 impl Run {
@@ -22,8 +24,8 @@ impl Run {
         Run::read(path, Samples::Read)
     }
 
-    /// The same without the samples of each second, which are most of a large run and of which only
-    /// few formats have anything.
+    /// The same without the samples of each second of steps, which are most of a large run and of which
+    /// only few formats have anything.
     pub fn open_without_samples(path: &Path) -> Result<Run, StoreError> {
         Run::read(path, Samples::LeftOut)
     }
@@ -96,12 +98,12 @@ fn steps(connection: &Connection, with: Samples) -> Result<Vec<StepRecord>, rusq
     let mut steps = Vec::new();
     for row in rows {
         let (id, mut step) = row?;
-        step.workers = workers(connection, id)?;
+        let owner = Owner::Step(id);
+        step.workers = workers(connection, owner)?;
         step.cost = reading(connection, id)?;
         step.engine = engine(connection, id)?;
         if with == Samples::Read {
-            step.samples = series(connection, id, schema::HOST, |name| Metric::from_name(&name))?;
-            step.engine_samples = series(connection, id, schema::DBMS, Some)?;
+            (step.samples, step.engine_samples) = samples(connection, owner)?;
         }
         steps.push(step);
     }
@@ -145,14 +147,18 @@ fn step(row: &Row<'_>) -> Result<StepRecord, rusqlite::Error> {
     })
 }
 
-fn workers(connection: &Connection, step: i64) -> Result<Vec<WorkerRecord>, rusqlite::Error> {
-    let mut select =
-        connection.prepare_cached("select * from worker where step = ?1 order by id")?;
+pub(crate) fn workers<H: Stored>(
+    connection: &Connection,
+    owner: Owner,
+) -> Result<Vec<WorkerRecord<H>>, rusqlite::Error> {
+    let (column, owner) = owner.key();
+    let sql = format!("select * from worker where {column} = ?1 order by id");
+    let mut select = connection.prepare_cached(&sql)?;
     let mut seconds = connection.prepare_cached(
         "select operations, rows, max_service from second where worker = ?1 order by second",
     )?;
     let mut workers = Vec::new();
-    let mut rows = select.query([step])?;
+    let mut rows = select.query([owner])?;
     while let Some(row) = rows.next()? {
         let id: i64 = row.get("id")?;
         let operation: String = row.get("operation")?;
@@ -171,11 +177,8 @@ fn workers(connection: &Connection, step: i64) -> Result<Vec<WorkerRecord>, rusq
             writes: count("writes")?,
             others: count("others")?,
             retries: count("retries")?,
-            service: decode(&row.get::<_, Vec<u8>>("service")?)?,
-            response: match row.get::<_, Option<Vec<u8>>>("response")? {
-                Some(bytes) => Some(decode(&bytes)?),
-                None => None,
-            },
+            service: H::from_bytes(row.get("service")?)?,
+            response: row.get::<_, Option<Vec<u8>>>("response")?.map(H::from_bytes).transpose()?,
             max_lag: count("max_lag")?,
             seconds: of_worker.collect::<Result<_, _>>()?,
         });
@@ -205,32 +208,27 @@ pub(crate) fn engine_values(rows: &mut Rows<'_>) -> Result<EngineReading, rusqli
     Ok(reading)
 }
 
-/// Rows of time, name, kind and value, in the order of time.
-pub(crate) fn engine_series(rows: &mut Rows<'_>) -> Result<Series<String>, rusqlite::Error> {
-    let mut samples: Vec<EngineSample> = Vec::new();
-    while let Some(row) = rows.next()? {
-        let at: f64 = row.get(0)?;
-        if samples.last().is_none_or(|last| last.at != at) {
-            samples.push(EngineSample { at, values: EngineReading::default() });
-        }
-        if let Some(last) = samples.last_mut() {
-            last.values.set(row.get::<_, String>(1)?, kind(row, 2)?, row.get::<_, i64>(3)? as u64);
-        }
-    }
-    Ok(samples.into_iter().collect())
+/// What was read about once a second: of the machine, and by the DBMS.
+pub(crate) fn samples(
+    connection: &Connection,
+    owner: Owner,
+) -> Result<(Series<Metric>, Series<String>), rusqlite::Error> {
+    let of_host = series(connection, (owner, schema::HOST), |name| Metric::from_name(&name))?;
+    Ok((of_host, series(connection, (owner, schema::DBMS), Some)?))
 }
 
 fn series<N: Ord>(
     connection: &Connection,
-    step: i64,
-    source: &str,
+    (owner, source): (Owner, &str),
     name_of: impl Fn(String) -> Option<N>,
 ) -> Result<Series<N>, rusqlite::Error> {
-    let mut select = connection.prepare_cached(
-        "select name, kind, samples from series where step = ?1 and source = ?2 \
-         order by name <> ?3",
-    )?;
-    let mut rows = select.query(params![step, source, schema::AT])?;
+    let (column, owner) = owner.key();
+    let sql = format!(
+        "select name, kind, samples from series where {column} = ?1 and source = ?2 \
+         order by name <> ?3"
+    );
+    let mut select = connection.prepare_cached(&sql)?;
+    let mut rows = select.query(params![owner, source, schema::AT])?;
     // The times come first.
     let mut series = match rows.next()? {
         Some(row) => Series::new(list(row)?),

@@ -120,10 +120,10 @@ pub struct StatementRecord {
     pub plan: Option<String>,
 }
 
-/// One connection's work in a step.
-#[derive(Clone, Debug)]
-pub struct WorkerRecord {
-    /// Counted from 1.
+/// One connection's work in a step, or that of several of one kind together. Its histograms may be packed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorkerRecord<H = Histogram<u64>> {
+    /// Counted from 1; 0 for several together.
     pub client: u32,
     pub operation: Operation,
     pub operations: u64,
@@ -136,12 +136,104 @@ pub struct WorkerRecord {
     /// Operations begun again because the DBMS asked for it (deadlock, serialization failure).
     pub retries: u64,
     /// Nanoseconds from the start of an operation to its end.
-    pub service: Histogram<u64>,
+    pub service: H,
     /// Nanoseconds from the intended start of an operation to its end; only where a rate is set.
-    pub response: Option<Histogram<u64>>,
+    pub response: Option<H>,
     /// The longest that an operation began after its intended start, in nanoseconds.
     pub max_lag: u64,
     pub seconds: Vec<Second>,
+}
+
+impl StepRecord {
+    /// What all connections did together, by kind of operation.
+    pub fn work(&self) -> Vec<WorkerRecord> {
+        let all = Operation::ALL.into_iter().map(|operation| {
+            let mut all = WorkerRecord::of_several(operation);
+            for worker in self.workers.iter().filter(|worker| worker.operation == operation) {
+                all.add(worker);
+                all.add_seconds(&worker.seconds);
+            }
+            all
+        });
+        let has_workers =
+            |all: &WorkerRecord| self.workers.iter().any(|one| one.operation == all.operation);
+        all.filter(has_workers).collect()
+    }
+}
+
+impl WorkerRecord {
+    /// Several that have done nothing yet.
+    pub fn of_several(operation: Operation) -> Self {
+        WorkerRecord {
+            client: 0,
+            operation,
+            operations: 0,
+            rows: 0,
+            reads: 0,
+            writes: 0,
+            others: 0,
+            retries: 0,
+            service: growing(),
+            response: None,
+            max_lag: 0,
+            seconds: Vec::new(),
+        }
+    }
+
+    /// Adds what another did, but for its seconds: they are other ones if it was at another time.
+    pub fn add(&mut self, other: &WorkerRecord) {
+        self.operations += other.operations;
+        self.rows += other.rows;
+        self.reads += other.reads;
+        self.writes += other.writes;
+        self.others += other.others;
+        self.retries += other.retries;
+        self.max_lag = self.max_lag.max(other.max_lag);
+        add_times(&mut self.service, &other.service);
+        if let Some(times) = &other.response {
+            add_times(self.response.get_or_insert_with(growing), times);
+        }
+    }
+
+    /// Adds the seconds of one that worked at the same time.
+    fn add_seconds(&mut self, seconds: &[Second]) {
+        if self.seconds.len() < seconds.len() {
+            self.seconds.resize(seconds.len(), Second::default());
+        }
+        for (sum, second) in self.seconds.iter_mut().zip(seconds) {
+            sum.operations += second.operations;
+            sum.rows += second.rows;
+            sum.max_service = sum.max_service.max(second.max_service);
+        }
+    }
+}
+
+impl<H> WorkerRecord<H> {
+    /// The same with its histograms in another form.
+    pub(crate) fn with_times<To>(self, form: impl Fn(H) -> To) -> WorkerRecord<To> {
+        WorkerRecord {
+            client: self.client,
+            operation: self.operation,
+            operations: self.operations,
+            rows: self.rows,
+            reads: self.reads,
+            writes: self.writes,
+            others: self.others,
+            retries: self.retries,
+            service: form(self.service),
+            response: self.response.map(form),
+            max_lag: self.max_lag,
+            seconds: self.seconds,
+        }
+    }
+}
+
+fn growing() -> Histogram<u64> {
+    Histogram::new(3).expect("three significant digits are allowed")
+}
+
+fn add_times(sum: &mut Histogram<u64>, times: &Histogram<u64>) {
+    sum.add(times).expect("a histogram without bounds grows to hold any value");
 }
 
 /// What one connection did in one second of a step, by the time its operations ended.

@@ -1,12 +1,30 @@
 //! The tables of `results.sqlite`.
 
 /// Raised with every change that an older rqps could not read.
-pub(crate) const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 5;
 
 /// Sources of series, and the name of the times of their samples.
 pub(crate) const HOST: &str = "host";
 pub(crate) const DBMS: &str = "dbms";
 pub(crate) const AT: &str = "at";
+
+/// What workers and series are of.
+#[derive(Clone, Copy)]
+pub(crate) enum Owner {
+    Step(i64),
+    /// A contender's whole run in a pass.
+    Side(i64),
+}
+
+impl Owner {
+    /// The column that says so, and what it says.
+    pub(crate) fn key(self) -> (&'static str, i64) {
+        match self {
+            Owner::Step(id) => ("step", id),
+            Owner::Side(id) => ("side", id),
+        }
+    }
+}
 
 /// Measured values only; whatever can be derived is derived. Times are in nanoseconds unless a
 /// column says seconds, metrics in the units of rqps's list of metrics.
@@ -56,11 +74,13 @@ create table step (
     statements text not null,       -- that were sent, as JSON: text, times in an operation, plan
     unique (contender, place, attempt)
 );
--- One row per connection that worked in a step.
+-- One row per connection that worked in a step; of a whole run of a comparison one per kind of
+-- operation, for all connections together.
 create table worker (
     id integer primary key,
-    step integer not null references step (id),
-    client integer not null,        -- from 1
+    step integer references step (id),
+    side integer references pass_side (id) on delete cascade,
+    client integer not null,        -- from 1; 0 for all together
     operation text not null,        -- insert, delete, query, transaction
     operations integer not null,
     rows integer not null,          -- inserted, deleted or returned, as the DBMS counts them
@@ -72,9 +92,11 @@ create table worker (
     service blob not null,          -- HdrHistogram V2 of start to end
     response blob                   -- HdrHistogram V2 of intended start to end
 );
--- What a connection did in each second of the window, by the time its operations ended.
+create index worker_of_step on worker (step);
+create index worker_of_side on worker (side);
+-- What a worker did in each second of the window, by the time its operations ended.
 create table second (
-    worker integer not null references worker (id),
+    worker integer not null references worker (id) on delete cascade,
     second integer not null,        -- from 0
     operations integer not null,
     rows integer not null,
@@ -97,14 +119,16 @@ create table engine_counter (
     value integer not null,         -- in the unit of the DBMS
     primary key (step, name)
 ) without rowid;
--- What was read about once a second of the window, a row for each name; counters are over the time
--- since the sample before. `select key, value from series, json_each(samples)` has a row for each.
+-- What was read about once a second of a step or of a whole run, a row for each name; counters are over
+-- the time since the sample before. `select key, value from series, json_each(samples)` has a row for each.
 create table series (
-    step integer not null references step (id),
+    step integer references step (id),
+    side integer references pass_side (id) on delete cascade,
     source text not null,           -- host: rqps's metrics; dbms: a few of its own counters
     name text not null,             -- 'at': seconds from the start of the window to the end of a sample
     kind text not null,             -- counter, gauge
     samples text not null,          -- a JSON array with an entry for each sample; null: not read
-    unique (step, source, name)
+    unique (step, source, name),
+    unique (side, source, name)
 );
 ";

@@ -24,6 +24,10 @@ pub struct Fitness {
     pub engine: String,
     /// `point`, `range`, `aggregate` or `write`.
     pub class: String,
+    /// So many drove a contender at once. One alone is bound to a CPU with all servers, and several are not:
+    /// what was found with one says nothing of others.
+    #[serde(default = "one")]
+    pub clients: u32,
     pub method: Method,
     /// RFC 3339.
     pub date: String,
@@ -33,6 +37,11 @@ pub struct Fitness {
     pub is_fit: bool,
     /// What was found, in words with numbers.
     pub why: String,
+}
+
+/// Clients of a result that does not name them: of before there could be several.
+fn one() -> u32 {
+    1
 }
 
 /// All that is known.
@@ -103,7 +112,13 @@ impl Fitnesses {
     /// nothing says less than a whole one.
     pub fn add(&mut self, results: Vec<Fitness>) {
         let key = |one: &Fitness| {
-            (one.host.clone(), one.engine.clone(), one.class.clone(), one.method.name())
+            (
+                one.host.clone(),
+                one.engine.clone(),
+                one.class.clone(),
+                one.clients,
+                one.method.name(),
+            )
         };
         for fresh in results {
             let says_less = |old: &Fitness| fresh.quick && fresh.is_fit && !old.quick;
@@ -123,17 +138,30 @@ impl Fitnesses {
         Ok(path)
     }
 
-    fn find(&self, host: &str, engine: &str, class: &str, method: Method) -> Option<&Fitness> {
+    fn find(
+        &self,
+        host: &str,
+        clients: u32,
+        engine: &str,
+        class: &str,
+        method: Method,
+    ) -> Option<&Fitness> {
         self.results.iter().find(|one| {
-            (one.host.as_str(), one.engine.as_str(), one.class.as_str(), one.method)
-                == (host, engine, class, method)
+            (one.host.as_str(), one.clients, one.engine.as_str(), one.class.as_str(), one.method)
+                == (host, clients, engine, class, method)
         })
     }
 
-    /// How a class of cached tests of contenders with these engines is to be measured, and why. Slices,
-    /// unless the selftest has found them unfit for one of the engines.
-    pub fn method(&self, host: &str, engines: &[String], class: &str) -> (Method, String) {
-        let of = |engine: &String, method| self.find(host, engine, class, method);
+    /// How a class of cached tests of contenders with these engines and so many clients each is to be
+    /// measured, and why. Slices, unless the selftest has found them unfit for one of the engines.
+    pub fn method(
+        &self,
+        host: &str,
+        clients: u32,
+        engines: &[String],
+        class: &str,
+    ) -> (Method, String) {
+        let of = |engine: &String, method| self.find(host, clients, engine, class, method);
         let failed =
             |method| engines.iter().find_map(|one| of(one, method).filter(|it| !it.is_fit));
         if let Some(slices) = failed(Method::Slices) {
@@ -156,7 +184,8 @@ impl Fitnesses {
                 engines.iter().filter_map(|engine| of(engine, Method::Slices)).map(day).min();
             return (Method::Slices, format!("by selftest of {}", oldest.unwrap_or_default()));
         }
-        (Method::Slices, format!("by default: no selftest of {} here", missing.join(" and ")))
+        let with = if clients > 1 { format!(" with {clients} clients") } else { String::new() };
+        (Method::Slices, format!("by default: no selftest of {}{with} here", missing.join(" and ")))
     }
 }
 
@@ -175,6 +204,7 @@ mod tests {
             host: HOST.to_string(),
             engine: engine.to_string(),
             class: class.to_string(),
+            clients: 1,
             method,
             date: "2026-11-22T03:00:00Z".to_string(),
             rqps_version: "0.1.0".to_string(),
@@ -186,7 +216,7 @@ mod tests {
 
     fn chosen(known: &Fitnesses, engines: &[&str], class: &str) -> (Method, String) {
         let engines: Vec<String> = engines.iter().map(ToString::to_string).collect();
-        known.method(HOST, &engines, class)
+        known.method(HOST, 1, &engines, class)
     }
 
     #[test]
@@ -218,7 +248,27 @@ mod tests {
             Method::Runs,
             "few cells say less"
         );
-        assert_eq!(known.method("there", &["postgres".to_string()], "point").1, default.1);
+        assert_eq!(known.method("there", 1, &["postgres".to_string()], "point").1, default.1);
+    }
+
+    #[test]
+    fn as_many_clients_go_by_a_result_and_no_others() {
+        let four = Fitness { clients: 4, ..fitness("postgres", "point", Method::Slices, false) };
+        let mut known = Fitnesses::default();
+        known.add(vec![four, fitness("postgres", "point", Method::Slices, true)]);
+        let of = |clients| known.method(HOST, clients, &["postgres".to_string()], "point");
+        assert_eq!(of(1), (Method::Slices, "by selftest of 2026-11-22".to_string()));
+        assert_eq!(of(4).0, Method::Runs);
+        let none = "by default: no selftest of postgres with 2 clients here";
+        assert_eq!(of(2), (Method::Slices, none.to_string()));
+    }
+
+    #[test]
+    fn a_result_that_names_no_clients_is_of_one() {
+        let one = fitness("postgres", "point", Method::Slices, true);
+        let mut stored = serde_json::to_value(&one).unwrap();
+        stored.as_object_mut().unwrap().remove("clients");
+        assert_eq!(serde_json::from_value::<Fitness>(stored).unwrap(), one);
     }
 
     #[test]

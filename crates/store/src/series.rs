@@ -85,6 +85,16 @@ impl<N: Ord> Series<N> {
         self.columns.get(name)
     }
 
+    /// The same samples of fewer names.
+    pub fn of(&self, names: &[N]) -> Series<N>
+    where
+        N: Clone,
+    {
+        let columns = self.columns().filter(|(name, _)| names.contains(name));
+        let columns = columns.map(|(name, column)| (name.clone(), column.clone()));
+        Series { at: self.at.clone(), columns: columns.collect() }
+    }
+
     /// A column with as many entries as there are samples.
     pub(crate) fn insert(&mut self, name: N, kind: Kind, values: Vec<Option<u64>>) {
         // Collecting what is consumed would keep its memory, which is more than twice as much.
@@ -161,5 +171,8 @@ mod tests {
         assert_eq!(column(Metric::ServerRss), [Some(7), None]);
         assert_eq!(column(Metric::DeviceReads), [None, Some(7)]);
         assert_eq!(series.reading(0), [(Metric::ServerRss, 7)].into_iter().collect());
+        let few = series.of(&[Metric::DeviceReads, Metric::LogBytes]);
+        assert_eq!((few.at(), few.columns().count()), (series.at(), 1));
+        assert_eq!(few.column(&Metric::DeviceReads), series.column(&Metric::DeviceReads));
     }
 }

@@ -2,13 +2,14 @@
 
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
-use rqps_observe::{EngineValue, Kind};
+use rqps_observe::{EngineValue, Kind, Metric};
 use rusqlite::{Transaction, params};
 
 use crate::directory::RunDirectory;
 use crate::error::StoreError;
+use crate::packed::Stored;
 use crate::record::{ContenderRecord, Status, StepRecord, WorkerRecord};
-use crate::schema;
+use crate::schema::{self, Owner};
 use crate::series::Series;
 
 impl RunDirectory {
@@ -65,8 +66,9 @@ impl RunDirectory {
             params![record.contender, record.order, record.attempt],
         )?;
         let step = insert_step(&transaction, record)?;
+        let owner = Owner::Step(step);
         for worker in &record.workers {
-            insert_worker(&transaction, step, worker)?;
+            insert_worker(&transaction, owner, worker)?;
         }
         let mut cost =
             transaction.prepare("insert into cost (step, metric, value) values (?1, ?2, ?3)")?;
@@ -75,8 +77,7 @@ impl RunDirectory {
         }
         drop(cost);
         insert_engine(&transaction, step, record)?;
-        insert_series(&transaction, (step, schema::HOST), &record.samples, |metric| metric.name())?;
-        insert_series(&transaction, (step, schema::DBMS), &record.engine_samples, |name| name)?;
+        insert_samples(&transaction, owner, &record.samples, &record.engine_samples)?;
         Ok(transaction.commit()?)
     }
 
@@ -121,17 +122,21 @@ fn insert_step(transaction: &Transaction<'_>, record: &StepRecord) -> Result<i64
     Ok(transaction.last_insert_rowid())
 }
 
-fn insert_worker(
+pub(crate) fn insert_worker<H: Stored>(
     transaction: &Transaction<'_>,
-    step: i64,
-    worker: &WorkerRecord,
+    owner: Owner,
+    worker: &WorkerRecord<H>,
 ) -> Result<(), StoreError> {
-    transaction.execute(
-        "insert into worker (step, client, operation, operations, rows, reads, writes, others, \
+    let (column, owner) = owner.key();
+    let sql = format!(
+        "insert into worker ({column}, client, operation, operations, rows, reads, writes, others, \
          retries, max_lag, service, response) \
-         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
+    );
+    transaction.execute(
+        &sql,
         params![
-            step,
+            owner,
             worker.client,
             worker.operation.name(),
             worker.operations as i64,
@@ -141,8 +146,8 @@ fn insert_worker(
             worker.others as i64,
             worker.retries as i64,
             worker.max_lag as i64,
-            encode(&worker.service),
-            worker.response.as_ref().map(encode),
+            worker.service.to_bytes(),
+            worker.response.as_ref().map(H::to_bytes),
         ],
     )?;
     let id = transaction.last_insert_rowid();
@@ -162,24 +167,36 @@ fn insert_worker(
     Ok(())
 }
 
+/// What was read about once a second: of the machine, and by the DBMS.
+pub(crate) fn insert_samples(
+    transaction: &Transaction<'_>,
+    owner: Owner,
+    samples: &Series<Metric>,
+    of_engine: &Series<String>,
+) -> Result<(), StoreError> {
+    insert_series(transaction, (owner, schema::HOST), samples, |metric| metric.name())?;
+    insert_series(transaction, (owner, schema::DBMS), of_engine, |name| name)
+}
+
 fn insert_series<N: Ord>(
     transaction: &Transaction<'_>,
-    (step, source): (i64, &str),
+    (owner, source): (Owner, &str),
     series: &Series<N>,
     name_of: impl Fn(&N) -> &str,
 ) -> Result<(), StoreError> {
     if series.is_empty() {
         return Ok(());
     }
-    let mut insert = transaction.prepare(
-        "insert into series (step, source, name, kind, samples) values (?1, ?2, ?3, ?4, ?5)",
-    )?;
+    let (column, owner) = owner.key();
+    let mut insert = transaction.prepare(&format!(
+        "insert into series ({column}, source, name, kind, samples) values (?1, ?2, ?3, ?4, ?5)"
+    ))?;
     let at = serde_json::to_string(series.at()).expect("numbers are JSON");
-    insert.execute(params![step, source, schema::AT, Kind::Gauge.name(), at])?;
+    insert.execute(params![owner, source, schema::AT, Kind::Gauge.name(), at])?;
     for (name, column) in series.columns() {
         let values: Vec<Option<u64>> = column.values().collect();
         let values = serde_json::to_string(&values).expect("numbers are JSON");
-        insert.execute(params![step, source, name_of(name), column.kind.name(), values])?;
+        insert.execute(params![owner, source, name_of(name), column.kind.name(), values])?;
     }
     Ok(())
 }

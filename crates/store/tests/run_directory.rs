@@ -1,5 +1,6 @@
 //! A run directory keeps what it is given, and says clearly when it cannot be used.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -7,9 +8,8 @@ use hdrhistogram::Histogram;
 use rqps_observe::{EngineReading, Kind, Metric, Reading};
 use rqps_plan::{Contender, Count, Counts, InsertBenchmark, Operation, Plan, Profile, Workload};
 use rqps_store::{
-    ContenderRecord, EngineSample, Manifest, MemoryHold, PackedHistogram, PassRecord, Run,
-    RunDirectory, Sample, Second, SideRecord, SideSecond, StatementRecord, Status, StepRecord,
-    WorkerRecord,
+    ContenderRecord, EngineSample, Manifest, MemoryHold, PassRecord, Run, RunDirectory, Sample,
+    Second, SideRecord, StatementRecord, Status, StepRecord, WorkerRecord,
 };
 
 fn plan() -> Plan {
@@ -128,13 +128,17 @@ fn a_run_is_read_back_as_it_was_written() {
 fn a_pass_is_read_back_as_it_was_written() {
     let directory = tempfile::tempdir().unwrap();
     let mut run = create(directory.path());
-    let service = PackedHistogram::of(&step("sqlite", 0).workers[0].service);
+    // A whole run of what a step does, and the next pass of another contender.
+    let whole = step("sqlite", 0);
     let side = SideRecord {
         slot: 1,
         watched: 41,
         statements: statements(),
-        service: Some(service.clone()),
-        seconds: vec![SideSecond { operations: 20, server_cpu: 7 }],
+        target_rate: whole.target_rate,
+        work: whole.work().into_iter().map(|work| work.packed()).collect(),
+        samples: whole.samples.clone(),
+        engine_samples: whole.engine_samples.clone(),
+        note: Some("a wait was given up".to_string()),
         ..SideRecord::default()
     };
     let pass = PassRecord {
@@ -148,13 +152,80 @@ fn a_pass_is_read_back_as_it_was_written() {
         sides: [("sqlite".to_string(), side)].into(),
         ..PassRecord::default()
     };
+    let mut next = PassRecord { round: 2, ..pass.clone() };
+    next.sides = [("again".to_string(), SideRecord::default())].into();
     run.save_pass(&pass).unwrap();
-    assert_eq!(run.passes().unwrap(), [pass]);
-    assert_eq!(service.unpacked(), step("sqlite", 0).workers[0].service);
+    run.save_pass(&next).unwrap();
+    let passes = run.passes().unwrap();
+    assert_eq!(passes, [pass, next]);
+    let [read] = passes[0].sides["sqlite"].work.as_slice() else { panic!("one kind") };
+    assert_eq!(read.clone().unpacked(), whole.work()[0]);
+    assert!(run.run().unwrap().steps.is_empty(), "a whole run of a comparison is no step");
 
     let results = rusqlite::Connection::open(directory.path().join("results.sqlite")).unwrap();
-    results.execute("update pass_side set service = x'00'", []).unwrap();
+    results.execute("update worker set response = x'00'", []).unwrap();
     assert!(Run::open(directory.path()).unwrap_err().to_string().contains("damaged"));
+}
+
+#[test]
+fn a_round_that_has_come_farther_takes_the_place_of_what_was_kept_of_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut run = create(directory.path());
+    let side = || SideRecord {
+        work: step("sqlite", 0).work().into_iter().map(|work| work.packed()).collect(),
+        samples: step("sqlite", 0).samples,
+        ..SideRecord::default()
+    };
+    let pass = |attempt| PassRecord {
+        round: 1,
+        test: "l.i0".to_string(),
+        part: 1,
+        attempt,
+        sides: [("sqlite".to_string(), side())].into(),
+        ..PassRecord::default()
+    };
+    let earlier = PassRecord { round: 0, ..pass(1) };
+    run.save_pass(&earlier).unwrap();
+    run.save_again(&[&pass(1)]).unwrap();
+    let refused = PassRecord { sides: BTreeMap::new(), ..pass(1) };
+    let mut farther = pass(2);
+    farther.sides.insert("again".to_string(), side());
+    run.save_again(&[&refused, &farther]).unwrap();
+    assert_eq!(run.passes().unwrap(), [earlier, refused, farther]);
+    // Nothing stays of what was kept before.
+    let results = rusqlite::Connection::open(directory.path().join("results.sqlite")).unwrap();
+    let count = |table: &str| -> u32 {
+        let sql = format!("select count(*) from {table}");
+        results.query_row(&sql, [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!((count("pass_side"), count("worker")), (3, 3));
+}
+
+#[test]
+fn what_several_did_together_is_their_sum_by_kind_and_by_second() {
+    let mut step = step("sqlite", 0);
+    let mut second = step.workers[0].clone();
+    (second.client, second.response, second.max_lag) = (2, None, 70);
+    second.seconds = vec![Second { operations: 1, rows: 50, max_service: 9 }; 3];
+    let query = WorkerRecord { operation: Operation::Query, ..second.clone() };
+    step.workers.extend([second, query]);
+    let work = step.work();
+    let kinds: Vec<Operation> = work.iter().map(|work| work.operation).collect();
+    assert_eq!(kinds, [Operation::Insert, Operation::Query]);
+    let inserts = &work[0];
+    assert_eq!((inserts.client, inserts.operations, inserts.rows), (0, 82, 4_100));
+    assert_eq!((inserts.max_lag, inserts.service.len()), (77, 82));
+    let response = inserts.response.as_ref().unwrap();
+    assert_eq!(response.len(), 42, "only the first has had a rate");
+    assert_eq!(
+        inserts.seconds,
+        [
+            Second { operations: 21, rows: 1_050, max_service: 9 },
+            Second { operations: 1, rows: 50, max_service: 9 },
+            Second { operations: 1, rows: 50, max_service: 9 },
+        ]
+    );
+    assert_eq!((work[1].operations, work[1].response.is_none()), (41, true));
 }
 
 #[test]

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 pub use address::Address;
 pub use error::{Class, Error};
 pub use login::Login;
-pub use patience::want_answers;
+pub use patience::{wait_on, want_answers};
 pub use tls::{Check, Tls};
 
 /// Where a connection leads; cloned for every connection that a workload opens.

@@ -18,8 +18,9 @@ pub fn want_answers(wanted: bool) {
     WANTED.store(wanted, Ordering::Relaxed);
 }
 
-/// Whether to wait on after a silence.
-pub(crate) fn wait_on() -> Result<(), Error> {
+/// Whether to wait on: after a silence, and for those who ask a server again and again until it has done
+/// something.
+pub fn wait_on() -> Result<(), Error> {
     match WANTED.load(Ordering::Relaxed) {
         true => Ok(()),
         false => Err(Error::Interrupted),

@@ -14,6 +14,7 @@ use rqps_workload::microbenchmark::{Assigned, Benchmark};
 
 use super::round::{Draw, Setting};
 use crate::contender::{allow_connections, describe, file_error, keep};
+use crate::microbenchmark::LOAD;
 use crate::{Event, Lab, LabError};
 
 /// Where the data directories of a comparison are.
@@ -34,6 +35,11 @@ impl Folders {
         self.0.join(format!("{contestant}-round"))
     }
 
+    /// What a reader must know of a load, such as maintenance that was given up.
+    pub(crate) fn note(&self, contestant: usize, load: u32) -> Option<String> {
+        fs::read_to_string(note(&self.loaded(contestant, load))).ok()
+    }
+
     /// For files that are not kept.
     pub(crate) fn path(&self) -> &Path {
         &self.0
@@ -42,7 +48,9 @@ impl Folders {
     /// Removes a load of everybody, which no round will work on any more.
     fn forget(&self, contestants: usize, load: u32) {
         for contestant in 0..contestants {
-            let _ = fs::remove_dir_all(self.loaded(contestant, load));
+            let loaded = self.loaded(contestant, load);
+            let _ = fs::remove_dir_all(&loaded);
+            let _ = fs::remove_file(note(&loaded));
         }
     }
 
@@ -50,6 +58,11 @@ impl Folders {
         // What cannot be removed now is found by `rqps dbms prune`.
         let _ = fs::remove_dir_all(&self.0);
     }
+}
+
+/// Beside a loaded directory, in which only its DBMS writes.
+fn note(loaded: &Path) -> PathBuf {
+    loaded.with_extension("note")
 }
 
 /// Loads what a round works on, for these contestants, as far as it is not there yet.
@@ -119,7 +132,13 @@ fn load_one(
         work(benchmark.loaders(server.data().is_some())?, lab)?;
         work(benchmark.indexers()?, lab)?;
         benchmark.finish_load()?;
-        server.quiesce(Quiesce::Full, &benchmark.tables())?;
+        if let Some(left) = server.quiesce(Quiesce::Full, &benchmark.tables())? {
+            let text = format!("the maintenance after the load was given up: {left}");
+            let file = note(to);
+            fs::write(&file, &text).map_err(file_error("write", &file))?;
+            let (contender, step) = (name.clone(), LOAD.to_string());
+            (lab.watch)(Event::Noted { contender, step, note: text });
+        }
     }
     server.stop()?;
     fs::rename(&fresh, to).map_err(file_error("make", to))?;

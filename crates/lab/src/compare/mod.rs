@@ -228,16 +228,21 @@ impl Journal<'_> {
     }
 
     /// Whether the round has this test yet to do with these contestants, and somebody is there to be
-    /// compared with the base.
+    /// compared with the base. Slices are made with all of them or not at all, whole runs one by one.
     fn is_left(&self, test: &str, (part, members): (u32, &[usize])) -> bool {
         let able = members.iter().map(|place| &self.setting.contestants[*place]);
         let able: Vec<_> = able.filter(|one| !self.has_failed(test, one)).collect();
-        let is_made = self.attempts(test, part).any(|pass| !pass.slices.is_empty());
+        let is_whole = self.setting.comparison.method_of(test) == Method::Runs;
+        let is_in = |pass: &PassRecord, one: &Contestant| {
+            pass.slices.iter().any(|slice| slice.contender == one.name)
+        };
+        let mut made = self.attempts(test, part).filter(|pass| !pass.slices.is_empty());
+        let is_made = made.any(|pass| !is_whole || able.iter().all(|one| is_in(pass, one)));
         able.len() > 1 && able.iter().any(|one| one.is_base()) && !is_made
     }
 
     /// What was made of a test in this round by the same contestants.
-    fn attempts(&self, test: &str, part: u32) -> impl Iterator<Item = &PassRecord> {
+    pub(crate) fn attempts(&self, test: &str, part: u32) -> impl Iterator<Item = &PassRecord> {
         let is_of = move |pass: &&PassRecord| {
             (pass.round, pass.part, pass.test.as_str()) == (self.round, part, test)
         };

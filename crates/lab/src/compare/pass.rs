@@ -105,7 +105,8 @@ impl Round<'_> {
     fn blank(&self, test: &'static Test, attempt: u32) -> PassRecord {
         let scene = self.scene;
         let side = |one: &Running<'_>| {
-            let side = SideRecord { slot: one.slot, ..SideRecord::default() };
+            let note = one.note.clone();
+            let side = SideRecord { slot: one.slot, note, ..SideRecord::default() };
             (one.contestant.name.clone(), side)
         };
         PassRecord {

@@ -83,6 +83,8 @@ pub(super) struct Running<'a> {
     pub(super) dosing: Option<Dosing>,
     /// Its place in the order in which servers were started.
     pub(super) slot: u32,
+    /// What a reader must know of its data.
+    pub(super) note: Option<String>,
     _placement: Option<Placement>,
 }
 
@@ -144,8 +146,10 @@ impl<'a> Round<'a> {
         let at = Place { data, log, detached: false, environment };
         let server = setting.ready[contestant.index].start(lab.home, &at, lab.cancelled)?;
         let meter = server.meter()?;
+        let note = setting.folders.note(place, load);
+        let (group, _placement) = (None, None);
         let mut running =
-            Running { contestant, server, meter, group: None, dosing, slot, _placement: None };
+            Running { contestant, server, meter, group, dosing, slot, note, _placement };
         let Some(root) = running.process() else { return Ok(running) };
         running.group = match setting.plan.memory {
             Some(memory) => Some(confine(root, memory, &contestant.name)?),

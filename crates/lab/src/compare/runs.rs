@@ -1,6 +1,6 @@
 //! A round of whole runs: one contestant at a time does the whole workload, alone on the machine, on a
 //! copy of its data. For what cannot be cut into slices: writes that take long, and the Insert
-//! Benchmark.
+//! Benchmark. What one has done is kept when it is done: it may have taken hours.
 
 use std::time::Duration;
 
@@ -8,9 +8,7 @@ use rand::seq::SliceRandom;
 use rqps_dbms::{Place, Server};
 use rqps_observe::{Around, Canaries, Clocks, Conduct, Group, Metric, Reading, guards};
 use rqps_plan::{Compared, Counts, Microbenchmark, Operation};
-use rqps_store::{
-    PackedHistogram, PassRecord, RunDirectory, SideRecord, SideSecond, SliceRecord, StepRecord,
-};
+use rqps_store::{PassRecord, RunDirectory, SideRecord, SliceRecord, StepRecord};
 use rqps_workload::microbenchmark::{Sequence, select};
 use rqps_workload::{insert_benchmark, microbenchmark};
 
@@ -29,11 +27,22 @@ use crate::{Event, Lab, LabError};
 /// What the Insert Benchmark's steps are shown together as.
 const GROUP: &str = "Insert Benchmark";
 
+/// All are in one part: who runs alone fits into the memory.
+const PART: u32 = 1;
+
 /// How long the machine may take to be as usual before a run: gigabytes of a copy may slow it down.
 const REST: Duration = Duration::from_secs(10);
 
 /// The share of a promised write rate that must be reached (INSERT-BENCHMARK.md §5).
 const REQUIRED_SHARE: f64 = 0.95;
+
+/// What is kept of every second: as much as charts show, since a comparison has many runs.
+const BY_SECOND: [Metric; 4] = [
+    Metric::ServerCpuUser,
+    Metric::ServerCpuSystem,
+    Metric::ServerReadBytes,
+    Metric::ServerWriteBytes,
+];
 
 /// Runs every contestant once, in random order, and keeps a pass for every test. Who cannot do its work
 /// is left out from then on.
@@ -49,13 +58,16 @@ pub(super) fn make(
     let has_failed = |place: &usize| {
         tests.iter().any(|test| journal.has_failed(test, &setting.contestants[*place]))
     };
-    let mut order: Vec<usize> = setting.measured().filter(|place| !has_failed(place)).collect();
+    // All have a turn, so that in another sitting everybody has the same.
+    let mut order: Vec<usize> = setting.measured().collect();
     order.shuffle(&mut setting.random(Draw::Runs, &[number.into()]));
-    let mut passes: Vec<PassRecord> = Vec::new();
-    let mut refused: Vec<PassRecord> = Vec::new();
-    let mut failed: Vec<(String, LabError)> = Vec::new();
+    let mut kept = Kept::of(journal, tests);
     for (turn, place) in (0..).zip(order) {
         let contestant = &setting.contestants[place];
+        if has_failed(&place) || kept.is_done(tests, &contestant.name) {
+            continue;
+        }
+        kept.save(directory)?;
         let whose = Turn { setting, round: number, load, place, number: turn, tests };
         let mut attempt = 1;
         let run = loop {
@@ -68,7 +80,7 @@ pub(super) fn make(
                     let test = contestant.name.clone();
                     (lab.watch)(Event::Refused { test, why, attempt });
                     attempt += 1;
-                    run.refuse(&whose, &mut refused);
+                    run.refuse(&whose, &mut kept.refused);
                 }
                 _ => break Ok(run),
             }
@@ -82,18 +94,17 @@ pub(super) fn make(
                     contender: contender.clone(),
                     error: error.to_string(),
                 });
-                failed.push((contender, error));
+                kept.failed.push((contender, error));
                 continue;
             }
         };
         for (index, record) in (0..).zip(run.records) {
-            let at = passes.iter().position(|pass| pass.test == record.step);
+            let at = kept.passes.iter().position(|pass| pass.test == record.step);
             let at = at.unwrap_or_else(|| {
-                passes.push(pass(setting, number, load, index, &record));
-                passes.len() - 1
+                kept.passes.push(pass(setting, number, load, index, &record));
+                kept.passes.len() - 1
             });
-            let pass = &mut passes[at];
-            pass.attempt = attempts(&refused, &pass.test) + 1;
+            let pass = &mut kept.passes[at];
             pass.seconds += record.seconds;
             pass.canary.extend(run.canary);
             let refusal = run.refusals.get(index as usize).cloned().flatten();
@@ -101,23 +112,60 @@ pub(super) fn make(
                 pass.invalid = Some(format!("{}: {why}", contestant.name));
             }
             pass.slices.push(slice(&record, turn, &contestant.name));
-            pass.sides.insert(contestant.name.clone(), side(&record, turn));
+            let side = side(&record, turn, setting.folders.note(place, load));
+            pass.sides.insert(contestant.name.clone(), side);
             pass.cost.insert(contestant.name.clone(), record.cost);
         }
     }
-    if passes.is_empty() {
+    if kept.passes.is_empty() {
         // Nobody could do anything.
-        return failed.into_iter().next().map_or(Ok(()), |(_, error)| Err(error));
+        return kept.failed.into_iter().next().map_or(Ok(()), |(_, error)| Err(error));
     }
-    for pass in &mut passes {
-        if let Some(earlier) = setting.earlier {
-            earlier.join(pass);
-        }
-        for (name, why) in &failed {
-            pass.sides.entry(name.clone()).or_default().failed = Some(why.to_string());
-        }
+    if let Some(earlier) = setting.earlier {
+        kept.passes.iter_mut().for_each(|pass| earlier.join(pass));
     }
-    refused.iter().chain(&passes).try_for_each(|pass| Ok(directory.save_pass(pass)?))
+    kept.save(directory)
+}
+
+/// What there is of a round.
+struct Kept {
+    /// By test.
+    passes: Vec<PassRecord>,
+    /// What must not count, without what was measured.
+    refused: Vec<PassRecord>,
+    /// Who could not do its work in this sitting, and why.
+    failed: Vec<(String, LabError)>,
+}
+
+impl Kept {
+    /// What an earlier sitting has kept.
+    fn of(journal: &Journal<'_>, tests: &[String]) -> Kept {
+        let kept = tests.iter().flat_map(|test| journal.attempts(test, PART)).cloned();
+        let (refused, passes) = kept.partition(|pass| pass.slices.is_empty());
+        Kept { passes, refused, failed: Vec::new() }
+    }
+
+    /// Whether somebody has done all tests.
+    fn is_done(&self, tests: &[String], name: &str) -> bool {
+        let is_in = |pass: &PassRecord| pass.slices.iter().any(|slice| slice.contender == name);
+        let pass = |test: &String| self.passes.iter().find(|pass| pass.test == *test);
+        tests.iter().all(|test| pass(test).is_some_and(is_in))
+    }
+
+    fn save(&mut self, directory: &mut RunDirectory) -> Result<(), LabError> {
+        for pass in &mut self.passes {
+            pass.attempt = attempts(&self.refused, &pass.test) + 1;
+            for (name, why) in &self.failed {
+                pass.sides.entry(name.clone()).or_default().failed = Some(why.to_string());
+            }
+        }
+        // Without a pass that is kept, what was refused is made again.
+        if self.passes.is_empty() {
+            return Ok(());
+        }
+        let all: Vec<&PassRecord> = self.refused.iter().chain(&self.passes).collect();
+        Ok(directory.save_again(&all)?)
+    }
 }
 
 /// A contestant's whole run.
@@ -245,7 +293,7 @@ impl Turn<'_> {
         let mut records = Vec::new();
         for order in first..count {
             let mut record = record(work.blank(order), contender, order);
-            // The journal of attempts is for single runs; here a round is done or it is not.
+            // The journal of attempts is for single runs; here somebody's run is done or it is not.
             record.attempt = 1;
             let test = record.step.clone();
             let outer = &mut lab.watch;
@@ -327,7 +375,7 @@ fn pass(
         place: test.map_or(index, |(plan, test)| place_of(plan, test)),
         class: class.to_string(),
         group: group.to_string(),
-        part: 1,
+        part: PART,
         load,
         attempt: 1,
         started: record.started.clone(),
@@ -335,46 +383,21 @@ fn pass(
     }
 }
 
-/// What else is known of a whole run.
-fn side(record: &StepRecord, turn: u32) -> SideRecord {
-    let mut seconds: Vec<SideSecond> = Vec::new();
-    for worker in &record.workers {
-        for (number, second) in worker.seconds.iter().enumerate() {
-            if seconds.len() <= number {
-                seconds.resize(number + 1, SideSecond::default());
-            }
-            seconds[number].operations += second.operations;
-        }
-    }
-    let cpu = [Metric::ServerCpuUser, Metric::ServerCpuSystem];
-    let sampled = 0..record.samples.at().len();
-    for (second, index) in seconds.iter_mut().zip(sampled) {
-        second.server_cpu = record.samples.reading(index).sum(&cpu).unwrap_or(0);
-    }
+/// What else is known of a whole run, whose data may have a note from when they were loaded.
+fn side(record: &StepRecord, turn: u32, of_data: Option<String>) -> SideRecord {
+    let notes: Vec<String> = of_data.into_iter().chain(record.note.clone()).collect();
     SideRecord {
         slot: turn,
         watched: record.workers.iter().map(|worker| worker.operations).sum(),
         engine: record.engine.clone(),
-        engine_samples: record.engine_samples.clone(),
-        seconds,
-        service: counted_times(record),
         statements: record.statements.clone(),
+        target_rate: record.target_rate,
+        work: record.work().into_iter().map(|work| work.packed()).collect(),
+        samples: record.samples.of(&BY_SECOND),
+        engine_samples: record.engine_samples.clone(),
+        note: (!notes.is_empty()).then(|| notes.join("; ")),
         ..SideRecord::default()
     }
-}
-
-/// Service times of what the step counts; none of indexes, which are no operations.
-fn counted_times(record: &StepRecord) -> Option<PackedHistogram> {
-    let operation = match record.counts {
-        Counts::RowsIndexed => return None,
-        Counts::RowsInserted => Operation::Insert,
-        Counts::Queries => Operation::Query,
-        Counts::Statements | Counts::RowsScanned => Operation::Transaction,
-    };
-    let mut workers = record.workers.iter().filter(|worker| worker.operation == operation);
-    let mut all = workers.next()?.service.clone();
-    workers.for_each(|worker| all.add(&worker.service).expect("histograms grow as they must"));
-    Some(PackedHistogram::of(&all))
 }
 
 /// A whole run as one slice. Its reads are what the step counts.

@@ -64,10 +64,9 @@ impl Pair<'_> {
         let clients = passes.iter().flat_map(|pass| &pass.slices).map(|slice| slice.client).max();
         let pair = self.contenders(run);
         let again = pair.last().and_then(|contender| run.plan.command_of(contender, test.name));
-        let (family, rows) = match test.name.split_once("_range=") {
-            Some((stem, rows)) => (Some(stem.to_string()), rows.parse().ok()),
-            None => (None, None),
-        };
+        let family = test.name.split_once("_range=").map(|(family, _)| family.to_string());
+        // Tests of other statements differ by more than their rows.
+        let rows = family.as_ref().and_then(|_| self.rows(&passes));
         Evidence {
             test: test.name.to_string(),
             class: class.map(|(_, class)| *class).unwrap_or_default(),
@@ -110,6 +109,18 @@ impl Pair<'_> {
             growth_within: course::growth_within(self, &passes),
             ..Evidence::default()
         }
+    }
+
+    /// Rows for a statement, of base and contender, which send the same. The size in a test's name is not this:
+    /// of a transaction's statements only some are about so many rows.
+    fn rows(&self, passes: &[&PassRecord]) -> Option<f64> {
+        let slices = passes.iter().flat_map(|pass| &pass.slices);
+        let own =
+            slices.filter(|slice| [self.base, self.contender].contains(&slice.contender.as_str()));
+        let (rows, statements) = own.fold((0, 0), |(rows, statements), slice| {
+            (rows + slice.rows, statements + slice.reads + slice.writes + slice.others)
+        });
+        (rows > 0 && statements > 0).then(|| rows as f64 / statements as f64)
     }
 
     /// Base and contender.
@@ -219,6 +230,7 @@ fn decided(label: &Label) -> Decided {
 
 #[cfg(test)]
 mod tests {
+    use rqps_plan::{Compared, Comparison, InsertBenchmark, Profile};
     use rqps_stats::label::Kind;
     use rqps_stats::verdict::{Cell, Cost, LogRatios, Options, Sample, judge};
     use rqps_store::SliceRecord;
@@ -257,6 +269,36 @@ mod tests {
         assert_eq!(moved(&slower, -0.25), Some(true), "most of what was lost");
         assert_eq!(moved(&slower, -0.6), Some(false), "a third of what was lost");
         assert_eq!(moved(&slower, 0.25), Some(false), "what was won, was won in spite of it");
+    }
+
+    /// Of sysbench's transaction with ranges of 10: ten points, four ranges of which one is a sum, and a begin
+    /// and a commit.
+    #[test]
+    fn rows_are_counted_and_not_read_from_the_name_of_a_test() {
+        let slice = |contender: &str, rows: u64| SliceRecord {
+            contender: contender.to_string(),
+            rows,
+            reads: 14,
+            others: 2,
+            ..SliceRecord::default()
+        };
+        let rows = |points: u64, sum: u64, ranges: u64| {
+            let rows = points + sum + ranges;
+            let slices = vec![slice("old", rows), slice("new", rows), slice("twin", 1_000)];
+            let pass = PassRecord { slices, ..PassRecord::default() };
+            let benchmark = InsertBenchmark::new(Profile::P2025, "1K".parse().unwrap());
+            let plan = Comparison::new(Compared::InsertBenchmark(benchmark));
+            let pair = Pair {
+                plan: &plan,
+                base: "old",
+                contender: "new",
+                is_io_bound: false,
+                drift: None,
+            };
+            pair.rows(&[&pass])
+        };
+        assert_eq!(rows(10, 1, 30), Some(41.0 / 16.0));
+        assert_eq!(rows(0, 0, 0), None, "not counted");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use rqps_observe::{Kind, Metric};
 use rqps_plan::Method;
 use rqps_stats::cause::{Change, Cost, Estimate, Part};
 use rqps_stats::paired::t_interval;
+use rqps_stats::verdict::{LogRatios, LogValues, Sample};
 use rqps_store::{PassRecord, Run};
 
 use super::TWIN;
@@ -16,7 +17,8 @@ use super::pair::Pair;
 
 /// Less than this per statement is what a server does by itself, whatever it is asked: by the second
 /// and not by the statement. By the unit.
-const LEAST: [(&str, f64); 2] = [("bytes", 64.0), ("us", 0.05)];
+const LEAST: [(&str, f64); 2] = [("bytes", LEAST_BYTES), ("us", 0.05)];
+const LEAST_BYTES: f64 = 64.0;
 const LEAST_OF_COUNTS: f64 = 1e-3;
 /// Fewer rounds say nothing of a metric.
 const FEWEST_ROUNDS: usize = 3;
@@ -128,6 +130,43 @@ impl Pair<'_> {
         let log = self.restart(pass, quantity)?.log_ratio;
         let log = if quantity == Quantity::Rate { -log } else { log };
         Some((base, base * log.exp()))
+    }
+
+    /// Bytes written for a statement of the contender and the twin against the base's, by round. Nothing where
+    /// it is next to nothing in all rounds; where it is in some, `LEAST_BYTES` are added to all.
+    pub(crate) fn written(&self, passes: &[&PassRecord], method: Method) -> Sample {
+        let names = [self.base, self.contender, TWIN];
+        let values = passes.iter().flat_map(|pass| names.map(|name| self.written_in(pass, name)));
+        let values: Vec<f64> = values.flatten().collect();
+        let is_little = |value: &f64| *value <= LEAST_BYTES;
+        let is_nothing = values.iter().all(is_little);
+        let offset = if values.iter().any(is_little) { LEAST_BYTES } else { 0.0 };
+        let log =
+            |pass: &PassRecord, name: &str| Some((self.written_in(pass, name)? + offset).ln());
+        let values = |pass: &&PassRecord| {
+            let (base, contender) = (log(pass, self.base)?, log(pass, self.contender)?);
+            Some(LogValues { base, twin: log(pass, TWIN), contender })
+        };
+        let rounds = passes.iter().filter(|_| !is_nothing).filter_map(values);
+        match method {
+            Method::Runs => Sample::Runs(rounds.collect()),
+            Method::Slices => Sample::Slices(
+                rounds
+                    .map(|round| LogRatios {
+                        contender: round.ratio(),
+                        twin: round.twin.map(|twin| twin - round.base),
+                    })
+                    .collect(),
+            ),
+        }
+    }
+
+    /// Of the device; where contenders take turns, and it is everybody's, of the server's own processes.
+    fn written_in(&self, pass: &PassRecord, name: &str) -> Option<f64> {
+        let device = Metric::DeviceWriteBytes;
+        let of_device = per_statement(pass, name, device).filter(|_| !self.is_shared(pass, device));
+        let written = of_device.or_else(|| per_statement(pass, name, Metric::ServerWriteBytes));
+        written.filter(|bytes| bytes.is_finite())
     }
 
     /// Time in flushes of the device, per statement.
@@ -345,6 +384,56 @@ mod tests {
             pass
         };
         (1..=3).map(round).collect()
+    }
+
+    /// The same with what the server wrote, and the device, for a statement of the old, the new and the twin.
+    fn writing(own: [u64; 3], device: Option<u64>) -> Vec<PassRecord> {
+        let mut rounds = rounds();
+        for pass in &mut rounds {
+            let twin = SliceRecord { contender: TWIN.to_string(), ..pass.slices[0].clone() };
+            pass.slices.push(twin);
+            for (name, bytes) in ["old", "new", TWIN].into_iter().zip(own) {
+                let cost = pass.cost.entry(name.to_string()).or_default();
+                cost.set(Metric::ServerWriteBytes, 1_000 * bytes);
+                if let Some(bytes) = device {
+                    cost.set(Metric::DeviceWriteBytes, 1_000 * bytes);
+                }
+            }
+        }
+        rounds
+    }
+
+    #[test]
+    fn what_is_written_is_the_servers_own_where_they_take_turns_and_else_the_devices() {
+        let benchmark = InsertBenchmark::new(Profile::P2025, "1K".parse().unwrap());
+        let plan = Comparison::new(Compared::InsertBenchmark(benchmark));
+        let written = |method: Method, rounds: &[PassRecord]| {
+            let plan = Comparison { method, ..plan.clone() };
+            let pair = Pair {
+                plan: &plan,
+                base: "old",
+                contender: "new",
+                is_io_bound: false,
+                drift: None,
+            };
+            pair.written(&rounds.iter().collect::<Vec<_>>(), method)
+        };
+        let by_slices = |rounds: &[PassRecord]| match written(Method::Slices, rounds) {
+            Sample::Slices(rounds) => rounds,
+            Sample::Runs(_) => unreachable!("they are slices"),
+        };
+        let is_near = |value: f64, ratio: f64| (value - ratio.ln()).abs() < 1e-9;
+
+        let rounds = writing([1_000, 1_500, 1_000], Some(4_000));
+        let slices = by_slices(&rounds);
+        assert_eq!(slices.len(), 3);
+        assert!(is_near(slices[0].contender, 1.5) && is_near(slices[0].twin.unwrap(), 1.0));
+        let Sample::Runs(runs) = written(Method::Runs, &rounds) else { unreachable!() };
+        assert!(is_near(runs[0].base, 4_000.0) && is_near(runs[0].contender, 4_000.0));
+
+        assert!(by_slices(&writing([64, 10, 0], None)).is_empty(), "next to nothing");
+        let from_little = by_slices(&writing([0, 6_400, 0], None));
+        assert!(is_near(from_little[0].contender, 101.0));
     }
 
     #[test]

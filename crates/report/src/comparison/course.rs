@@ -1,6 +1,8 @@
 //! How whole runs went from second to second: dips, and what went on in the background meanwhile.
 
-use rqps_observe::Kind;
+use std::ops::Range;
+
+use rqps_observe::{Kind, Metric};
 use rqps_plan::Method;
 use rqps_stats::cause::Dips;
 use rqps_stats::stalls::{lag_of_stalls, stalls};
@@ -9,11 +11,14 @@ use rqps_store::{PassRecord, SideRecord};
 use super::Pair;
 use super::costs::interval;
 use super::observed::{Quantity, level};
+use super::whole::{operations, sampled};
 
 /// Stalls that come so many seconds after vacuum, purge or compaction, or before, may belong to it.
 const LONGEST_LAG: usize = 10;
 /// A run of fewer seconds has no course.
 const FEWEST_SECONDS: usize = 12;
+
+const CPU: [Metric; 2] = [Metric::ServerCpuUser, Metric::ServerCpuSystem];
 
 /// Ends of the names of counters that grow by one with each checkpoint.
 const CHECKPOINTS: [&str; 4] =
@@ -28,7 +33,7 @@ pub(super) fn dips(pair: &Pair<'_>, passes: &[&PassRecord]) -> Option<Dips> {
     let slower = slower(pair, passes)?;
     let series = |name: &str| -> Vec<Vec<f64>> {
         let sides = passes.iter().filter_map(|pass| pass.sides.get(name));
-        sides.map(rates).filter(|rates| rates.len() >= FEWEST_SECONDS).collect()
+        sides.map(operations).filter(|rates| rates.len() >= FEWEST_SECONDS).collect()
     };
     let shares = |name: &str| -> Vec<f64> {
         // One second more or less.
@@ -45,7 +50,7 @@ pub(super) fn dips(pair: &Pair<'_>, passes: &[&PassRecord]) -> Option<Dips> {
     let found = series(slower).into_iter().filter_map(|rates| stalls(&rates).period);
     let periods = found.map(|period| period as f64);
     let lags = sides.iter().filter_map(|side| {
-        lag_of_stalls(&rates(side), &collecting(side), LONGEST_LAG).map(|lag| lag as f64)
+        lag_of_stalls(&operations(side), &collecting(side), LONGEST_LAG).map(|lag| lag as f64)
     });
     Some(Dips {
         period: middle(periods.collect()),
@@ -60,18 +65,22 @@ pub(super) fn dips(pair: &Pair<'_>, passes: &[&PassRecord]) -> Option<Dips> {
 pub(super) fn growth_within(pair: &Pair<'_>, passes: &[&PassRecord]) -> Option<f64> {
     let slower = slower(pair, passes)?;
     let growth = |side: &SideRecord| {
-        let quarter = side.seconds.len() / 4;
-        let cost = |seconds: &[rqps_store::SideSecond]| {
-            let operations: u64 = seconds.iter().map(|second| second.operations).sum();
-            let cpu: u64 = seconds.iter().map(|second| second.server_cpu).sum();
-            (operations > 0 && cpu > 0).then(|| cpu as f64 / operations as f64)
+        let operations = operations(side);
+        if operations.len() < FEWEST_SECONDS {
+            return None;
+        }
+        let cpu = sampled(side, &CPU, operations.len());
+        let quarter = operations.len() / 4;
+        let cost = |seconds: Range<usize>| {
+            let sum = |of: &[f64]| -> f64 { of.get(seconds.clone()).into_iter().flatten().sum() };
+            let (done, cpu) = (sum(&operations), sum(&cpu));
+            (done > 0.0 && cpu > 0.0).then(|| cpu / done)
         };
-        let last = cost(&side.seconds[side.seconds.len() - quarter..])?;
-        Some(last / cost(&side.seconds[..quarter])?)
+        let last = cost(operations.len() - quarter..operations.len())?;
+        Some(last / cost(0..quarter)?)
     };
     let sides = passes.iter().filter_map(|pass| pass.sides.get(slower));
-    let long = sides.filter(|side| side.seconds.len() >= FEWEST_SECONDS);
-    middle(long.filter_map(growth).collect())
+    middle(sides.filter_map(growth).collect())
 }
 
 fn slower<'a>(pair: &Pair<'a>, passes: &[&PassRecord]) -> Option<&'a str> {
@@ -85,10 +94,6 @@ fn slower<'a>(pair: &Pair<'a>, passes: &[&PassRecord]) -> Option<&'a str> {
     };
     let is_slower = mean(pair.contender)? < mean(pair.base)?;
     Some(if is_slower { pair.contender } else { pair.base })
-}
-
-fn rates(side: &SideRecord) -> Vec<f64> {
-    side.seconds.iter().map(|second| second.operations as f64).collect()
 }
 
 /// Seconds from checkpoint to checkpoint; none with fewer than two of them.
@@ -106,7 +111,7 @@ fn checkpoints(side: &SideRecord) -> Option<f64> {
 
 /// In which seconds old row versions were removed.
 fn collecting(side: &SideRecord) -> Vec<bool> {
-    let mut seconds = vec![false; side.seconds.len()];
+    let mut seconds = vec![false; operations(side).len()];
     let mut left: Option<u64> = None;
     for (index, at) in side.engine_samples.at().iter().enumerate() {
         let grown = |kind: Kind, names: &[&str]| -> u64 {

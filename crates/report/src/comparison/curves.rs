@@ -3,12 +3,16 @@
 //! percentile. Of several rounds a point has their median, and the ribbon goes from the 10th to the 90th
 //! percentile.
 
+use rqps_observe::Metric;
 use rqps_plan::{Comparison, Counts};
-use rqps_store::{PassRecord, SideSecond};
+use rqps_store::{Operation, PassRecord, Second};
 use serde::Serialize;
 
 use super::observed::{Observed, Quantity, by_cycle};
-use crate::model::{Lane, POINTS, Watched, lanes, times_by_percentile};
+use super::whole::{done, sampled, whole_seconds};
+use crate::model::{Lane, POINTS, Watched, counted_operation, lanes, times_by_percentile};
+
+const MIB: f64 = 1024.0 * 1024.0;
 
 /// One test.
 #[derive(Serialize)]
@@ -30,8 +34,13 @@ struct Line<'a> {
     contender: &'a str,
     /// Per second: what all clients of whole runs did, statements of slices.
     rate: Band,
+    /// Of whole runs, the longest service time of each second, in milliseconds.
+    longest: Band,
     /// CPUs that the server of a whole run kept busy; of slices, microseconds of its CPU per statement.
     cpu: Band,
+    /// Of whole runs, MiB per second between the server and storage.
+    read: Band,
+    written: Band,
     /// Milliseconds within which 1 - 10^(-i / 4) of the operations of a whole run ended.
     ms: Band,
 }
@@ -44,21 +53,22 @@ struct Band {
     high: Vec<Option<f64>>,
 }
 
-/// What a contender did in one pass.
+/// What a contender did in one pass, as in [`Line`].
+#[derive(Default)]
 struct Course {
     rate: Vec<f64>,
+    longest: Vec<f64>,
     cpu: Vec<f64>,
+    read: Vec<f64>,
+    written: Vec<f64>,
     ms: Vec<f64>,
 }
 
-/// What the clients of a whole run did in a second is kept for all kinds of them together, and not as
-/// what the step counts.
+/// What the seconds of a whole run count.
 fn title(counts: Counts) -> &'static str {
     match counts {
-        Counts::Queries => "Queries, and transactions that insert or delete, per second",
-        Counts::RowsInserted | Counts::RowsIndexed => {
-            "Transactions that insert or delete, per second"
-        }
+        Counts::Queries => "Queries per second",
+        Counts::RowsInserted | Counts::RowsIndexed => "Rows inserted per second",
         Counts::Statements | Counts::RowsScanned => "Transactions per second",
     }
 }
@@ -79,11 +89,12 @@ fn of_test<'a>(test: &Observed<'a>, counts: Counts, names: &[&'a str]) -> Option
     }
     let passes: Vec<(&'a str, Vec<&'a PassRecord>)> =
         names.iter().map(|name| (*name, test.counted_with(name).collect())).collect();
+    let operation = counted_operation(counts);
     let mut is_of_seconds = false;
     let courses: Vec<(&str, Vec<Course>)> = passes
         .iter()
         .map(|(name, passes)| {
-            let courses = passes.iter().map(|pass| match of_seconds(pass, name) {
+            let courses = passes.iter().map(|pass| match of_seconds(pass, name, operation) {
                 Some(course) => {
                     is_of_seconds = true;
                     course
@@ -91,7 +102,7 @@ fn of_test<'a>(test: &Observed<'a>, counts: Counts, names: &[&'a str]) -> Option
                 None => Course {
                     rate: by_cycle(pass, name, Quantity::Rate),
                     cpu: by_cycle(pass, name, Quantity::Cpu),
-                    ms: Vec::new(),
+                    ..Course::default()
                 },
             });
             (*name, courses.collect())
@@ -100,11 +111,17 @@ fn of_test<'a>(test: &Observed<'a>, counts: Counts, names: &[&'a str]) -> Option
     let lengths = courses.iter().flat_map(|(_, courses)| courses).map(|course| course.rate.len());
     let longest = lengths.max().filter(|longest| *longest > 1)?;
     let stretch = longest.div_ceil(POINTS);
-    let line = |(contender, courses): (&'a str, Vec<Course>)| Line {
-        contender,
-        rate: band(courses.iter().map(|course| course.rate.as_slice()), stretch),
-        cpu: band(courses.iter().map(|course| course.cpu.as_slice()), stretch),
-        ms: band(courses.iter().map(|course| course.ms.as_slice()), 1),
+    let line = |(contender, courses): (&'a str, Vec<Course>)| {
+        let of = |values: fn(&Course) -> &[f64]| band(courses.iter().map(values), stretch);
+        Line {
+            contender,
+            rate: of(|course| &course.rate),
+            longest: of(|course| &course.longest),
+            cpu: of(|course| &course.cpu),
+            read: of(|course| &course.read),
+            written: of(|course| &course.written),
+            ms: band(courses.iter().map(|course| course.ms.as_slice()), 1),
+        }
     };
     let lines = courses.into_iter().filter(|(_, courses)| !courses.is_empty()).map(line).collect();
     let (of, title, lanes) = match is_of_seconds {
@@ -115,31 +132,31 @@ fn of_test<'a>(test: &Observed<'a>, counts: Counts, names: &[&'a str]) -> Option
 }
 
 /// Of a whole run.
-fn of_seconds(pass: &PassRecord, contender: &str) -> Option<Course> {
-    let side = pass.sides.get(contender).filter(|side| !side.seconds.is_empty())?;
-    let seconds = whole(pass, contender);
+fn of_seconds(pass: &PassRecord, contender: &str, operation: Operation) -> Option<Course> {
+    let side = pass.sides.get(contender)?;
+    let work = side.work.iter().find(|work| work.operation == operation)?;
+    let whole = whole_seconds(pass, contender);
+    let seconds = done(side, operation, whole);
+    let sampled = |metrics: &[Metric], unit: f64| -> Vec<f64> {
+        sampled(side, metrics, whole).into_iter().map(|sum| sum / unit).collect()
+    };
     Some(Course {
-        rate: rates(seconds),
-        cpu: seconds.iter().map(|second| second.server_cpu as f64 / 1e6).collect(),
-        ms: side
-            .service
-            .as_ref()
-            .map(|service| times_by_percentile(&service.unpacked()))
-            .unwrap_or_default(),
+        rate: rates(&seconds, operation),
+        longest: seconds.iter().map(|second| second.max_service as f64 / 1e6).collect(),
+        cpu: sampled(&[Metric::ServerCpuUser, Metric::ServerCpuSystem], 1e6),
+        read: sampled(&[Metric::ServerReadBytes], MIB),
+        written: sampled(&[Metric::ServerWriteBytes], MIB),
+        ms: times_by_percentile(&work.service.unpacked()),
     })
 }
 
-/// The seconds of a contender's run without what is left of its last one, which is no rate.
-pub(super) fn whole<'p>(pass: &'p PassRecord, contender: &str) -> &'p [SideSecond] {
-    let slices = pass.slices.iter().filter(|slice| slice.contender == contender);
-    let whole = slices.map(|slice| slice.nanos / 1_000_000_000).max().unwrap_or(0) as usize;
-    let seconds: &[SideSecond] = pass.sides.get(contender).map_or(&[], |side| &side.seconds);
-    &seconds[..seconds.len().min(whole)]
-}
-
-/// What all clients did in each of them.
-pub(super) fn rates(seconds: &[SideSecond]) -> Vec<f64> {
-    seconds.iter().map(|second| second.operations as f64).collect()
+/// What is counted of them.
+fn rates(seconds: &[Second], operation: Operation) -> Vec<f64> {
+    let rate = |second: &Second| match operation {
+        Operation::Insert | Operation::Delete => second.rows as f64,
+        Operation::Query | Operation::Transaction => second.operations as f64,
+    };
+    seconds.iter().map(rate).collect()
 }
 
 fn in_background<'a>(
@@ -147,15 +164,16 @@ fn in_background<'a>(
     counts: Counts,
     stretch: usize,
 ) -> Vec<Lane<'a>> {
+    let operation = counted_operation(counts);
     let watched = passes.iter().map(|(name, passes)| {
         let round = |pass: &&'a PassRecord| {
-            let samples = &pass.sides.get(*name)?.engine_samples;
-            // A scan can take longer than a second, so its seconds say nothing.
-            let seconds: &[SideSecond] = match counts {
-                Counts::RowsScanned => &[],
-                _ => whole(pass, name),
+            let side = pass.sides.get(*name)?;
+            let rates = match counts {
+                // A scan can take longer than a second, so its seconds say nothing.
+                Counts::RowsScanned => Vec::new(),
+                _ => rates(&done(side, operation, whole_seconds(pass, name)), operation),
             };
-            Some(Watched { rates: rates(seconds), samples })
+            Some(Watched { rates, samples: &side.engine_samples })
         };
         let rounds: Vec<Watched<'_>> = passes.iter().filter_map(round).collect();
         (*name, rounds)

@@ -39,11 +39,11 @@ pub struct Standing {
 
 /// How far from no change a test is; none without a verdict that it has changed.
 fn changed(verdict: &Verdict) -> Option<f64> {
-    match verdict.label {
+    match &verdict.label {
         Label::NoChange { .. } | Label::Inconclusive { .. } | Label::Invalid { .. } => None,
-        Label::EfficiencyRegression { .. } => {
-            let costs = verdict.costs.iter().map(|(_, cost)| cost.value.abs());
-            Some(costs.fold(0.0, f64::max))
+        Label::EfficiencyRegression { cost, .. } => {
+            let risen = verdict.costs.iter().find(|(name, _)| name == cost);
+            risen.map(|(_, rise)| rise.value)
         }
         _ => Some(verdict.estimate.value.abs()),
     }

@@ -21,6 +21,7 @@ mod remarks;
 mod steadiness;
 mod text;
 mod together;
+mod whole;
 
 use rqps_plan::{Cache, Compared, Comparison, Method, Workload};
 use rqps_stats::cause::{Evidence, Finding, explain_suite};

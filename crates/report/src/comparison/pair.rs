@@ -101,10 +101,13 @@ impl Pair<'_> {
         if let Some(margin) = self.plan.margin {
             cell.margin = margin;
         }
-        let sample = self.sample(&passes, Quantity::Cpu);
-        if sample.rounds() > 0 {
-            cell.costs.push(Cost { name: "cpu/o".to_string(), sample });
+        let mut costs = vec![("cpu/o", self.sample(&passes, Quantity::Cpu))];
+        // What statements that only read leave to write is not what they cost.
+        if test.writes() {
+            costs.push(("wKB/o", self.written(&passes, self.plan.method_of(test.name))));
         }
+        let known = costs.into_iter().filter(|(_, sample)| sample.rounds() > 0);
+        cell.costs.extend(known.map(|(name, sample)| Cost { name: name.to_string(), sample }));
         let failed = |name: &str| Some(format!("{name} did not go on: {}", test.failure(name)?));
         cell.refused = failed(self.contender).or_else(|| failed(self.base));
         if cell.refused.is_none() && passes.is_empty() {

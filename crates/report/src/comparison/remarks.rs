@@ -1,6 +1,8 @@
 //! What is said of a comparison as a whole: a strip of what was found, how it was decided, and what
 //! speaks for and against believing it.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use rqps_stats::Estimate;
 use rqps_stats::label::{Label, TWIN_HIT_ALPHA};
 use rqps_stats::verdict::{SCREEN_ALPHA, Stage, Verdict};
@@ -69,6 +71,7 @@ impl Verdicts<'_> {
                          at a time, so contenders were not measured at the same time as each other.";
             remarks.push(pairs.to_string());
         }
+        remarks.extend(self.notes());
         remarks.extend(self.steadiness());
         remarks.extend(self.judged.iter().filter_map(|judged| self.too_noisy(judged)));
         remarks
@@ -124,6 +127,22 @@ impl Verdicts<'_> {
             false => format!("{kind}: {}.", tests.join(", ")),
         };
         kinds.into_iter().map(sentence).collect()
+    }
+
+    /// What was noted of contenders' data, and in which rounds.
+    fn notes(&self) -> Vec<String> {
+        let mut notes: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
+        for pass in self.tests.iter().flat_map(|test| test.counted()) {
+            for (contender, side) in &pass.sides {
+                let Some(note) = &side.note else { continue };
+                notes.entry(format!("{contender}: {note}")).or_default().insert(pass.round);
+            }
+        }
+        let sentence = |(note, rounds): (String, BTreeSet<u32>)| {
+            let rounds: Vec<String> = rounds.iter().map(u32::to_string).collect();
+            format!("{note} (round {}).", rounds.join(", "))
+        };
+        notes.into_iter().map(sentence).collect()
     }
 
     /// Which rounds the verdicts come from, and how they are adjusted for their number.

@@ -5,8 +5,8 @@
 use rqps_plan::Method;
 use rqps_stats::steady::{Class, Steady, steady};
 
-use super::curves::{rates, whole};
 use super::observed::Observed;
+use super::whole::rates;
 use super::{TWIN, Verdicts};
 
 /// Resampling is the same each time a report is made.
@@ -64,8 +64,7 @@ fn unsteady(test: &Observed<'_>, contenders: &[&str]) -> Vec<Unsteady> {
     let of = |contender: &&str| {
         let mut found = Unsteady { contender: contender.to_string(), runs: 0, ways: Vec::new() };
         for pass in test.counted() {
-            let seconds = rates(whole(pass, contender));
-            let Some(seen) = steady(&seconds, SEED) else { continue };
+            let Some(seen) = steady(&rates(pass, contender), SEED) else { continue };
             found.runs += 1;
             let Some(way) = way(&seen) else { continue };
             match found.ways.iter_mut().find(|(known, _)| *known == way) {
@@ -104,16 +103,17 @@ impl Verdicts<'_> {
 
 #[cfg(test)]
 mod tests {
-    use rqps_store::{PassRecord, SideRecord, SideSecond, SliceRecord};
+    use rqps_store::{Operation, PassRecord, Second, SideRecord, SliceRecord, WorkerRecord};
 
     use super::*;
     use crate::comparison::observed;
 
     /// A run with so many operations in each second, and a last one that is not whole.
     fn pass(round: u32, class: &str, seconds: impl Fn(u64) -> u64) -> PassRecord {
-        let second = |at: u64| SideSecond { operations: seconds(at), server_cpu: 0 };
-        let seconds: Vec<SideSecond> =
-            (0..60).map(second).chain([SideSecond { operations: 3, server_cpu: 0 }]).collect();
+        let second = |operations: u64| Second { operations, ..Second::default() };
+        let mut work = WorkerRecord::of_several(Operation::Transaction);
+        work.seconds = (0..60).map(|at| second(seconds(at))).chain([second(3)]).collect();
+        let side = SideRecord { work: vec![work.packed()], ..SideRecord::default() };
         PassRecord {
             round,
             test: "scan".to_string(),
@@ -124,7 +124,7 @@ mod tests {
                 nanos: 60_200_000_000,
                 ..SliceRecord::default()
             }],
-            sides: [("new".to_string(), SideRecord { seconds, ..SideRecord::default() })].into(),
+            sides: [("new".to_string(), side)].into(),
             ..PassRecord::default()
         }
     }

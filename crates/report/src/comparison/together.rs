@@ -1,16 +1,16 @@
 //! All rounds of whole runs together, as if each test had been a single step: what can be told of a
 //! step can be told of them.
 
-use hdrhistogram::Histogram;
 use rqps_observe::{EngineReading, Reading};
 use rqps_plan::{Counts, Method};
 use rqps_stats::normalised::{IOSTAT, VMSTAT};
 use rqps_stats::{Column, METRICS};
-use rqps_store::{PassRecord, Series, Status, StepRecord, WorkerRecord};
+use rqps_store::{PassRecord, Run, Series, SideRecord, Status, StepRecord, WorkerRecord};
 
 use super::Verdicts;
 use super::observed::Observed;
-use crate::model::{Model, StepModel, Table, by_known_column, counted_operation};
+use super::whole::{done, whole_seconds};
+use crate::model::{Model, StepModel, Table, by_known_column};
 
 impl Verdicts<'_> {
     /// One for each test and contender that has runs which count; none of slices.
@@ -25,6 +25,11 @@ impl Verdicts<'_> {
         }
         steps
     }
+
+    /// These records arranged for printing.
+    pub(crate) fn model<'m>(&'m self, run: &'m Run, together: &'m [StepRecord]) -> Model<'m> {
+        Model::of(run, self.names(), together)
+    }
 }
 
 fn step(test: &Observed<'_>, order: u32, counts: Counts, contender: &str) -> Option<StepRecord> {
@@ -35,35 +40,19 @@ fn step(test: &Observed<'_>, order: u32, counts: Counts, contender: &str) -> Opt
         all.filter(|slice| slice.contender == contender)
     };
     let nanos: u64 = slices().map(|slice| slice.nanos).sum();
-    let done: u64 = slices().map(|slice| slice.reads + slice.writes + slice.others).sum();
+    let counted: u64 = slices().map(|slice| slice.reads + slice.writes + slice.others).sum();
     let mut cost = Reading::default();
-    let mut service = Histogram::<u64>::new(3).expect("three significant digits are allowed");
+    let mut workers: Vec<WorkerRecord> = Vec::new();
+    let mut target_rate = None;
     for pass in &passes {
         if let Some(later) = pass.cost.get(contender) {
             cost = cost.plus(later);
         }
-        let times = pass.sides.get(contender).and_then(|side| side.service.as_ref());
-        if let Some(times) = times {
-            let added = service.add(times.unpacked());
-            added.expect("a histogram without bounds grows to hold any value");
+        if let Some(side) = pass.sides.get(contender) {
+            add(&mut workers, side, whole_seconds(pass, contender));
+            target_rate = side.target_rate;
         }
     }
-    // Not of any client in particular. What was done is in the unit of the step, whichever it is; of
-    // anything else its clients did only sums over all kinds of operations are kept.
-    let worker = WorkerRecord {
-        client: 0,
-        operation: counted_operation(counts),
-        operations: done,
-        rows: done,
-        reads: done,
-        writes: 0,
-        others: 0,
-        retries: 0,
-        service,
-        response: None,
-        max_lag: 0,
-        seconds: Vec::new(),
-    };
     Some(StepRecord {
         contender: contender.to_string(),
         step: test.name.to_string(),
@@ -79,10 +68,10 @@ fn step(test: &Observed<'_>, order: u32, counts: Counts, contender: &str) -> Opt
         pause_seconds: 0.0,
         check_seconds: 0.0,
         clients: 0,
-        target_rate: None,
-        counted_rows: Some(done),
+        target_rate,
+        counted_rows: Some(counted),
         index_seconds: None,
-        workers: vec![worker],
+        workers,
         cost,
         samples: Series::default(),
         engine: EngineReading::default(),
@@ -92,11 +81,23 @@ fn step(test: &Observed<'_>, order: u32, counts: Counts, contender: &str) -> Opt
     })
 }
 
+/// Adds what all clients did in a round. Its whole seconds come after those of the rounds before it.
+fn add(workers: &mut Vec<WorkerRecord>, side: &SideRecord, seconds: usize) {
+    for work in &side.work {
+        let operation = work.operation;
+        let at = workers.iter().position(|worker| worker.operation == operation);
+        let at = at.unwrap_or_else(|| {
+            workers.push(WorkerRecord::of_several(operation));
+            workers.len() - 1
+        });
+        workers[at].add(&work.clone().unpacked());
+        workers[at].seconds.extend(done(side, operation, seconds));
+    }
+}
+
 /// The columns of the posts on the test's benchmark, as far as they are known.
 pub(crate) fn metrics(model: &Model, step: &StepModel) -> Vec<Table> {
-    // What was inserted beside queries is not kept, and is not nothing.
-    let is_kept = |column: &&Column| step.counts != Counts::Queries || column.name != "ips";
-    let of = |columns: &[Column]| by_known_column(model, step, columns.iter().filter(is_kept));
+    let of = |columns: &[Column]| by_known_column(model, step, columns);
     let tables = match step.counts {
         Counts::Statements | Counts::RowsScanned => vec![of(&IOSTAT), of(&VMSTAT)],
         Counts::RowsInserted | Counts::RowsIndexed | Counts::Queries => vec![of(&METRICS)],

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use rqps_store::{Run, file_name};
 
 use super::File;
+use crate::comparison::Verdicts;
 use crate::model::{Measured, Model};
 
 /// Nanoseconds in the unit of the maxima that a log shows.
@@ -18,9 +19,14 @@ const MILLISECOND: f64 = 1e6;
 /// A log for each contender and step that was measured to its end: `<contender>.<step>.hlog`. The
 /// whole window is one interval. Values are nanoseconds, of all connections together; the tag is the
 /// operation (`query`) and, where a rate is set, the clock: `insert.raw` from when it was sent,
-/// `insert.co-fixed` from when it was due.
+/// `insert.co-fixed` from when it was due. Of a comparison a log for each contender and test by whole
+/// runs: those of all rounds that count, together.
 pub fn hdr(run: &Run) -> Vec<File> {
-    let model = Model::new(run);
+    let Some(verdicts) = Verdicts::new(run) else { return logs(&Model::new(run)) };
+    logs(&verdicts.model(run, &verdicts.together()))
+}
+
+fn logs(model: &Model) -> Vec<File> {
     let steps: Vec<&str> = model.steps.iter().map(|step| step.name).collect();
     let mut files = Vec::new();
     for step in &model.steps {

@@ -1,6 +1,7 @@
 //! What the columns mean, in print too.
 
 use maud::{Markup, html};
+use rqps_plan::Compared;
 use rqps_stats::normalised::{IOSTAT, VMSTAT};
 use rqps_stats::{COSTS, Column, METRICS};
 
@@ -12,8 +13,10 @@ use crate::model::{MEASURES, Matrix};
 pub(super) struct Legend<'a> {
     /// Microbenchmarks; the Insert Benchmark otherwise.
     pub(super) is_suite: bool,
-    /// Of a comparison, which has neither's columns.
+    /// Of a comparison, which has measures of its own.
     pub(super) verdicts: Option<&'a Verdicts<'a>>,
+    /// It has tests by whole runs, which have the columns of steps as well.
+    pub(super) has_runs: bool,
     pub(super) matrix: Option<&'a Matrix>,
 }
 
@@ -22,7 +25,10 @@ pub(super) fn section(page: &Legend<'_>) -> Markup {
         section #legend {
             h2 { "Legend" }
             @match (page.verdicts, page.matrix) {
-                (Some(verdicts), Some(matrix)) => (comparison(verdicts, matrix)),
+                (Some(verdicts), Some(matrix)) => {
+                    (comparison(verdicts, matrix))
+                    @if page.has_runs { (together(verdicts)) }
+                },
                 _ if page.is_suite => (suite()),
                 _ => (steps()),
             }
@@ -55,7 +61,7 @@ const LABELS: [(&str, &str); 7] = [
     ("improvement, small improvement", "the same of what is faster"),
     (
         "efficiency regression",
-        "as fast, but an operation costs more CPU beyond doubt, by the margin or more",
+        "as fast, but an operation costs more CPU, or writes more, beyond doubt and by the margin or more",
     ),
     ("no change", "beyond doubt no further than the margin to either side"),
     ("inconclusive", "none of these can be said"),
@@ -93,6 +99,19 @@ fn comparison(verdicts: &Verdicts<'_>, matrix: &Matrix) -> Markup {
             h3 { "What else changed per " (counted.one) }
             (words(why::METRICS.into_iter().map(|(_, name, legend)| (name, legend))))
         }
+    }
+}
+
+/// What the tables of all rounds together have.
+fn together(verdicts: &Verdicts<'_>) -> Markup {
+    html! {
+        h3 { "Metrics of all rounds together" }
+        @match &verdicts.plan.of {
+            Compared::Microbenchmark(_) => { (definitions(&IOSTAT)) (definitions(&VMSTAT)) },
+            Compared::InsertBenchmark(_) => (definitions(&METRICS)),
+        }
+        h3 { "Cost by side" }
+        (definitions(&COSTS))
     }
 }
 

@@ -58,8 +58,12 @@ pub fn html(run: &Run) -> String {
     let records = verdicts.as_ref().map(Verdicts::together).unwrap_or_default();
     let everybody = verdicts.as_ref().map(Verdicts::names).unwrap_or_default();
     let together = Model::of(run, everybody, &records);
-    let legend =
-        Legend { is_suite: suite.is_some(), verdicts: verdicts.as_ref(), matrix: matrix.as_ref() };
+    let legend = Legend {
+        is_suite: suite.is_some(),
+        verdicts: verdicts.as_ref(),
+        has_runs: !together.steps.is_empty(),
+        matrix: matrix.as_ref(),
+    };
     let names: &[String] = matrix.as_ref().map_or(&[], |matrix| &matrix.contenders);
     let page = html! {
         (DOCTYPE)
@@ -87,6 +91,7 @@ pub fn html(run: &Run) -> String {
                         (why::section(verdicts))
                         @if verdicts.is_profiled() { (profiles::section(verdicts)) }
                         @if let Some(matrix) = &matrix { (rounds::section(verdicts, matrix, &together)) }
+                        (together::promises_section(&together))
                         (together::sizes_section(&together))
                     } @else if let Some(suite) = &suite {
                         (suite::sections(suite, matrix.as_ref()))
@@ -141,6 +146,7 @@ fn contents(
             @if why::is_known(verdicts) { a href="#why" { "Why" } }
             @if verdicts.is_profiled() { a href="#profiles" { "Profiles" } }
             @if has_matrix { a href="#tests" { "Tests" } }
+            @if together::has_promises(together) { a href="#sla" { "Write rates" } }
             @if together::has_sizes(together) { a href="#sizes" { "Sizes" } }
         } @else {
             a href="#summary" { "Summary" }

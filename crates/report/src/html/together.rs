@@ -3,10 +3,10 @@
 use maud::{Markup, html};
 
 use super::step::{cost_table, histogram_tables};
-use super::summary::AMPLIFICATION;
+use super::summary::{AMPLIFICATION, drawn, promises};
 use super::table::table;
 use crate::comparison::metrics_together;
-use crate::model::{Model, Size, Table, amplification, sizes};
+use crate::model::{Model, Size, StepModel, Table, amplification, sizes};
 
 const NOTE: &str = "The tables below take the runs of all rounds that count as one.";
 
@@ -25,11 +25,34 @@ pub(super) fn test(together: &Model, name: &str) -> Markup {
             @if !metrics.is_empty() {
                 h3 { "Metrics" }
                 @for cells in &metrics { (table("contender", cells)) }
-                p.note { "Per second or per " (step.counts.operation()) ". " (METRICS_NOTE) }
+                p.note {
+                    "Per second or per " (step.counts.operation()) ". " (METRICS_NOTE) " "
+                    a href="#legend" { "Legend" }
+                }
             }
             (cost_table(together, step))
         }
     }
+}
+
+const PROMISES_NOTE: &str = "The runs of all rounds that count, one after the other: the end of one and the \
+     beginning of the next can be one stretch of seconds.";
+
+/// How the runs kept the write rates that they promise; nothing where none does.
+pub(super) fn promises_section(together: &Model) -> Markup {
+    html! {
+        @if has_promises(together) {
+            section #sla {
+                h2 { "Promised write rates, all rounds together" }
+                p.note { (PROMISES_NOTE) }
+                @for noted in &promises(together) { (drawn(noted)) }
+            }
+        }
+    }
+}
+
+pub(super) fn has_promises(together: &Model) -> bool {
+    together.steps.iter().any(StepModel::is_promising)
 }
 
 /// By test; nothing where none was read.

@@ -54,7 +54,7 @@ pub(crate) use microbenchmark::{Grouped, PUBLISHED_NOTE, Suite, Test, UNREPORTED
 pub(crate) use percentiles::{line as times_by_percentile, percentiles};
 pub(crate) use prose::{Prose, loaded, method};
 pub(crate) use scaleup::{Growth, SCALEUP_NOTE};
-pub(crate) use seconds::seconds;
+pub(crate) use seconds::{seconds, sums_by_second};
 pub(crate) use sizes::{Size, amplification, sizes};
 pub(crate) use steadiness::Steadiness;
 pub(crate) use summary::{

@@ -36,10 +36,18 @@ pub(super) fn sums<'m>(
     measured: &'m Measured<'_>,
     metrics: &[Metric],
 ) -> impl Iterator<Item = Option<u64>> + 'm {
-    let samples = &measured.record.samples;
+    sums_by_second(&measured.record.samples, metrics).take(recorded(measured))
+}
+
+/// For one second after the other, without end, the sum of some metrics; none where none of them was
+/// read.
+pub(crate) fn sums_by_second<'s>(
+    samples: &'s Series<Metric>,
+    metrics: &[Metric],
+) -> impl Iterator<Item = Option<u64>> + use<'s> {
     let columns: Vec<&Column> =
         metrics.iter().filter_map(|metric| samples.column(metric)).collect();
-    by_second(samples).take(recorded(measured)).map(move |sampled| {
+    by_second(samples).map(move |sampled| {
         let read = columns.iter().filter_map(|column| together(column, sampled.clone()));
         read.reduce(|sum, value| sum + value)
     })

@@ -164,6 +164,7 @@ pub(super) fn fitness(cells: &[Cell], circumstances: &Circumstances) -> Vec<Fitn
             host: circumstances.host.clone(),
             engine,
             class,
+            clients: circumstances.clients,
             method,
             date: circumstances.date.clone(),
             rqps_version: circumstances.rqps_version.clone(),
@@ -276,6 +277,7 @@ pub(super) mod tests {
             date: "2026-11-22T03:00:00Z".to_string(),
             rqps_version: String::new(),
             host: "here".to_string(),
+            clients: 2,
             quick: true,
             skipped: Vec::new(),
         }
@@ -290,7 +292,8 @@ pub(super) mod tests {
             let expected = if is_sound { Conclusion::Sound } else { Conclusion::OutOfBounds };
             assert_eq!(conclusion(&cells, &checks), expected);
             let fitness = fitness(&cells, &circumstances());
-            assert_eq!((fitness.len(), fitness[0].is_fit), (1, is_sound));
+            assert_eq!(fitness.len(), 1);
+            assert_eq!((fitness[0].is_fit, fitness[0].clients), (is_sound, 2));
         }
     }
 

@@ -85,16 +85,9 @@ impl Held<'_> {
     fn cells(&self, tests: &[Observed<'_>]) -> Vec<Cell> {
         let cells: Vec<verdict::Cell> = tests.iter().map(|test| self.judged(test)).collect();
         let verdicts = verdict::judge(&cells, &Options::default()).verdicts;
-        let pair = Pair {
-            plan: self.plan,
-            base: &self.base[0],
-            contender: &self.contender,
-            is_io_bound: false,
-            drift: None,
-        };
         let evidence = match self.injection {
             Some(_) if self.experiment.engine != SYNTHETIC => {
-                pair.evidence(&self.experiment.run, tests, &verdicts, &[])
+                self.pair().evidence(&self.experiment.run, tests, &verdicts, &[])
             }
             _ => Vec::new(),
         };
@@ -107,15 +100,25 @@ impl Held<'_> {
     fn judged(&self, test: &Observed<'_>) -> verdict::Cell {
         let rate = self.sample(test, Quantity::Rate);
         let mut cell = verdict::Cell::new(test.name, kind(false, test), rate);
-        let sample = self.sample(test, Quantity::Cpu);
-        let has_values = match &sample {
-            Sample::Slices(restarts) => !restarts.is_empty(),
-            Sample::Runs(rounds) => !rounds.is_empty(),
-        };
-        if has_values {
-            cell.costs.push(Cost { name: "cpu/o".to_string(), sample });
+        let mut costs = vec![("cpu/o", self.sample(test, Quantity::Cpu))];
+        if test.writes() {
+            // Against one alone, as comparisons have it.
+            let passes: Vec<&PassRecord> = test.counted().collect();
+            costs.push(("wKB/o", self.pair().written(&passes, self.plan.method)));
         }
+        let known = costs.into_iter().filter(|(_, sample)| sample.rounds() > 0);
+        cell.costs.extend(known.map(|(name, sample)| Cost { name: name.to_string(), sample }));
         cell
+    }
+
+    fn pair(&self) -> Pair<'_> {
+        Pair {
+            plan: self.plan,
+            base: &self.base[0],
+            contender: &self.contender,
+            is_io_bound: false,
+            drift: None,
+        }
     }
 
     fn sample(&self, test: &Observed<'_>, quantity: Quantity) -> Sample {

@@ -154,6 +154,8 @@ pub struct SelfTest {
     pub date: String,
     pub rqps_version: String,
     pub host: String,
+    /// Of each contender at once; made-up rounds have none.
+    pub clients: u32,
     pub quick: bool,
     pub conclusion: Conclusion,
     pub checks: Vec<Check>,
@@ -172,6 +174,8 @@ pub struct Circumstances {
     pub date: String,
     pub rqps_version: String,
     pub host: String,
+    /// Of each contender at once.
+    pub clients: u32,
     pub quick: bool,
     pub skipped: Vec<String>,
 }
@@ -186,12 +190,13 @@ pub fn selftest(cells: Vec<Cell>, circumstances: Circumstances) -> SelfTest {
         true => Vec::new(),
         false => bounds::fitness(&cells, &circumstances),
     };
-    let Circumstances { date, rqps_version, host, quick, skipped } = circumstances;
+    let Circumstances { date, rqps_version, host, clients, quick, skipped } = circumstances;
     SelfTest {
         version: VERSION,
         date,
         rqps_version,
         host,
+        clients,
         quick,
         conclusion,
         checks,

@@ -145,9 +145,16 @@ fn legend(selftest: &SelfTest) -> String {
         true => " Synthetic rounds are made up: what the statistics do where no machine is.",
         false => "",
     };
+    let clients = match selftest.clients {
+        1 => String::new(),
+        clients => format!(
+            " Servers had {clients} clients each: what was found is of comparisons with as many."
+        ),
+    };
     format!(
         "A cell is one test of one contender; its rounds are restarts. Shares have their 95 % interval \
-         (Clopper and Pearson), and a bound is broken only if all of it is outside.{made_up}{refused}\n"
+         (Clopper and Pearson), and a bound is broken only if all of it is \
+         outside.{made_up}{clients}{refused}\n"
     )
 }
 
@@ -215,6 +222,7 @@ mod tests {
             date: "2026-11-22T03:00:00Z".to_string(),
             rqps_version: "0.1.0".to_string(),
             host: "here".to_string(),
+            clients: 1,
             quick: false,
             conclusion,
             checks: vec![Check {
@@ -246,6 +254,15 @@ mod tests {
         }
         assert!(text.contains("not tried  postgres: a CPU quota"), "{text}");
         assert!(text.ends_with("speaks against verdicts on this machine.\n"), "{text}");
+    }
+
+    #[test]
+    fn several_clients_are_told() {
+        let mut selftest = sample(Conclusion::Sound, true);
+        assert!(!selftest_text(&selftest).contains("clients"));
+        selftest.clients = 4;
+        let text = selftest_text(&selftest);
+        assert!(text.contains("had 4 clients each: what was found is of comparisons"), "{text}");
     }
 
     #[test]

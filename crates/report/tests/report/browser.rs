@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rqps_report::{Entry, Found, html, index_html, result_json};
-use rqps_store::{Run, merge};
+use rqps_store::{Run, Second, WorkerRecord, merge};
 use serde_json::{Value, json};
 
 use crate::comparison::comparison;
@@ -374,8 +374,8 @@ fn a_page_of_a_comparison_works_and_its_tables_are_the_result() {
 fn releases_and_rounds_are_drawn() {
     let Some(seen) = used(&html(&suite::released()), "", LIGHT) else { return };
     assert_eq!((&seen["histories"], &seen["ribbons"]), (&2.into(), &2.into()));
-    // Rates and CPU of both tests, and the percentiles of the one that was run whole.
-    assert_eq!(seen["canvases"], 5);
+    // Rates and CPU of both tests, and the longest times and the percentiles of the one that was run whole.
+    assert_eq!(seen["canvases"], 6);
     assert_eq!(seen["lanes"], json!(["checkpoint", "stall"]), "of whole runs only");
 }
 
@@ -388,8 +388,8 @@ fn what_all_tests_have_in_common_can_be_left_out() {
 #[test]
 fn whole_runs_have_their_seconds_with_lanes_and_say_what_they_count() {
     let Some(seen) = used(&html(&whole_runs::compared()), "", LIGHT) else { return };
-    // Rates and CPU of both steps that have seconds.
-    assert_eq!(seen["canvases"], 4);
+    // Rates, longest times, CPU and writes of both steps that have seconds.
+    assert_eq!(seen["canvases"], 8);
     assert_eq!(seen["lanes"], json!(["checkpoint", "stall", "checkpoint", "stall"]));
     let titles = seen["titles"].to_string();
     for title in ["an operation is a row indexed", "an operation is a query", "CPUs that"] {
@@ -444,8 +444,9 @@ fn whatever_the_names_and_numbers_the_page_works() {
         for slice in &mut pass.slices {
             (slice.operations, slice.reads, slice.server_cpu, slice.client_cpu) = (0, 0, 0, 0);
         }
-        for side in pass.sides.values_mut() {
-            (side.service, side.seconds) = (None, vec![Default::default(); 20]);
+        for work in pass.sides.values_mut().flat_map(|side| &mut side.work) {
+            let nothing = WorkerRecord::of_several(work.operation);
+            *work = WorkerRecord { seconds: vec![Second::default(); 20], ..nothing }.packed();
         }
     }
     rename(&mut hostile, "postgres@18.0", HOSTILE);
@@ -461,7 +462,8 @@ fn whatever_the_names_and_numbers_the_page_works() {
     let mut brief = whole_runs::compared();
     for pass in &mut brief.passes {
         pass.slices.iter_mut().for_each(|slice| slice.nanos = 1_000_000_000);
-        pass.sides.values_mut().for_each(|side| side.seconds.truncate(1));
+        let work = pass.sides.values_mut().flat_map(|side| &mut side.work);
+        work.for_each(|work| work.seconds.truncate(1));
     }
     let of_steps = [silent, nothing, many, steps, silent_tests, brief_tests];
     let compared = [early, suite::comparison(), idle, hostile, crowd, brief];

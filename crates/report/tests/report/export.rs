@@ -241,7 +241,15 @@ fn extremes_make_exports() {
 #[test]
 fn a_comparison_has_rounds_to_export_and_no_steps() {
     let run = whole_runs::compared();
-    assert_eq!((hdr(&run).len(), sysbench(&run)), (0, String::new()));
+    assert_eq!(sysbench(&run), "");
+    // Of whole runs there are histograms: of six rounds of 20.3 seconds.
+    let logs = hdr(&run);
+    assert_eq!(logs.len(), 2 * 3);
+    let log = String::from_utf8_lossy(file(&logs, "slow.qr100.hlog"));
+    for tag in ["insert", "query"] {
+        assert!(log.contains(&format!("\nTag={tag},0.000,121.800,")), "{log}");
+    }
+    assert!(hdr(&suite::judged()).is_empty(), "slices have none");
     let rounds = rows(&parquet(&run), "rounds.parquet");
     let lines: Vec<String> = csv(&run).lines().skip(1).map(str::to_string).collect();
     assert_eq!(rounds.len(), lines.len());

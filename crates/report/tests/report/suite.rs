@@ -8,9 +8,8 @@ use rqps_plan::{
     Choice, Compared, Comparison, Count, Counts, Method, Microbenchmark, Plan, Span, Workload,
 };
 use rqps_store::{
-    ContenderRecord, EngineSample, Operation, PackedHistogram, PassRecord, ProfileRecord, Run,
-    Sample, Second, Series, SideRecord, SideSecond, SliceRecord, StatementRecord, Status,
-    StepRecord, WorkerRecord,
+    ContenderRecord, EngineSample, Operation, PassRecord, ProfileRecord, Run, Sample, Second,
+    Series, SideRecord, SliceRecord, StatementRecord, Status, StepRecord, WorkerRecord,
 };
 
 use crate::sample::{contender, manifest};
@@ -332,6 +331,12 @@ pub(crate) fn checkpoint_at(second: u32) -> Series<String> {
     (1..=20).map(sample).collect()
 }
 
+/// What each second of a whole run cost.
+pub(crate) fn each_second(cost: &[(Metric, u64)]) -> Series<Metric> {
+    let sample = |at: u32| Sample { at: f64::from(at), cost: cost.iter().copied().collect() };
+    (1..=20).map(sample).collect()
+}
+
 /// A read whose plan the first release does not have yet, or a write with its seconds.
 fn side(release: &str, place: u32, round: u32) -> SideRecord {
     let statement = |text: &str, times: u32, plan: Option<&str>| StatementRecord {
@@ -352,17 +357,22 @@ fn side(release: &str, place: u32, round: u32) -> SideRecord {
     }
     let update = "UPDATE sbtest1 SET k=k+1 WHERE id=?";
     let plan = "Update on sbtest1 <- Index Scan using sbtest1_pkey on sbtest1";
-    let mut service = Histogram::new(3).unwrap();
-    (1..=2_000u64).for_each(|micros| service.record(micros * 1_000).unwrap());
-    let second = |at: u64| SideSecond {
-        operations: 2_000 + 10 * u64::from(round) - if at == 13 { 1_500 } else { 0 },
-        server_cpu: 400_000,
+    let second = |at: u64| {
+        let operations = 2_000 + 10 * u64::from(round) - if at == 13 { 1_500 } else { 0 };
+        Second { operations, rows: operations, max_service: 2_000_000 }
     };
-    SideRecord {
-        statements: vec![statement(update, 1, Some(plan))],
+    let mut work = WorkerRecord {
+        operations: 40_000,
+        writes: 40_000,
         // The last is not a whole one.
         seconds: (0..=20).map(second).collect(),
-        service: Some(PackedHistogram::of(&service)),
+        ..WorkerRecord::of_several(Operation::Transaction)
+    };
+    (1..=2_000u64).for_each(|micros| work.service.record(micros * 1_000).unwrap());
+    SideRecord {
+        statements: vec![statement(update, 1, Some(plan))],
+        work: vec![work.packed()],
+        samples: each_second(&[(Metric::ServerCpuUser, 400_000)]),
         engine_samples: checkpoint_at(14),
         ..SideRecord::default()
     }

@@ -4,7 +4,9 @@ use hdrhistogram::Histogram;
 use rqps_observe::{Metric, Reading};
 use rqps_plan::{Compared, Comparison, Workload};
 use rqps_report::{Colour, csv, html, result_json, text};
-use rqps_store::{PackedHistogram, PassRecord, Run, SideRecord, SideSecond, SliceRecord};
+use rqps_store::{
+    Operation, PackedHistogram, PassRecord, Run, Second, SideRecord, SliceRecord, WorkerRecord,
+};
 use serde_json::{Value, json};
 
 use crate::html::embedded;
@@ -18,7 +20,8 @@ const STEPS: [(&str, &str, u64, u64); 3] =
 const SECONDS: u64 = 20;
 
 /// Six rounds of three steps of 20 seconds: the second contender does a fifth less, and everybody does
-/// nothing in the second in which a checkpoint writes.
+/// nothing in the second in which a checkpoint writes. Beside the queries 100 rows a second are to be
+/// inserted, of which it inserts 90.
 pub(crate) fn compared() -> Run {
     let names = ["base", "slow"];
     let mut run = sample::run(&["base=postgres@17.6", "slow=postgres@17.6?work_mem=64kB"], 1);
@@ -55,7 +58,8 @@ pub(crate) fn compared() -> Run {
                     client_cpu: micros * 100,
                     ..SliceRecord::default()
                 });
-                pass.sides.insert(name.to_string(), side(done * share / 1_000));
+                let of_second = [counted * share / 1_000, done * share / 1_000];
+                pass.sides.insert(name.to_string(), side(step, name, of_second));
                 let cost = Reading::from_iter([
                     (Metric::ServerCpuUser, micros),
                     (Metric::ServerWriteBytes, SECONDS << 24),
@@ -68,33 +72,57 @@ pub(crate) fn compared() -> Run {
     run
 }
 
-/// The last second is not a whole one.
-fn side(done: u64) -> SideRecord {
-    let second =
-        |at: u64| SideSecond { operations: if at == 4 { 0 } else { done }, server_cpu: 700_000 };
+fn side(step: &str, name: &str, [counted, done]: [u64; 2]) -> SideRecord {
+    let work = match step {
+        "l.i0" => vec![work(Operation::Insert, done, counted)],
+        "l.x" => Vec::new(),
+        _ => {
+            let (rows, max_lag) = if name == "slow" { (90, 2_000_000_000) } else { (100, 40_000) };
+            let inserts = WorkerRecord { max_lag, ..work(Operation::Insert, 2, rows) };
+            vec![inserts, work(Operation::Query, counted, 0)]
+        }
+    };
+    let cost = [(Metric::ServerCpuUser, 700_000), (Metric::ServerWriteBytes, 1 << 24)];
     SideRecord {
-        seconds: (0..=SECONDS).map(second).collect(),
+        target_rate: (step == "qr100").then_some(100.0),
+        work: work.into_iter().map(|work| work.packed()).collect(),
+        samples: suite::each_second(&cost),
         engine_samples: suite::checkpoint_at(5),
         ..SideRecord::default()
     }
 }
 
-/// With times, reads and sizes, as they are kept: an operation of `slow` took long in the third round, in
+/// The same in every second but one. The last is not a whole one.
+fn work(operation: Operation, operations: u64, rows: u64) -> WorkerRecord {
+    let second = |at: u64| match at {
+        4 => Second::default(),
+        _ => Second { operations, rows, max_service: 5_000_000 },
+    };
+    WorkerRecord {
+        operations: SECONDS * operations,
+        rows: SECONDS * rows,
+        seconds: (0..=SECONDS).map(second).collect(),
+        ..WorkerRecord::of_several(operation)
+    }
+}
+
+/// With times, reads and sizes, as they are kept: a query of `slow` took long in the third round, in
 /// each round more was read and the data were larger than in the one before it, and a run was refused.
 fn complete() -> Run {
     let mut run = compared();
     for pass in &mut run.passes {
         let round = u64::from(pass.round);
         for (name, side) in &mut pass.sides {
-            if pass.test == "l.x" {
-                continue;
+            for work in &mut side.work {
+                let mut times = Histogram::<u64>::new(3).unwrap();
+                times.record_n(200_000, 50_000).unwrap();
+                if name == "slow" && round == 3 && work.operation == Operation::Query {
+                    times.record(3_000_000).unwrap();
+                }
+                work.service = PackedHistogram::of(&times);
+                let is_due = pass.test == "qr100" && work.operation == Operation::Insert;
+                work.response = is_due.then(|| PackedHistogram::of(&times));
             }
-            let mut service = Histogram::<u64>::new(3).unwrap();
-            service.record_n(200_000, 50_000).unwrap();
-            if name == "slow" && round == 3 {
-                service.record(3_000_000).unwrap();
-            }
-            side.service = Some(PackedHistogram::of(&service));
         }
         for (name, cost) in &mut pass.cost {
             let directory = if name == "slow" { 150 } else { 100 };
@@ -183,11 +211,7 @@ fn the_seconds_of_a_step_come_with_what_went_on_in_the_background() {
         curves.map(|curve| curve[key].clone()).collect::<Vec<_>>()
     };
     assert_eq!(of("test"), ["l.i0", "qr100"], "an index has no seconds");
-    let titles = [
-        "Transactions that insert or delete, per second",
-        "Queries, and transactions that insert or delete, per second",
-    ];
-    assert_eq!(of("title"), titles);
+    assert_eq!(of("title"), ["Rows inserted per second", "Queries per second"]);
     let lanes = curves[0]["lanes"].as_array().unwrap();
     let told: Vec<Value> =
         lanes.iter().map(|lane| json!([lane["kind"], lane["contender"], lane["most"]])).collect();
@@ -202,9 +226,15 @@ fn the_seconds_of_a_step_come_with_what_went_on_in_the_background() {
         let cells = lane["cells"].as_str().unwrap();
         assert!(cells.len() == 20 && cells.starts_with("000090"), "{lane}");
     }
-    let line = &curves[0]["lines"][1];
-    assert_eq!(line["rate"]["mid"].as_array().unwrap().len(), 20);
-    assert_eq!(line["cpu"]["mid"][7], json!(0.7));
+    for line in curves[0]["lines"].as_array().unwrap() {
+        let rate = line["rate"]["mid"].as_array().unwrap();
+        let usual = if line["contender"] == "slow" { 32_000.0 } else { 40_000.0 };
+        assert!(rate.len() == 20 && (rate[7].as_f64().unwrap() / usual - 1.0).abs() < 0.01);
+        let of = |key: &str| line[key]["mid"][7].as_f64();
+        let costs = ["longest", "cpu", "read", "written"].map(of);
+        assert_eq!(costs, [Some(5.0), Some(0.7), None, Some(16.0)]);
+        assert_eq!(line["longest"]["mid"][4], json!(0.0), "nothing ended");
+    }
 }
 
 #[test]
@@ -221,14 +251,54 @@ fn whole_runs_have_the_tables_of_a_step_of_all_rounds_together() {
         assert!(told.contains(">rps</abbr>") && told.contains("<td>35</td>"), "{told}");
         assert!(!told.contains(">wps</abbr>"), "nobody knows the writes: {told}");
     }
-    assert!(loaded.contains(">ips</abbr>"));
-    assert!(!queried.contains(">ips</abbr>"), "what was inserted beside queries is not kept");
+    assert!(loaded.contains(">ips</abbr>") && queried.contains(">ips</abbr>"));
+    assert!(queried.contains("Insert service time, from when it was sent"));
+    assert!(queried.contains("Insert response time, from when it was due"));
+    assert!(!loaded.contains("response time, from when it was due"), "nothing is due");
     assert!(page.contains("href=\"#sizes\""));
     let sizes = page.split("<section id=\"sizes\">").nth(1).unwrap();
     let sizes = sizes.split("</section>").next().unwrap();
     assert_eq!(sizes.matches("<td>56.0</td>").count(), 6, "of the last round: {sizes}");
     assert!(sizes.contains("<td>1.00</td><td>1.50</td>"), "{sizes}");
     assert!(!sizes.contains("binary logs"), "nobody knows the logs: {sizes}");
+    assert!(page.contains("Metrics of all rounds together"), "the legend is printed, too");
+}
+
+#[test]
+fn promised_write_rates_are_told_of_all_rounds_together() {
+    let page = html(&compared());
+    assert!(page.contains("href=\"#sla\""));
+    let promises = page.split("<section id=\"sla\">").nth(1).unwrap();
+    let promises = promises.split("</section>").next().unwrap();
+    // 2,000 and 1,800 rows in 20.3 seconds of each round, and a target of 100.
+    for told in ["<td>99</td>", "<td class=\"bad\">89", "<td class=\"reference\">100</td>"] {
+        assert!(promises.contains(told), "{told}: {promises}");
+    }
+    // In each round one second without anything; `slow` is below the target in all of them.
+    for told in ["<td>6 (1)</td>", "<td>120 (120)</td>", "<td>40.0us</td>", "<td>2.00s</td>"] {
+        assert!(promises.contains(told), "{told}: {promises}");
+    }
+}
+
+#[test]
+fn programs_have_all_rounds_together() {
+    let result: Value = serde_json::from_str(&result_json(&complete())).unwrap();
+    let errors: Vec<String> =
+        schema().iter_errors(&result).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    let together = result["together"].as_array().unwrap();
+    let names: Vec<&Value> = together.iter().map(|test| &test["name"]).collect();
+    assert_eq!(names, ["l.i0", "l.x", "qr100"]);
+    let slow = &together[2]["results"][1];
+    assert_eq!((&slow["contender"], &slow["sla"]["met"]), (&json!("slow"), &json!(false)));
+    let work = &slow["work"];
+    assert_eq!(work["query"]["service"]["count"], 6 * 50_000 + 1);
+    assert_eq!(work["insert"]["response"]["count"], 6 * 50_000);
+    assert_eq!(work["insert"]["rows"], 6 * 1_800);
+    assert_eq!(work["insert"]["max_lag_ns"], 2_000_000_000_u64);
+    assert_eq!(slow["metrics"]["ips"], slow["sla"]["achieved"]);
+    let slices: Value = serde_json::from_str(&result_json(&suite::judged())).unwrap();
+    assert!(slices.get("together").is_none(), "slices have no such thing");
 }
 
 #[test]
@@ -236,7 +306,9 @@ fn what_is_not_known_of_rounds_together_is_left_out() {
     let page = html(&compared());
     assert!(!page.contains("href=\"#sizes\"") && !page.contains("id=\"sizes\""));
     assert!(!part(&page, "qr100").contains("service time"));
+    assert!(!html(&suite::judged()).contains("Metrics of all rounds together"));
     let page = html(&suite::released());
+    assert!(!page.contains("href=\"#sla\"") && !page.contains("id=\"sla\""));
     let (slices, runs) = (part(&page, "point-query"), part(&page, "update-index"));
     assert!(runs.contains("All rounds together") && runs.contains("Transaction service time"));
     assert!(runs.contains(">o/s</abbr>") && !runs.contains(">r/s</abbr>"), "{runs}");

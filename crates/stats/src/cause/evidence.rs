@@ -205,9 +205,9 @@ pub struct Evidence {
     /// By the name in the store, or the DBMS's own.
     pub metrics: BTreeMap<String, Change>,
     pub environment: Environment,
-    /// Tests with the same statement of different sizes share a family.
+    /// Tests that differ only in how many rows their statements are about share a family.
     pub family: Option<String>,
-    /// Rows per statement.
+    /// Rows that a statement returned or changed, as a mean of all those of a transaction.
     pub rows: Option<f64>,
     pub dips: Option<Dips>,
     /// CPU per operation at the end of the step / at its begin.

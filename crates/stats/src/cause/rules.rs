@@ -107,7 +107,6 @@ const RULES: [Rule; 11] = [
         main: compression,
         supported_by: &[
             |view| Some(setting_of(view, &COMPRESSION).is_some()),
-            |view| Some(growth_of(view, &COMPRESSION).is_some()),
             // Who writes more has more work than to compress it.
             |view| view.up(metric::WRITE_BYTES).map(|up| !up),
         ],

@@ -208,21 +208,26 @@ fn statement_or_row(tests: &[Evidence]) -> Vec<Finding> {
     families.into_iter().filter_map(|(family, tests)| of_family(family, &tests)).collect()
 }
 
+/// Nothing of sizes whose costs are not on a line: they are no sum of one per statement and one per row.
 fn of_family(family: &str, tests: &[&Evidence]) -> Option<Finding> {
     tests.iter().find_map(|test| View::of(test))?;
-    let points: Vec<(f64, Estimate)> =
-        tests.iter().filter_map(|test| Some((test.rows?, test.time.change))).collect();
-    let Line { intercept, slope, fits } = fit_line(&points)?;
+    let is_known = |(_, change): &(f64, Estimate)| (change.high - change.low).is_finite();
+    let points = tests.iter().filter_map(|test| Some((test.rows?, test.time.change)));
+    let points: Vec<(f64, Estimate)> = points.filter(is_known).collect();
+    let Line { intercept, slope, p } = fit_line(&points).filter(Line::fits)?;
     let is_sure = |one: &Estimate| one.is_above(0.0) || one.negated().is_above(0.0);
+    let [value, low, high] = [slope.value, slope.low, slope.high].map(|micros| 1000.0 * micros);
     let per_statement = format!("{} per statement", micros_interval(&intercept));
-    let per_row = format!("{} per row", micros_interval(&slope));
+    let per_row = format!("{} per 1000 rows", micros_interval(&Estimate::new(value, low, high)));
     let text = match (is_sure(&intercept), is_sure(&slope)) {
         (true, true) => format!("{per_statement} and {per_row}"),
-        (true, false) => format!("{per_statement}, nothing per row: parse, plan or executor start"),
-        (false, true) => format!("{per_row}, nothing per statement"),
+        (true, false) => format!(
+            "{per_statement}: parse, plan or executor start; {per_row}, which may be nothing"
+        ),
+        (false, true) => format!("{per_row}; {per_statement}, which may be nothing"),
         (false, false) => return None,
     };
-    let confidence = if fits { Confidence::Strong } else { Confidence::Hint };
+    let confidence = Confidence::Strong;
     let mean: f64 = tests.iter().map(|test| test.theta.value).sum::<f64>() / tests.len() as f64;
     Some(Finding {
         cause: Cause::StatementOrRow,
@@ -231,7 +236,10 @@ fn of_family(family: &str, tests: &[&Evidence]) -> Option<Finding> {
         slower: mean < 0.0,
         share: None,
         importance: tests.iter().map(|test| test.theta.value.abs()).sum(),
-        statement: format!("{family}, {} sizes: {text} ({confidence}).", points.len()),
+        statement: format!(
+            "{family}, {} sizes on a line (p = {p:.2}): {text} ({confidence}).",
+            points.len()
+        ),
         contradicted_by: vec![Check { what: "sizes lie off the line", looked_at: true }],
         next: Next::Profile.text(tests[0]),
     })

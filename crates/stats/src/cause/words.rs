@@ -37,11 +37,13 @@ pub(super) fn micros(micros: f64) -> String {
     }
 }
 
-/// Microseconds with their interval.
+/// Microseconds with their interval, by two digits of how far it reaches: so its ends are told apart
+/// whatever their size.
 pub(super) fn micros_interval(estimate: &Estimate) -> String {
-    let number = |value: f64| micros(value).replace(" us", "");
-    let (low, high) = (number(estimate.low), number(estimate.high));
-    format!("{} (95 % interval {low} to {high})", micros(estimate.value))
+    let reach = (estimate.high - estimate.low) / 2.0;
+    let decimals = (1.0 - reach.log10()).ceil().clamp(0.0, 3.0) as usize;
+    let Estimate { value, low, high } = *estimate;
+    format!("{value:+.decimals$} us (95 % interval {low:+.decimals$} to {high:+.decimals$})")
 }
 
 pub(super) fn share(share: f64) -> String {

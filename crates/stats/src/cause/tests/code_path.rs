@@ -8,7 +8,7 @@ fn r1_user_cpu_that_explains_it_is_a_longer_code_path() {
     assert_eq!((finding.cause, finding.confidence), (Cause::CodePath, Confidence::Strong));
     assert_eq!(
         finding.statement,
-        "-2.9 % operations/s: +1.4 us (95 % interval +1.2 to +1.5) of user CPU per operation \
+        "-2.9 % operations/s: +1.39 us (95 % interval +1.25 to +1.53) of user CPU per operation \
          explain 93 % of it. Top growth: `ExecInitNode` +1.1 us (strong)."
     );
     assert_eq!(finding.next, "the flame graphs in report.html");

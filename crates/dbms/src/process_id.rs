@@ -1,0 +1,123 @@
+//! Processes that cannot be mistaken for later ones with the same number, and their end with all that
+//! they have started.
+
+use std::time::{Duration, Instant};
+
+use procfs::process::Process;
+use rqps_observe::descendants;
+use rustix::process::{Pid, Signal, kill_process};
+use serde::{Deserialize, Serialize};
+
+/// How long processes that were killed may take to be gone: they give their memory back first.
+const DEATH: Duration = Duration::from_secs(30);
+/// How long processes may take to see that the one above them is gone, and to end by themselves.
+const FAREWELL: Duration = Duration::from_secs(2);
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// A process that cannot be mistaken for a later one with the same number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ProcessId {
+    pub(crate) pid: i32,
+    /// Clock ticks after boot, from /proc/PID/stat.
+    started: u64,
+}
+
+impl ProcessId {
+    pub(crate) fn of(pid: i32) -> Option<ProcessId> {
+        ProcessId::read(&Process::new(pid).ok()?)
+    }
+
+    fn read(process: &Process) -> Option<ProcessId> {
+        let stat = process.stat().ok()?;
+        // A zombie has ended; only its parent has not asked yet.
+        (stat.state != 'Z').then_some(ProcessId { pid: process.pid, started: stat.starttime })
+    }
+
+    pub(crate) fn is_alive(self) -> bool {
+        ProcessId::of(self.pid) == Some(self)
+    }
+
+    /// What it has started, and what that has started, as far as it lives. Nobody knows any more once
+    /// the process itself has ended.
+    fn below(self) -> Vec<ProcessId> {
+        let tree = descendants(self.pid);
+        let mut tree = tree.iter().filter_map(ProcessId::read);
+        // The root comes first. Below a later process with its number are others.
+        if tree.next() == Some(self) { tree.collect() } else { Vec::new() }
+    }
+
+    fn signal(self, signal: Signal) {
+        if let Some(pid) = Pid::from_raw(self.pid).filter(|_| self.is_alive()) {
+            // It may end between the question and the signal.
+            let _ = kill_process(pid, signal);
+        }
+    }
+
+    /// Ends the process with all below it: politely, then not. What is below it mostly ends with it,
+    /// but for what is frozen.
+    pub(crate) fn end(self, polite: Signal, patience: Duration) {
+        let mut below = self.below();
+        self.signal(polite);
+        if !are_gone(&[self], patience) {
+            // It may have started more while it was waited for.
+            below.extend(self.below());
+            self.signal(Signal::KILL);
+            // The kernel may need a while for who is killed, too.
+            are_gone(&[self], DEATH);
+        }
+        if !are_gone(&below, FAREWELL) {
+            below.iter().for_each(|process| process.signal(Signal::KILL));
+            are_gone(&below, DEATH);
+        }
+    }
+}
+
+/// Waits until processes have ended; answers whether they have when patience ends.
+fn are_gone(processes: &[ProcessId], patience: Duration) -> bool {
+    let deadline = Instant::now() + patience;
+    while processes.iter().any(|process| process.is_alive()) {
+        if Instant::now() > deadline {
+            return false;
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn what_is_below_a_process_is_ended_with_it_also_when_it_is_frozen() {
+        // In sessions of their own, as the processes of Postgres are.
+        let script = "setsid sleep 60 & setsid sleep 60 & echo both are there; wait";
+        let mut command = Command::new("sh");
+        let mut shell = command.args(["-c", script]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut said = String::new();
+        BufReader::new(shell.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        let root = ProcessId::of(shell.id() as i32).unwrap();
+        let below = root.below();
+        assert_eq!(below.len(), 2, "{said}");
+
+        for process in below.iter().chain([&root]) {
+            process.signal(Signal::STOP);
+        }
+        root.end(Signal::TERM, Duration::from_millis(100));
+        assert!(!below.iter().any(|process| process.is_alive()));
+        assert!(!shell.wait().unwrap().success());
+    }
+
+    #[test]
+    fn a_later_process_with_the_same_number_is_left_alone() {
+        let mut later = Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = later.id() as i32;
+        ProcessId { pid, started: 1 }.end(Signal::KILL, Duration::ZERO);
+        assert!(ProcessId::of(pid).is_some());
+        later.kill().unwrap();
+        later.wait().unwrap();
+    }
+}
