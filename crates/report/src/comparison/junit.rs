@@ -5,7 +5,7 @@ use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
 use rqps_store::Run;
 
-use super::{Judged, Verdicts, label};
+use super::{Judged, Verdicts, label, span};
 
 /// A suite for each contender, a case for each test. A regression of the rate or of its cost by the
 /// margin or more is a failure; what is invalid is an error; what is inconclusive is skipped; all
@@ -60,15 +60,11 @@ fn case(verdict: &Verdict, judged: &Judged) -> TestCase {
 
 /// `rQPS 0.974 (0.969 – 0.979): regression`
 fn told(verdict: &Verdict) -> String {
-    let interval = verdict.estimate.interval.exp();
     match verdict.contributions.len() {
         0 | 1 => verdict.label.to_string(),
-        _ => format!(
-            "rQPS {:.3} ({:.3} – {:.3}): {}",
-            verdict.ratio(),
-            interval.low,
-            interval.high,
-            verdict.label
-        ),
+        _ => {
+            let span = span(&verdict.estimate);
+            format!("rQPS {:.3} ({span}): {}", verdict.ratio(), verdict.label)
+        }
     }
 }

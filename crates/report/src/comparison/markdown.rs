@@ -3,8 +3,7 @@
 use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
 
-use super::text::percent;
-use super::{Judged, Verdicts, counts, word};
+use super::{Judged, Verdicts, counts, percent, span, word};
 use crate::markdown::{escape, rest};
 
 /// Contenders, rows, findings and refusals that are shown: with what stands around them they stay
@@ -91,13 +90,7 @@ fn line(row: &Row<'_>, many: bool) -> String {
     let rounds = verdict.contributions.len();
     let (ratio, interval) = match rounds < 2 {
         true => ("-".to_string(), "-".to_string()),
-        false => {
-            let interval = verdict.estimate.interval.exp();
-            (
-                format!("{:.3}", verdict.ratio()),
-                format!("{:.3} – {:.3}", interval.low, interval.high),
-            )
-        }
+        false => (format!("{:.3}", verdict.ratio()), span(&verdict.estimate)),
     };
     let cpu = verdict.costs.iter().find(|(name, _)| name == "cpu/o");
     let cpu = cpu.map_or("-".to_string(), |(_, cost)| percent(cost.value));

@@ -44,7 +44,7 @@ pub(crate) use markdown::lines as markdown;
 pub(crate) use observed::Observed;
 pub(crate) use profile::{Profiled, readable};
 pub(crate) use remarks::with_interval;
-pub(crate) use text::{percent, text};
+pub(crate) use text::{percent, span, text};
 pub(crate) use together::metrics as metrics_together;
 
 /// What the base is called where it takes part a second time.

@@ -5,6 +5,7 @@ use comfy_table::{Cell, CellAlignment, Color, Table};
 use rqps_plan::Compared;
 use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
+use rqps_stats::{Estimate, Interval};
 
 use super::{Judged, Verdicts, profile_text};
 use crate::Colour;
@@ -19,6 +20,15 @@ pub(crate) fn percent(log: f64) -> String {
     let percent = 100.0 * log.exp_m1();
     match percent.is_finite() {
         true => format!("{percent:+.2} %"),
+        false => "-".to_string(),
+    }
+}
+
+/// The interval of a ratio; "-" where so few rounds leave none, as of three by ranks.
+pub(crate) fn span(estimate: &Estimate) -> String {
+    let Interval { low, high } = estimate.interval.exp();
+    match low > 0.0 && high.is_finite() {
+        true => format!("{low:.3} – {high:.3}"),
         false => "-".to_string(),
     }
 }
@@ -63,11 +73,10 @@ fn table(verdicts: &Verdicts<'_>, judged: &Judged, colour: Colour) -> String {
     header.push(Cell::new("verdict"));
     drawn.set_header(header);
     if let Some(suite) = &judged.suite {
-        let interval = suite.shift.interval.exp();
         drawn.add_row([
             Cell::new("suite shift"),
             right(format!("{:.3}", suite.shift.ratio())),
-            right(format!("{:.3} – {:.3}", interval.low, interval.high)),
+            right(span(&suite.shift)),
             Cell::new(""),
             right(suite.rounds.to_string()),
             Cell::new(format!("what all tests have in common: {}", percent(suite.shift.value))),
@@ -79,13 +88,9 @@ fn table(verdicts: &Verdicts<'_>, judged: &Judged, colour: Colour) -> String {
             group = test.group;
             drawn.add_row([Cell::new(group)]);
         }
-        let interval = verdict.estimate.interval.exp();
         let (ratio, interval) = match verdict.contributions.len() < 2 {
             true => ("-".to_string(), "-".to_string()),
-            false => (
-                format!("{:.3}", verdict.ratio()),
-                format!("{:.3} – {:.3}", interval.low, interval.high),
-            ),
+            false => (format!("{:.3}", verdict.ratio()), span(&verdict.estimate)),
         };
         let cpu = verdict.costs.iter().find(|(name, _)| name == "cpu/o");
         let cpu = cpu.map_or("-".to_string(), |(_, cost)| percent(cost.value));
@@ -158,4 +163,16 @@ fn legend(verdicts: &Verdicts<'_>) -> String {
         loaded(verdicts.plan),
     );
     wrapped([[legend.as_str()]].into_iter())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_that_leaves_nothing_out_has_no_numbers() {
+        let estimate = |interval| Estimate { value: 0.01, interval, p: 1.0 };
+        assert_eq!(span(&estimate(Interval { low: -0.01, high: 0.02 })), "0.990 – 1.020");
+        assert_eq!(span(&estimate(Interval::EVERYTHING)), "-");
+    }
 }

@@ -7,7 +7,7 @@ use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
 use rqps_store::Run;
 
-use crate::comparison::{Judged, Verdicts, class, counts, percent, with_interval, word};
+use crate::comparison::{Judged, Verdicts, class, counts, percent, span, with_interval, word};
 use crate::model::loaded;
 
 const NOTE: &str = "The line is the 95 % interval of rQPS over rounds, adjusted for the number of tests; the dots \
@@ -239,10 +239,9 @@ fn told(label: &Label) -> Markup {
 
 /// A ratio and its interval.
 fn measured(estimate: &Estimate) -> Markup {
-    let interval = estimate.interval.exp();
     html! {
         td { (format!("{:.3}", estimate.ratio())) }
-        td { (format!("{:.3} – {:.3}", interval.low, interval.high)) }
+        td { (span(estimate)) }
     }
 }
 
