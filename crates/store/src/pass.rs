@@ -203,7 +203,7 @@ impl RunDirectory {
 
     /// Keeps passes in the place of all that was kept of their tests in their rounds: a round of whole runs
     /// as far as it has come. All of them or nothing.
-    pub fn save_again(&mut self, passes: &[&PassRecord]) -> Result<(), StoreError> {
+    pub fn replace_passes(&mut self, passes: &[&PassRecord]) -> Result<(), StoreError> {
         let transaction = self.connection.transaction()?;
         for pass in passes {
             transaction.execute(

@@ -186,11 +186,11 @@ fn a_round_that_has_come_farther_takes_the_place_of_what_was_kept_of_it() {
     };
     let earlier = PassRecord { round: 0, ..pass(1) };
     run.save_pass(&earlier).unwrap();
-    run.save_again(&[&pass(1)]).unwrap();
+    run.replace_passes(&[&pass(1)]).unwrap();
     let refused = PassRecord { sides: BTreeMap::new(), ..pass(1) };
     let mut farther = pass(2);
     farther.sides.insert("again".to_string(), side());
-    run.save_again(&[&refused, &farther]).unwrap();
+    run.replace_passes(&[&refused, &farther]).unwrap();
     assert_eq!(run.passes().unwrap(), [earlier, refused, farther]);
     // Nothing stays of what was kept before.
     let results = rusqlite::Connection::open(directory.path().join("results.sqlite")).unwrap();

@@ -164,7 +164,7 @@ impl Kept {
             return Ok(());
         }
         let all: Vec<&PassRecord> = self.refused.iter().chain(&self.passes).collect();
-        Ok(directory.save_again(&all)?)
+        Ok(directory.replace_passes(&all)?)
     }
 }
 
