@@ -22,7 +22,8 @@ pub(crate) struct Arguments {
 const WATCH: Duration = Duration::from_secs(1);
 
 /// Programs that fetch builds, with what they are for.
-const CLIENTS: [(&str, &str); 2] = [("npm", "Postgres builds"), ("mvn", "older Postgres builds")];
+const CLIENTS: [(&str, &str); 2] =
+    [("npm", "Postgres builds"), ("mvn", "MySQL, MariaDB and older Postgres builds")];
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let home = Home::from_env().map_err(rqps_dbms::DbmsError::from)?;

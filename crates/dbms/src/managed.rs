@@ -284,7 +284,8 @@ impl Server for Managed {
             Some(status) => format!("the server ended with {status}"),
             None => "the server is still running".to_string(),
         };
-        Some(format!("{state}; its log ends with\n{}", self.tail()))
+        // The log on lines of its own: the first one alone is told where there is room for one.
+        Some(format!("{state}\nits log ends with\n{}", self.tail()))
     }
 
     fn stop(&mut self) -> Result<(), DbmsError> {

@@ -99,11 +99,34 @@ pub(super) fn fetch(
     let mut args = vec!["install", "--download-only", "--yes"];
     args.extend(package.name.split(' '));
     apt.run("apt-get", &args, tell)?;
+    let archives = unpack(&packages(&folder.join("cache/archives"))?, into, tell)?;
+    Ok(Fetched { archives, loader: Some(loader(into)?) })
+}
+
+/// The packages in a folder, with their sizes, in an order that does not change.
+pub(super) fn packages(folder: &Path) -> Result<Vec<(PathBuf, u64)>, SourceError> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(at(folder))? {
+        let path = entry.map_err(at(folder))?.path();
+        if path.extension().is_some_and(|extension| extension == "deb") {
+            let size = path.metadata().map_err(at(&path))?.len();
+            files.push((path, size));
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Unpacks what a server needs of packages, over each other as on a system.
+pub(super) fn unpack(
+    files: &[(PathBuf, u64)],
+    into: &Path,
+    tell: &mut Tell,
+) -> Result<Vec<Archive>, SourceError> {
     let mut archives = Vec::new();
-    let files = apt.downloaded()?;
     let total = files.iter().map(|(_, size)| size).sum();
     let mut before = 0;
-    for (file, size) in &files {
+    for (file, size) in files {
         let archive = Archive::of(file)?;
         let data = deb::data(file, &archive.name)?;
         let part = Part { needed: needed::of_debian, ..Part::ALL };
@@ -120,11 +143,11 @@ pub(super) fn fetch(
         before += size;
         archives.push(archive);
     }
-    Ok(Fetched { archives, loader: Some(loader(into)?) })
+    Ok(archives)
 }
 
-/// The loader among the unpacked libraries.
-fn loader(root: &Path) -> Result<Loader, SourceError> {
+/// The folders with unpacked libraries, relative to the root.
+pub(super) fn library_path(root: &Path) -> Vec<PathBuf> {
     // `lib` is a link to `usr/lib` on every Debian system, but not in every package.
     let mut library_path = Vec::new();
     for lib in ["lib", "usr/lib"] {
@@ -134,6 +157,12 @@ fn loader(root: &Path) -> Result<Loader, SourceError> {
         let of_libraries = names.filter(|name| name.to_string_lossy().ends_with("-linux-gnu"));
         library_path.extend(of_libraries.map(|name| Path::new(lib).join(name)));
     }
+    library_path
+}
+
+/// The loader among the unpacked libraries.
+fn loader(root: &Path) -> Result<Loader, SourceError> {
+    let library_path = library_path(root);
     for folder in &library_path {
         let files = fs::read_dir(root.join(folder)).map_err(at(root))?.flatten();
         let mut names = files.map(|file| file.file_name());
@@ -142,7 +171,7 @@ fn loader(root: &Path) -> Result<Loader, SourceError> {
             name.starts_with("ld-linux") && name.contains(".so.")
         };
         if let Some(name) = names.find(is_loader) {
-            return Ok(Loader { program: folder.join(name), library_path });
+            return Ok(Loader { program: Some(folder.join(name)), library_path });
         }
     }
     let reason = "there is no dynamic loader in it".to_string();
@@ -217,21 +246,6 @@ impl Apt<'_> {
                      update' if there is one"
                 .to_string(),
         })
-    }
-
-    /// The packages that were downloaded, with their sizes, in an order that does not change.
-    fn downloaded(&self) -> Result<Vec<(PathBuf, u64)>, SourceError> {
-        let folder = self.folder.join("cache/archives");
-        let mut files = Vec::new();
-        for entry in fs::read_dir(&folder).map_err(at(&folder))? {
-            let path = entry.map_err(at(&folder))?.path();
-            if path.extension().is_some_and(|extension| extension == "deb") {
-                let size = path.metadata().map_err(at(&path))?.len();
-                files.push((path, size));
-            }
-        }
-        files.sort();
-        Ok(files)
     }
 
     fn run(

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rqps_plan::{Dbms, Source};
 
-use super::store;
+use super::{libraries, store};
 use crate::home::HomeError;
 
 #[derive(Debug, thiserror::Error)]
@@ -62,8 +62,11 @@ pub enum SourceError {
     File { path: PathBuf, error: io::Error },
     #[error("'{}' does not run: {reason}", program.display())]
     DoesNotRun { program: PathBuf, reason: String },
-    #[error("'{}' needs {library}, which this system does not have: {install}", program.display())]
-    MissingLibrary { program: PathBuf, library: String, install: String },
+    #[error(
+        "'{}' needs {library}, which this system does not have: {}",
+        program.display(), libraries::how_to_install(*package)
+    )]
+    MissingLibrary { program: PathBuf, library: String, package: Option<&'static str> },
     #[error("'{}' is not in rqps's store: only fetched builds are removed", .0.display())]
     NotOurs(PathBuf),
     #[error("cancelled")]

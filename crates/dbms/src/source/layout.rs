@@ -19,11 +19,13 @@ const PLUGINS: [&str; 6] = [
     "lib64/mariadb/plugin",
 ];
 
-/// The dynamic loader of a build that comes with its own C library.
+/// How a build finds the libraries that it comes with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loader {
-    /// Relative to the build's root, as the folders below are.
-    pub program: PathBuf,
+    /// The dynamic loader of a build with its own C library, relative to the build's root as the folders
+    /// below are; none where it is run by the system's.
+    #[serde(default)]
+    pub program: Option<PathBuf>,
     /// The folders with the libraries.
     pub library_path: Vec<PathBuf>,
 }
@@ -32,7 +34,17 @@ impl Loader {
     pub(super) fn command(&self, root: &Path, program: &Path) -> (PathBuf, Vec<OsString>) {
         let folders = self.library_path.iter().map(|folder| root.join(folder).into_os_string());
         let folders = folders.collect::<Vec<_>>().join(":".as_ref());
-        (root.join(&self.program), vec!["--library-path".into(), folders, program.into()])
+        match &self.program {
+            Some(loader) => {
+                (root.join(loader), vec!["--library-path".into(), folders, program.into()])
+            }
+            // `env` becomes the program: it is the same process, under its own name.
+            None => {
+                let mut variable = OsString::from("LD_LIBRARY_PATH=");
+                variable.push(folders);
+                (PathBuf::from("/usr/bin/env"), vec![variable, program.into()])
+            }
+        }
     }
 }
 

@@ -10,7 +10,9 @@ use super::error::{SourceError, at};
 use super::lists::List;
 use super::progress::{Progress, Tell, report};
 use super::version::{self, Packaged};
-use super::{Available, Fetched, Installed, client, debian, maven, npm, probe, store, system};
+use super::{
+    Available, Fetched, Installed, client, debian, libraries, maven, npm, probe, store, system,
+};
 use crate::home::Home;
 
 /// What of the computer is looked at; a value, so that tests can have others.
@@ -271,7 +273,7 @@ impl Machine {
             }
             Registry::Debian { suite } => debian::fetch(package, suite, self, folder, into, tell)?,
         };
-        let installed = probe::describe(dbms, Some(source), into, fetched, tell)?;
+        let installed = self.describe((dbms, source), fetched, folder, into, tell)?;
         if installed.version != chosen.version {
             let archives = installed.archives.into_iter().map(|archive| archive.name);
             let archive = archives.collect::<Vec<_>>().join(" ");
@@ -279,6 +281,30 @@ impl Machine {
             return Err(SourceError::Archive { archive, reason });
         }
         changing.finish(build, installed, source)
+    }
+
+    /// Describes a build that has just been unpacked, with the libraries that it asks for and the system does
+    /// not have.
+    fn describe(
+        &self,
+        (dbms, source): (Dbms, Source),
+        mut fetched: Fetched,
+        folder: &Path,
+        into: &Path,
+        tell: &mut Tell,
+    ) -> Result<Installed, SourceError> {
+        loop {
+            let described = probe::describe(dbms, Some(source), into, fetched.clone(), tell);
+            let Err(SourceError::MissingLibrary { package: Some(package), .. }) = described else {
+                return described;
+            };
+            match libraries::add(&mut fetched, package, self, folder, into, tell) {
+                Ok(()) => {}
+                // That it is missing can still be mended by the user.
+                Err(error) if error.is_of_one_source() => return described,
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// The versions of a package, as its source lists them.

@@ -11,6 +11,7 @@ mod debian;
 mod digest;
 mod error;
 mod layout;
+mod libraries;
 mod lists;
 mod machine;
 mod maven;
@@ -58,13 +59,13 @@ pub struct Installed {
     pub libc: Option<String>,
     /// `gcc (Debian 12.2.0-14+deb12u1) 12.2.0`
     pub compiler: Option<String>,
-    /// What its programs are run by; none for the system's own.
+    /// How it finds the libraries that it comes with; none if it comes with none of the system's.
     #[serde(default)]
     pub loader: Option<Loader>,
 }
 
 /// What a source's client has fetched, and how it is to be run.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Fetched {
     archives: Vec<Archive>,
     loader: Option<Loader>,

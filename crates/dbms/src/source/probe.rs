@@ -11,32 +11,7 @@ use rqps_plan::{Dbms, Source};
 use super::catalog::server_programs;
 use super::error::{SourceError, at};
 use super::progress::{Progress, Tell};
-use super::{Fetched, Installed, client, digest};
-
-/// The Debian packages with the libraries that prebuilt servers ask for.
-const LIBRARIES: &[(&str, &str)] = &[
-    ("libaio.so.1", "libaio1"),
-    ("libatomic.so.1", "libatomic1"),
-    ("libcrypt.so.1", "libcrypt1"),
-    ("libjemalloc.so.2", "libjemalloc2"),
-    ("liblz4.so.1", "liblz4-1"),
-    ("libncurses.so.5", "libncurses5"),
-    ("libncurses.so.6", "libncurses6"),
-    ("libnuma.so.1", "libnuma1"),
-    ("libpcre2-8.so.0", "libpcre2-8-0"),
-    ("libpmem.so.1", "libpmem1"),
-    ("libsnappy.so.1", "libsnappy1v5"),
-    ("libssl.so.1.1", "libssl1.1"),
-    ("libssl.so.3", "libssl3"),
-    ("libstdc++.so.6", "libstdc++6"),
-    ("libsystemd.so.0", "libsystemd0"),
-    ("libtinfo.so.5", "libtinfo5"),
-    ("libtinfo.so.6", "libtinfo6"),
-    ("liburing.so.2", "liburing2"),
-    ("libwrap.so.0", "libwrap0"),
-    ("libxml2.so.2", "libxml2"),
-    ("libzstd.so.1", "libzstd1"),
-];
+use super::{Fetched, Installed, client, digest, libraries};
 
 /// Describes the build in a folder, by running its server with `--version` and reading it.
 pub(super) fn describe(
@@ -60,8 +35,8 @@ pub(super) fn describe(
     };
     let bytes = fs::read(&server).map_err(at(&server))?;
     let elf = Elf::parse(&bytes).ok();
-    let libc = match &loader {
-        Some(loader) => own_libc(&root.join(&loader.program), tell)?,
+    let libc = match loader.as_ref().and_then(|loader| loader.program.as_ref()) {
+        Some(program) => own_libc(&root.join(program), tell)?,
         None => elf.as_ref().and_then(libc),
     };
     Ok(Installed {
@@ -112,7 +87,9 @@ pub(super) fn version(
     };
     if !said.status.success() {
         if let Some(library) = missing_library(&said.stderr) {
-            return Err(needs(server, library));
+            let (program, library) = (server.to_path_buf(), library.to_string());
+            let package = libraries::package(&library);
+            return Err(SourceError::MissingLibrary { program, library, package });
         }
         let reason = said.stderr.lines().find(|line| !line.trim().is_empty());
         return Err(failed(reason.map_or_else(|| said.status.to_string(), str::to_string)));
@@ -140,16 +117,6 @@ fn missing_library(stderr: &str) -> Option<&str> {
     // Only this ending tells of a library that is absent rather than broken.
     let (library, why) = rest.split_once(':')?;
     why.contains("No such file or directory").then_some(library)
-}
-
-fn needs(program: &Path, library: &str) -> SourceError {
-    let known = LIBRARIES.iter().find(|known| known.0 == library);
-    let install = match known {
-        Some((_, package)) => format!("install it, as with 'apt-get install {package}'"),
-        None => "install the package that has it".to_string(),
-    };
-    let (program, library) = (program.to_path_buf(), library.to_string());
-    SourceError::MissingLibrary { program, library, install }
 }
 
 /// The C library that comes with a build, by its loader's word: `ld.so (Debian GLIBC 2.41-12)

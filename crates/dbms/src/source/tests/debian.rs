@@ -7,7 +7,7 @@ use super::*;
 const LOADER: &str = "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2";
 
 /// A Debian package with these files.
-fn package(path: &Path, files: &[(&str, &str)], data_name: &str) {
+pub(super) fn package(path: &Path, files: &[(&str, &str)], data_name: &str) {
     let mut tar = tar::Builder::new(XzEncoder::new(Vec::new(), 0));
     for (name, content) in files {
         let mut header = tar::Header::new_gnu();

