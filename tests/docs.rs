@@ -9,16 +9,40 @@ use std::process::Command;
 
 use common::pages::{Page, pages, root, workflow};
 use common::{Rqps, can_limit_memory};
+use rcgen::{CertificateParams, KeyPair};
 
-/// A comparison may find a regression: its exit code is a verdict, and no failure of the page.
-/// Manual pages are shown where there is something to show them with. With `$FEW` a comparison takes
-/// seconds, with `$SHORT` the Insert Benchmark.
+/// A comparison may find a regression: its exit code is a verdict, and no failure of the page. From its
+/// sources rqps is what the tests have built, and nothing else is asked of cargo. Manual pages are shown
+/// where there is something to show them with. With `$FEW` a comparison takes seconds, with `$SHORT` the
+/// Insert Benchmark.
 const PRELUDE: &str = r#"
     rqps() { command rqps "$@" || [ "$? $1" = "1 compare" ]; }
+    cargo() { [ "${*:1:3}" = "run --release --" ] && rqps "${@:4}"; }
     command -v man > /dev/null || man() { cat > /dev/null; }
     FEW='--rows 10K --secs 0.2 --rounds 3 --loads 1 --no-twin --no-guards'
     SHORT='--rows 10K --writes 1K,100 --rates 100 --query-secs 1'
 "#;
+
+/// What no test runs, by how the command begins, and why. Every other command of a page is run.
+const NOT_RUN: [(&str, &str); 11] = [
+    ("cargo install", "it builds rqps, or what packs it, once more"),
+    ("cargo build", "it builds rqps once more"),
+    ("packaging/deb", "it builds rqps once more"),
+    (
+        "cargo run --release -p rqps-report --example large",
+        "it builds an example of rqps's sources",
+    ),
+    ("fuzz/run", "it builds rqps's clients with coverage, and runs for a minute each"),
+    ("cargo bench", "it builds a benchmark, which takes minutes for each DBMS"),
+    ("cargo test", "these are the tests"),
+    ("PROPTEST_CASES=20000 cargo test", "a test of these, with many more cases"),
+    ("RQPS_SOAK_SECS=3600 cargo test", "a test that takes an hour, and a minute at least"),
+    ("rqps selftest --quick", "tests/selftest.rs runs it, with less of everything"),
+    (
+        "rqps compare postgres@16.10 postgres@17.6 --workload micro:hot-points --profile",
+        "tests/compare.rs profiles a server, which takes eight runs more",
+    ),
+];
 
 /// What a page takes for granted, and what it is run with.
 struct Given {
@@ -26,27 +50,64 @@ struct Given {
     /// Run before its first block, and after its last.
     before: &'static str,
     after: &'static str,
-    /// In blocks marked `sh,small` the second stands for the first.
+    /// In blocks marked `sh,small` the second stands for the first, in this order.
     small: &'static [(&'static str, &'static str)],
     /// It holds servers to little memory, which not every machine lets rqps do.
     limits_memory: bool,
+    /// It encrypts: a server called `localhost` that has `server.key` is whom `ca.pem` vouches for.
+    encrypts: bool,
 }
 
-const NOTHING: Given = Given { page: "", before: "", after: "", small: &[], limits_memory: false };
+const NOTHING: Given =
+    Given { page: "", before: "", after: "", small: &[], limits_memory: false, encrypts: false };
 
-static GIVEN: [Given; 6] = [
+/// Flags stay as they are, but for sizes and times. SQLite stands for servers where the page is not about
+/// them, and for MySQL and MariaDB in comparisons, where starting them takes most of the time: the
+/// contenders that are named are read as they are (`src/cli/documents.rs`), and started by other tests.
+static GIVEN: [Given; 11] = [
     Given {
         page: "README.md",
-        before: "rqps compare sqlite again=sqlite --workload micro:point-query $FEW --out out/18
-                 rqps ibench postgres@17.6 $SHORT --out other/pg",
-        small: &[("--rows 200K --writes 40K,5K --query-secs 5", "$SHORT")],
+        before: "rqps ibench postgres@17.6 $SHORT --out other/pg",
+        small: &[
+            ("--budget 2m", "--budget 2m --workload micro:point-query $FEW"),
+            ("--out out/18", "--workload micro:point-query $FEW --out out/18"),
+            ("--rows 200K --writes 40K,5K --query-secs 5", "$SHORT"),
+        ],
+        ..NOTHING
+    },
+    Given {
+        page: "docs/config-sweep.md",
+        small: &[
+            ("--out out/wal", "$FEW --out out/wal"),
+            (
+                "mysql@8.0.33:z12a 'flush=mysql@8.0.33:z12a?innodb_flush_log_at_trx_commit=1'",
+                "sqlite 'flush=sqlite?synchronous=full' $FEW",
+            ),
+            (
+                "'postgres@17.6:x9a2{,a,b,c}' --workload ibench --rows 1M",
+                "'sqlite{,?mmap_size=256M}' --workload ibench:l.i0 --rows 10K --rounds 3 --no-twin --no-guards",
+            ),
+            (
+                "'postgres@{17.6,18.0}:x10{a,b}' --workload micro:range",
+                "'sqlite:{base,stock}' --workload micro:range-covered-pk $FEW",
+            ),
+            ("micro:point,range", "micro:point-query $FEW"),
+        ],
         ..NOTHING
     },
     Given {
         page: "docs/io-bound.md",
         small: &[
             ("postgres@17.6 postgres@18.0 --rows 10M", "postgres@17.6 --rows 300K --rates 100"),
+            // With so few rows a tenth of them is no cache that a server takes.
+            ("--rows 10M --io-bound --query-secs 300", "--rows 10K --only l.i0"),
             ("--query-secs 300", "--query-secs 1 --writes 1K,100"),
+            ("ibench --rows 10M", "ibench:l.i0 --rows 300K --rounds 3 --no-twin --no-guards"),
+            (
+                "mariadb@11.4.5 mariadb@11.8 --workload micro:point --rows 20M",
+                "postgres@17.6 postgres@18.0 --workload micro:point-query --rows 200K --secs 0.2 \
+                 --rounds 3 --loads 1 --no-twin --no-guards",
+            ),
         ],
         limits_memory: true,
         ..NOTHING
@@ -60,18 +121,67 @@ static GIVEN: [Given; 6] = [
         page: "docs/own-build.md",
         before: "rqps dbms fetch postgres@npm-17.6 postgres@npm-18.0",
         small: &[
+            (
+                "base=mysql@/opt/mysql/base head=mysql@/opt/mysql/head",
+                "base=sqlite head=sqlite $FEW",
+            ),
             ("/opt/pg/base", "$RQPS_HOME/builds/postgres-17.6-npm"),
             ("/opt/pg/head", "$RQPS_HOME/builds/postgres-18.0-npm"),
             ("--out out/patch", "--workload micro:point-query $FEW --out out/patch"),
+            ("micro:point,range", "micro:point-query $FEW"),
+            ("postgres@18.0 --workload", "postgres@18.0 $FEW --workload"),
         ],
         ..NOTHING
     },
     Given {
+        page: "docs/performance.md",
+        before: "rqps micro sqlite --rows 2K --secs 0.2 --tests point-query --out out/large",
+        small: &[
+            ("--budget 2m", "--budget 2m --workload micro:point-query $FEW"),
+            ("postgres@17.6 postgres@18.0", "sqlite again=sqlite $FEW"),
+            ("micro:point,range,aggregate", "micro:point-query"),
+        ],
+        ..NOTHING
+    },
+    Given {
+        page: "docs/plan-files.md",
+        before: r#"printf '%s\n' 'contenders = "postgres@17.6"' 'configs = "base"' \
+                       'rows = "10K"' 'secs = 0.2' 'tests = ["point-query"]' \
+                       '[micro.cached]' '[scaleup.reads]' 'clients = [1, 2]' \
+                       '[ibench.small]' 'contenders = "sqlite"' 'configs = []' 'only = ["l.i0"]' \
+                       > small.toml"#,
+        small: &[("pg.toml", "small.toml")],
+        ..NOTHING
+    },
+    Given {
         page: "docs/remote-server.md",
-        before: "rqps dbms start postgres@17.6 > postgres.url
-                 rqps dbms start mysql@8.0.33 > mysql.url",
+        before: r#"rqps dbms start postgres@17.6 > postgres.url
+                   rqps dbms start mysql@8.0.33 > mysql.url
+                   for dbms in postgres mysql; do
+                     sed -E 's|.*localhost:([0-9]+)/.*|\1|' $dbms.url > $dbms.port
+                   done
+                   data="$RQPS_HOME/data/postgres_17.6"
+                   cp ca.pem "$data/server.crt"
+                   cp server.key "$data/server.key"
+                   chmod 600 "$data/server.key"
+                   chown --reference="$data" "$data/server.crt" "$data/server.key"
+                   printf '%s\n' 'alter system set ssl = on' 'select pg_reload_conf()' |
+                     rqps dbms shell "$(cat postgres.url)"
+                   cp "$RQPS_HOME/data/mysql_8.0.33/ca.pem" mysql-ca.pem
+                   printf '%s\n' 'create user bench require ssl' 'grant all on *.* to bench' |
+                     rqps dbms shell "$(cat mysql.url)""#,
         after: "rqps dbms stop --all",
         small: &[
+            (
+                "'postgres://bench@db.example/bench?sslmode=verify-full&sslrootcert=ca.pem'",
+                "\"postgres://rqps@localhost:$(cat postgres.port)/ib?sslmode=verify-full&sslrootcert=ca.pem\" \
+                 --secs 0.2 --rows 2K --out out/postgres-tls",
+            ),
+            (
+                "'mysql://bench@db.example/test?ssl-mode=VERIFY_CA&ssl-ca=ca.pem'",
+                "\"mysql://bench@localhost:$(cat mysql.port)/ib?ssl-mode=VERIFY_CA&ssl-ca=mysql-ca.pem\" \
+                 --secs 0.2 --rows 2K --out out/mysql-tls",
+            ),
             ("postgres://bench@db.example/bench", "\"$(cat postgres.url)\""),
             ("--rows 1M --query-secs 60", "$SHORT"),
             ("mysql://bench@db.example:3306/test", "\"$(cat mysql.url)\""),
@@ -80,11 +190,34 @@ static GIVEN: [Given; 6] = [
             ("postgres://bench@$host.example/bench", "$(cat postgres.url)"),
             ("point --secs 30", "point-query --secs 0.2 --rows 2K"),
         ],
+        encrypts: true,
         ..NOTHING
     },
     Given {
         page: "docs/tutorial.md",
         small: &[("--out out/pg17", "$FEW --out out/pg17")],
+        ..NOTHING
+    },
+    Given {
+        page: "docs/verdicts.md",
+        small: &[
+            (
+                "postgres@17.6 postgres@12.22 postgres@15.18 postgres@16.2 postgres@16.10 postgres@18.0",
+                "sqlite again=sqlite --rows 10K --loads 1",
+            ),
+            ("--rounds 12", "--rounds 3"),
+            ("--precision 0.01%\n", "--precision 0.01% --secs 0.2 --no-guards\n"),
+            ("--secs 30", "--secs 0.2"),
+        ],
+        ..NOTHING
+    },
+    Given {
+        page: "reproductions/README.md",
+        before: r#"{
+                     printf '%s\n' 'rows = "10K"' 'secs = 0.2' 'loads = 1' 'no-twin = true' 'no-guards = true'
+                     sed 's/^rounds = .*/rounds = 3/' "$ROOT/reproductions/01-hot-points.toml"
+                   } > hot-points.toml"#,
+        small: &[("reproductions/01-hot-points.toml", "hot-points.toml")],
         ..NOTHING
     },
 ];
@@ -101,6 +234,7 @@ fn run(rqps: &Rqps, script: &str, place: &str) {
         .args(["-euo", "pipefail", "-c", &format!("{PRELUDE}\n{script}")])
         .current_dir(rqps.work())
         .env("RQPS_HOME", rqps.home())
+        .env("ROOT", root())
         .env("PATH", format!("{}:{path}", programs.display()))
         .output()
         .unwrap();
@@ -108,8 +242,19 @@ fn run(rqps: &Rqps, script: &str, place: &str) {
     assert!(output.status.success(), "{place}: {}\n{told}", output.status);
 }
 
+/// Makes a key, and a certificate by which its owner vouches for itself.
+fn certify(folder: &Path) {
+    let key = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(vec!["localhost".to_string()]).unwrap();
+    fs::write(folder.join("ca.pem"), params.self_signed(&key).unwrap().pem()).unwrap();
+    fs::write(folder.join("server.key"), key.serialize_pem()).unwrap();
+}
+
 /// Runs the commands of a page.
 fn run_page(rqps: &Rqps, page: &Page, given: &Given) {
+    if given.encrypts {
+        certify(&rqps.work());
+    }
     run(rqps, given.before, &page.name);
     let mut unused: Vec<&str> = given.small.iter().map(|(from, _)| *from).collect();
     for block in page.blocks() {
@@ -177,6 +322,30 @@ fn every_command_does_what_its_page_says_and_every_file_it_leaves_is_described()
         ran.push(page.name);
     }
     assert!(ran.contains(&"docs/tutorial.md".to_string()), "{ran:?}");
+}
+
+#[test]
+fn what_is_not_run_has_a_reason() {
+    let mut unused: Vec<&str> = NOT_RUN.iter().map(|(start, _)| *start).collect();
+    for block in pages().iter().flat_map(Page::blocks).filter(|block| block.is(&["sh", "parse"])) {
+        for line in block.text.lines() {
+            let found = NOT_RUN.iter().find(|(start, _)| line.starts_with(start));
+            let Some((start, _)) = found else {
+                panic!("{}: why is it not run? {line}", block.place)
+            };
+            unused.retain(|other| other != start);
+        }
+    }
+    assert!(unused.is_empty(), "no page has {unused:?}");
+}
+
+#[test]
+fn the_verdicts_in_the_readme_are_those_of_the_run_that_it_names() {
+    let read = |name: &str| fs::read_to_string(root().join(name)).unwrap();
+    let (readme, found) = (read("README.md"), read("reproductions/03-short-ranges/summary.md"));
+    let (_, from) = readme.split_once("| test | rQPS |").unwrap();
+    let (table, _) = from.split_once("\n\n").unwrap();
+    assert!(found.contains(table), "{table}\n{found}");
 }
 
 #[test]

@@ -3,9 +3,9 @@
 //! The word after the fence says what becomes of a block:
 //!
 //! - `sh` is run by `tests/docs.rs`, page by page, each page in a directory of its own;
-//! - `sh,small` is run there with smaller numbers, and read as it is by rqps's command line
+//! - `sh,small` is run there made smaller, and read as it is by rqps's command line
 //!   (`src/cli/documents.rs`);
-//! - `sh,parse` is what takes long or needs something else: it is only read;
+//! - `sh,parse` is only read; why it is not run is said in `tests/docs.rs`;
 //! - `toml` or `toml,FILE` is a plan file, which is expanded; under its name the commands find it;
 //! - `text` is what a command printed, `sql` and `yaml` are for other programs.
 
