@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use common::Rqps;
+use rqps_stats::verdict::ESTIMATOR;
 use serde_json::Value;
 
 /// So small that nothing can be seen: only that all of it is done, kept and used.
@@ -81,18 +82,21 @@ fn comparisons_go_by_what_the_selftest_has_found() {
     let class = |class: &str, is_fit: bool| {
         serde_json::json!({
             "host": found["host"], "engine": "sqlite", "class": class, "method": "slices",
-            "date": "2026-11-22T03:00:00Z", "rqps_version": "0", "quick": true,
+            "date": "2026-11-22T03:00:00Z", "rqps_version": "0", "estimator": ESTIMATOR, "quick": true,
             "is_fit": is_fit, "why": "9 of 20 of equals were told apart"
         })
     };
     // Of as many clients as nobody has below.
     let mut of_two = class("range", false);
     of_two["clients"] = Value::from(2);
-    let results = [class("point", true), class("write", false), of_two];
+    // As those were that came before estimators had numbers.
+    let mut earlier = class("aggregate", false);
+    earlier.as_object_mut().unwrap().remove("estimator");
+    let results = [class("point", true), class("write", false), of_two, earlier];
     let text = serde_json::json!({ "version": 1, "results": results }).to_string();
     fs::write(&kept, text).unwrap();
     let ended = rqps.run(
-        "compare sqlite again=sqlite --no-twin --workload micro:point-query,range-covered-pk,update-index \
+        "compare sqlite again=sqlite --no-twin --workload micro:point-query,range-covered-pk,read-only-sum,update-index \
          --rows 2K --secs 0.2 --rounds 3 --no-guards --out out",
     );
     assert!(ended.status.code().is_some_and(|code| code < 2), "{}", ended.stderr);
@@ -101,6 +105,11 @@ fn comparisons_go_by_what_the_selftest_has_found() {
     for (name, method, because) in [
         ("point-query", "slices", "by selftest of 2026-11-22"),
         ("range-covered-pk", "slices", "by default: no selftest of sqlite here"),
+        (
+            "read-only-sum",
+            "slices",
+            "by default: the selftest of sqlite here was made with an earlier estimate: run rqps selftest again",
+        ),
         (
             "update-index",
             "runs",
@@ -113,6 +122,34 @@ fn comparisons_go_by_what_the_selftest_has_found() {
         let remark = Value::from(format!("Measured by {method}, {because}: {name}."));
         assert!(compared["remarks"].as_array().unwrap().contains(&remark), "{compared}");
     }
+    rqps.assert_nothing_is_left();
+}
+
+#[test]
+fn a_whole_selftest_changes_a_setting_whose_cause_is_known() {
+    let rqps = Rqps::alone();
+    let tiny = TINY.replace(" --quick", "");
+    let ended = rqps.run(&format!("{tiny} --dbms sqlite --json"));
+    assert!([Some(0), Some(5)].contains(&ended.status.code()), "{}", ended.stderr);
+    let found: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let cells = found["cells"].as_array().unwrap();
+    let varied = cells.iter().filter(|cell| cell["treatment"]["setting"] == "R11");
+    let varied: Vec<&Value> = varied.collect();
+    let tests: Vec<&Value> = varied.iter().map(|cell| &cell["test"]).collect();
+    assert_eq!(tests, ["update-nonindex", "insert"]);
+    for cell in varied {
+        assert_eq!(cell["settings"], "synchronous=full");
+        assert!(cell["expected"].is_null() && cell["measured"].is_number(), "{cell}");
+        // Whether three rounds see anything is for the machine to say.
+        assert_eq!(cell["is_cause_right"].is_null(), cell["is_verdict"] == false, "{cell}");
+    }
+    let plan = rqps.work().join("st/sqlite-commit-by-slices/plan.toml");
+    let plan = fs::read_to_string(plan).unwrap();
+    for side in ["base=sqlite?journal_mode=wal&synchronous=normal", "synchronous=full"] {
+        assert!(plan.contains(side), "{plan}");
+    }
+    let text = fs::read_to_string(rqps.work().join("st/selftest.txt")).unwrap();
+    assert!(text.contains("R11 slower commits"), "{text}");
     rqps.assert_nothing_is_left();
 }
 

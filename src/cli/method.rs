@@ -3,7 +3,8 @@
 
 use rqps_dbms::Home;
 use rqps_plan::{Cache, Choice, Contender, Method};
-use rqps_store::selftest::{Fitnesses, engine, host};
+use rqps_report::ESTIMATOR;
+use rqps_store::selftest::{Asking, Fitnesses, engine, host};
 use rqps_workload::microbenchmark::Test;
 
 /// A choice for every test; tests with the same one are together.
@@ -27,10 +28,11 @@ pub(crate) fn choose(
     let mut engines: Vec<String> = contenders.iter().map(engine).collect();
     engines.sort();
     engines.dedup();
+    let asking = Asking { host: &host, clients, estimator: ESTIMATOR };
     let mut choices: Vec<Choice> = Vec::new();
     for test in tests {
         let (method, why) = match &known {
-            Ok(known) => known.method(&host, clients, &engines, test.group.name()),
+            Ok(known) => known.method(asking, &engines, test.group.name()),
             Err(error) => (Method::Slices, format!("by default: {error}")),
         };
         let name = test.short_name().to_string();

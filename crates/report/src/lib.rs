@@ -21,9 +21,10 @@ pub use html::html;
 pub use index::{Entry, Found, Summary, index_html, index_json};
 pub use json::{SCHEMA, result_json, write_result_json};
 pub use markdown::summary_markdown;
+pub use rqps_stats::verdict::ESTIMATOR;
 pub use selftest::{
-    Circumstances, Conclusion, Experiment, SelfTest, selftest, selftest_json, selftest_text,
-    synthetic,
+    Circumstances, Conclusion, Experiment, Intervention, SelfTest, Variant, selftest,
+    selftest_json, selftest_text, synthetic, variants,
 };
 pub use text::{Colour, text};
 

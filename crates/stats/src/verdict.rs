@@ -38,6 +38,12 @@ use family::adjust;
 pub use crate::analysis::{LogRatios, LogValues, Sample};
 pub use family::{Options, SCREEN_ALPHA, Stage, flagged};
 
+/// Which way from slices and runs to a verdict this is. To be raised by one whenever the same slices or runs
+/// would come to another number of a round, another estimate or interval, or another label: what a selftest
+/// has found of another way says nothing of this one. The first that is numbered holds a contender against
+/// base and twin one by one; until then it was held against their mean in each cycle.
+pub const ESTIMATOR: u32 = 1;
+
 /// A cost per operation, in the rounds of the rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cost {

@@ -32,6 +32,10 @@ pub struct Fitness {
     /// RFC 3339.
     pub date: String,
     pub rqps_version: String,
+    /// Which way from slices and runs to a verdict was tried (`rqps_stats::verdict::ESTIMATOR`). What was found
+    /// of another says nothing of this one; 0 of before they had numbers.
+    #[serde(default)]
+    pub estimator: u32,
     pub quick: bool,
     /// Nothing was found that speaks against it.
     pub is_fit: bool,
@@ -42,6 +46,16 @@ pub struct Fitness {
 /// Clients of a result that does not name them: of before there could be several.
 fn one() -> u32 {
     1
+}
+
+/// Who asks what is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asking<'a> {
+    /// As [`host`] tells it.
+    pub host: &'a str,
+    pub clients: u32,
+    /// As verdicts come about now.
+    pub estimator: u32,
 }
 
 /// All that is known.
@@ -109,7 +123,7 @@ impl Fitnesses {
     }
 
     /// Keeps what is known, instead of what was known of the same before. A quick selftest that found
-    /// nothing says less than a whole one.
+    /// nothing says less than a whole one of the same estimator.
     pub fn add(&mut self, results: Vec<Fitness>) {
         let key = |one: &Fitness| {
             (
@@ -121,7 +135,9 @@ impl Fitnesses {
             )
         };
         for fresh in results {
-            let says_less = |old: &Fitness| fresh.quick && fresh.is_fit && !old.quick;
+            let says_less = |old: &Fitness| {
+                fresh.quick && fresh.is_fit && !old.quick && fresh.estimator == old.estimator
+            };
             match self.results.iter_mut().find(|old| key(old) == key(&fresh)) {
                 Some(old) if says_less(old) => {}
                 Some(old) => *old = fresh,
@@ -138,30 +154,27 @@ impl Fitnesses {
         Ok(path)
     }
 
+    /// Whatever the estimator was.
     fn find(
         &self,
-        host: &str,
-        clients: u32,
+        asking: Asking<'_>,
         engine: &str,
         class: &str,
         method: Method,
     ) -> Option<&Fitness> {
         self.results.iter().find(|one| {
             (one.host.as_str(), one.clients, one.engine.as_str(), one.class.as_str(), one.method)
-                == (host, clients, engine, class, method)
+                == (asking.host, asking.clients, engine, class, method)
         })
     }
 
-    /// How a class of cached tests of contenders with these engines and so many clients each is to be
-    /// measured, and why. Slices, unless the selftest has found them unfit for one of the engines.
-    pub fn method(
-        &self,
-        host: &str,
-        clients: u32,
-        engines: &[String],
-        class: &str,
-    ) -> (Method, String) {
-        let of = |engine: &String, method| self.find(host, clients, engine, class, method);
+    /// How a class of cached tests of contenders with these engines is to be measured, and why. Slices, unless
+    /// the selftest has found them unfit for one of the engines.
+    pub fn method(&self, asking: Asking<'_>, engines: &[String], class: &str) -> (Method, String) {
+        let any = |engine: &String, method| self.find(asking, engine, class, method);
+        let of = |engine: &String, method| {
+            any(engine, method).filter(|one| one.estimator == asking.estimator)
+        };
         let failed =
             |method| engines.iter().find_map(|one| of(one, method).filter(|it| !it.is_fit));
         if let Some(slices) = failed(Method::Slices) {
@@ -174,18 +187,34 @@ impl Fitnesses {
                 }
             };
         }
-        let missing: Vec<&str> = engines
-            .iter()
-            .filter(|engine| of(engine, Method::Slices).is_none())
-            .map(String::as_str)
-            .collect();
+        let missing: Vec<&String> =
+            engines.iter().filter(|engine| of(engine, Method::Slices).is_none()).collect();
         if missing.is_empty() {
             let oldest =
                 engines.iter().filter_map(|engine| of(engine, Method::Slices)).map(day).min();
             return (Method::Slices, format!("by selftest of {}", oldest.unwrap_or_default()));
         }
-        let with = if clients > 1 { format!(" with {clients} clients") } else { String::new() };
-        (Method::Slices, format!("by default: no selftest of {}{with} here", missing.join(" and ")))
+        let with = match asking.clients {
+            1 => String::new(),
+            clients => format!(" with {clients} clients"),
+        };
+        let named = |engines: &[&String]| {
+            let names: Vec<&str> = engines.iter().map(|engine| engine.as_str()).collect();
+            format!("{}{with} here", names.join(" and "))
+        };
+        let earlier: Vec<&String> = missing
+            .iter()
+            .copied()
+            .filter(|engine| any(engine, Method::Slices).is_some())
+            .collect();
+        let why = match earlier[..] {
+            [] => format!("by default: no selftest of {}", named(&missing)),
+            _ => format!(
+                "by default: the selftest of {} was made with an earlier estimate: run rqps selftest again",
+                named(&earlier)
+            ),
+        };
+        (Method::Slices, why)
     }
 }
 
@@ -197,17 +226,18 @@ fn day(one: &Fitness) -> &str {
 mod tests {
     use super::*;
 
-    const HOST: &str = "here, 2 x CPU";
+    const ASKING: Asking<'_> = Asking { host: "here, 2 x CPU", clients: 1, estimator: 3 };
 
     fn fitness(engine: &str, class: &str, method: Method, is_fit: bool) -> Fitness {
         Fitness {
-            host: HOST.to_string(),
+            host: ASKING.host.to_string(),
             engine: engine.to_string(),
             class: class.to_string(),
             clients: 1,
             method,
             date: "2026-11-22T03:00:00Z".to_string(),
             rqps_version: "0.1.0".to_string(),
+            estimator: ASKING.estimator,
             quick: true,
             is_fit,
             why: "9 of 40 equals were told apart".to_string(),
@@ -216,7 +246,7 @@ mod tests {
 
     fn chosen(known: &Fitnesses, engines: &[&str], class: &str) -> (Method, String) {
         let engines: Vec<String> = engines.iter().map(ToString::to_string).collect();
-        known.method(HOST, 1, &engines, class)
+        known.method(ASKING, &engines, class)
     }
 
     #[test]
@@ -248,7 +278,8 @@ mod tests {
             Method::Runs,
             "few cells say less"
         );
-        assert_eq!(known.method("there", 1, &["postgres".to_string()], "point").1, default.1);
+        let there = Asking { host: "there", ..ASKING };
+        assert_eq!(known.method(there, &["postgres".to_string()], "point").1, default.1);
     }
 
     #[test]
@@ -256,7 +287,9 @@ mod tests {
         let four = Fitness { clients: 4, ..fitness("postgres", "point", Method::Slices, false) };
         let mut known = Fitnesses::default();
         known.add(vec![four, fitness("postgres", "point", Method::Slices, true)]);
-        let of = |clients| known.method(HOST, clients, &["postgres".to_string()], "point");
+        let of = |clients| {
+            known.method(Asking { clients, ..ASKING }, &["postgres".to_string()], "point")
+        };
         assert_eq!(of(1), (Method::Slices, "by selftest of 2026-11-22".to_string()));
         assert_eq!(of(4).0, Method::Runs);
         let none = "by default: no selftest of postgres with 2 clients here";
@@ -264,11 +297,36 @@ mod tests {
     }
 
     #[test]
-    fn a_result_that_names_no_clients_is_of_one() {
+    fn a_result_that_names_no_clients_is_of_one_and_one_without_an_estimator_of_an_earlier_one() {
         let one = fitness("postgres", "point", Method::Slices, true);
         let mut stored = serde_json::to_value(&one).unwrap();
         stored.as_object_mut().unwrap().remove("clients");
-        assert_eq!(serde_json::from_value::<Fitness>(stored).unwrap(), one);
+        stored.as_object_mut().unwrap().remove("estimator");
+        let read: Fitness = serde_json::from_value(stored).unwrap();
+        assert_eq!(read, Fitness { estimator: 0, ..one });
+    }
+
+    #[test]
+    fn what_was_found_of_another_estimator_decides_nothing() {
+        let mut known = Fitnesses::default();
+        let earlier = Fitness {
+            estimator: ASKING.estimator - 1,
+            quick: false,
+            ..fitness("postgres", "point", Method::Slices, false)
+        };
+        known.add(vec![earlier, fitness("sqlite", "point", Method::Slices, true)]);
+        let (method, why) = chosen(&known, &["postgres", "sqlite"], "point");
+        assert_eq!(method, Method::Slices, "it was unfit by another estimate");
+        assert_eq!(
+            why,
+            "by default: the selftest of postgres here was made with an earlier estimate: run rqps \
+             selftest again"
+        );
+        let none = "by default: no selftest of postgres here";
+        assert_eq!(chosen(&known, &["postgres"], "range").1, none);
+        // A whole one of an earlier estimate says less than a quick one of this.
+        known.add(vec![fitness("postgres", "point", Method::Slices, true)]);
+        assert_eq!(chosen(&known, &["postgres"], "point").1, "by selftest of 2026-11-22");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rqps_plan::{Compared, Comparison, InsertBenchmark, Method, Microbenchmark, Plan};
 use rqps_workload::microbenchmark::{Sequence, select};
 
-use super::{Estimate, Kind, Machine, Piece, Time, empty, restart, start};
+use super::{Empty, Estimate, Kind, Machine, Piece, Time, empty, restart, start};
 use crate::compare::{Contestant, PROFILE_ROUNDS, Parts};
 use crate::selftest::Treatment;
 use crate::{LabError, compare};
@@ -76,8 +76,9 @@ impl Machine {
             let started = [(Kind::Start, start(contender).time), (Kind::Load, Duration::ZERO)];
             work.load.extend(started.map(|(kind, time)| Piece::once(&one.name, "", kind, time)));
             work.round.extend(self.insert_benchmark(&one.name, benchmark));
-            starting += restart(empty(contender));
-            made += empty(contender);
+            let Empty { written, allocated } = empty(contender);
+            starting += restart(contender, written);
+            made += written + allocated;
             largest = self.disk(contender, &field.plan.workload).max(largest);
         }
         work.round.push(Piece::once("", "", Kind::Start, starting));
@@ -93,6 +94,10 @@ impl Machine {
     ) -> Result<Work, LabError> {
         let Field { plan, comparison, contestants } = field;
         let data = |one: &Contestant| self.disk(&plan.contenders[one.index], &plan.workload);
+        let restart = |one: &Contestant| {
+            let contender = &plan.contenders[one.index];
+            restart(contender, self.copied(contender, &plan.workload))
+        };
         let by = |method: Method| Microbenchmark {
             tests: comparison
                 .tests()
@@ -118,7 +123,7 @@ impl Machine {
                 let is_run = |piece: &Piece| !matches!(piece.kind, Kind::Load | Kind::Index);
                 let pieces = self.microbenchmark(&one.name, &whole)?;
                 work.round.extend(pieces.into_iter().filter(is_run));
-                starting += restart(data(one));
+                starting += restart(one);
             }
             // And a round has a copy.
             work.disk += data(one) * (comparison.kept_loads() + 1);
@@ -135,10 +140,10 @@ impl Machine {
         let profiled = compare::profiled_per_contender(comparison, benchmark)?;
         for one in up {
             if !sliced.tests.is_empty() {
-                starting += restart(data(one));
+                starting += restart(one);
             }
             if !one.is_twin && !profiled.is_zero() {
-                let starts = restart(data(one)) * PROFILE_ROUNDS;
+                let starts = restart(one) * PROFILE_ROUNDS;
                 work.profiles.push(Piece::once(&one.name, "", Kind::Start, starts));
                 work.profiles.push(Piece::once(&one.name, "", Kind::Timed, profiled));
             }

@@ -6,6 +6,7 @@ use rqps_plan::Method;
 use rqps_stats::acceptance::{Known, LEAST_POWER, LEVEL, MOST_BIAS, Summary, is_biased};
 use rqps_stats::binomial::Share;
 use rqps_stats::paired::t_interval;
+use rqps_stats::verdict::ESTIMATOR;
 use rqps_store::selftest::Fitness;
 
 use super::text::{share, signed};
@@ -20,12 +21,14 @@ const MOST_DETECTABLE: f64 = 0.05;
 type Kind = (&'static str, fn(Treatment) -> bool);
 
 const EQUALS: fn(Treatment) -> bool = |treatment| treatment == Treatment::Same;
-const SLOWED: [Kind; 4] = [
+const TREATED: [Kind; 5] = [
     ("slower server", |treatment| matches!(treatment, Treatment::Server(_))),
     ("slower client", |treatment| matches!(treatment, Treatment::Client(_))),
     ("CPU quota", |treatment| matches!(treatment, Treatment::Quota(_))),
     ("limited writes", |treatment| matches!(treatment, Treatment::Writes(_))),
+    ("settings", IS_SETTING),
 ];
+const IS_SETTING: fn(Treatment) -> bool = |treatment| matches!(treatment, Treatment::Setting(_));
 
 /// All bounds, by engine and method. The published bound of false alarms, 16 of 200, is for many cells:
 /// a quick selftest has few.
@@ -34,12 +37,12 @@ pub(super) fn checks(cells: &[Cell], quick: bool) -> Vec<Check> {
     for (engine, method) in kinds(cells, |cell| (cell.engine.clone(), cell.method)) {
         let name = format!("{engine} by {method}");
         let own = |is: fn(Treatment) -> bool| -> Vec<&Cell> {
-            let own = cells.iter().filter(|cell| cell.known.is_some() && is(cell.treatment));
+            let own = cells.iter().filter(|cell| cell.is_counted && is(cell.treatment));
             own.filter(|cell| cell.engine == engine && cell.method == method).collect()
         };
         checks.extend(equal(&name, &own(EQUALS), if quick { SURE } else { LEVEL }));
-        for (what, is) in SLOWED {
-            checks.extend(slowed(&format!("{name}, {what}"), &own(is)));
+        for (what, is) in TREATED {
+            checks.extend(treated(&format!("{name}, {what}"), &own(is)));
         }
     }
     checks
@@ -64,7 +67,7 @@ fn equal(name: &str, cells: &[&Cell], alpha: f64) -> Option<Check> {
     })
 }
 
-fn slowed(name: &str, cells: &[&Cell]) -> Vec<Check> {
+fn treated(name: &str, cells: &[&Cell]) -> Vec<Check> {
     let Some(first) = cells.first() else { return Vec::new() };
     let summary = summary(cells);
     let causes = Share::count(cells.iter().filter_map(|cell| cell.is_cause_right));
@@ -74,13 +77,16 @@ fn slowed(name: &str, cells: &[&Cell]) -> Vec<Check> {
         is_kept,
         found,
     };
-    let mut checks = vec![check(
-        "no wrong sign",
-        summary.wrong_signs.hits == 0,
-        format!("{} of {}", summary.wrong_signs.hits, summary.wrong_signs.of),
-    )];
-    // What a limit must come to is known only as well as what the base did.
-    if matches!(first.treatment, Treatment::Server(_) | Treatment::Client(_)) {
+    let mut checks = Vec::new();
+    // Whether a setting makes it slower or faster is not known.
+    if !IS_SETTING(first.treatment) {
+        checks.push(check(
+            "no wrong sign",
+            summary.wrong_signs.hits == 0,
+            format!("{} of {}", summary.wrong_signs.hits, summary.wrong_signs.of),
+        ));
+    }
+    if is_exact(first.treatment) {
         checks.push(check(
             "intervals hold the truth",
             !summary.is_overconfident(SURE),
@@ -134,8 +140,8 @@ fn real(cells: &[Cell]) -> Vec<&Cell> {
     cells.iter().filter(|cell| cell.engine != SYNTHETIC).collect()
 }
 
-/// What comparisons will go by: for each class of an engine and method whether equals are told apart
-/// too often, or a slowdown was taken for its opposite.
+/// What comparisons will go by: for each class of an engine and method whether equals are told apart too often,
+/// intervals hold the truth too seldom, or a slowdown was taken for its opposite.
 pub(super) fn fitness(cells: &[Cell], circumstances: &Circumstances) -> Vec<Fitness> {
     let key = |cell: &Cell| (cell.engine.clone(), cell.method, cell.class.clone());
     let cells = real(cells);
@@ -150,12 +156,19 @@ pub(super) fn fitness(cells: &[Cell], circumstances: &Circumstances) -> Vec<Fitn
             continue;
         }
         let summary = summary(&equals);
+        // What a limit must come to is known only as well as what the base did, so it says nothing of intervals.
+        let exact: Vec<&Known> = own()
+            .filter(|cell| is_exact(cell.treatment))
+            .filter_map(|cell| cell.known.as_ref())
+            .collect();
+        let intervals = Summary::of(&exact);
         let turned = own().filter_map(|cell| cell.known.as_ref());
         let turned = turned.filter(|known| known.is_wrong_sign()).count();
         let mut why = format!(
-            "{} of equals were told apart, SD per restart {:.2} %",
+            "{} of equals were told apart, SD per restart {:.2} %, and intervals held the truth in {}",
             share(summary.flagged),
-            100.0 * summary.spread
+            100.0 * summary.spread,
+            share(intervals.covered)
         );
         if turned > 0 {
             why += &format!(", {turned} slowdowns were taken for their opposite");
@@ -168,17 +181,24 @@ pub(super) fn fitness(cells: &[Cell], circumstances: &Circumstances) -> Vec<Fitn
             method,
             date: circumstances.date.clone(),
             rqps_version: circumstances.rqps_version.clone(),
+            estimator: ESTIMATOR,
             quick: circumstances.quick,
-            is_fit: !summary.is_alarmist(SURE) && turned == 0,
+            is_fit: !summary.is_alarmist(SURE) && !intervals.is_overconfident(SURE) && turned == 0,
             why,
         });
     }
     all
 }
 
+/// How much must come out is known, and not only for as much as the base did.
+fn is_exact(treatment: Treatment) -> bool {
+    matches!(treatment, Treatment::Same | Treatment::Server(_) | Treatment::Client(_))
+}
+
 /// Whether too little can be seen of servers here.
 pub(super) fn is_noisy(cells: &[Cell]) -> bool {
-    let cells = real(cells);
+    let mut cells = real(cells);
+    cells.retain(|cell| !IS_SETTING(cell.treatment));
     let known: Vec<&Cell> = cells.iter().copied().filter(|cell| cell.known.is_some()).collect();
     let sliced: Vec<&Cell> =
         known.iter().copied().filter(|cell| cell.method == Method::Slices).collect();
@@ -226,6 +246,7 @@ fn kinds<T: PartialEq>(cells: &[impl Borrow<Cell>], of: impl Fn(&Cell) -> T) -> 
 #[cfg(test)]
 pub(super) mod tests {
     use rqps_stats::acceptance::Known;
+    use rqps_stats::cause::Cause;
     use rqps_stats::{Estimate, Interval};
 
     use super::*;
@@ -246,7 +267,8 @@ pub(super) mod tests {
             test: "point-query".to_string(),
             contender: "other".to_string(),
             treatment,
-            expected: truth.exp(),
+            settings: None,
+            expected: Some(truth.exp()),
             measured: Some(value.exp()),
             low: None,
             high: None,
@@ -255,6 +277,7 @@ pub(super) mod tests {
             is_verdict: value.abs() > width,
             cause: None,
             is_cause_right: None,
+            is_counted: true,
             known: Some(Known { truth, estimate, restarts, detectable: 1.3 * width }),
         }
     }
@@ -265,6 +288,22 @@ pub(super) mod tests {
             width * if index.is_multiple_of(2) { size } else { -size }
         };
         (0..count).map(|index| cell(Treatment::Same, 0.0, value(index), width)).collect()
+    }
+
+    /// A test of a build with another setting; `is_right` of the cause that was told, if one was.
+    pub(in crate::selftest) fn varied(cause: Cause, is_right: Option<bool>) -> Cell {
+        Cell {
+            test: "update-nonindex".to_string(),
+            contender: "changed".to_string(),
+            settings: Some("log=slow".to_string()),
+            expected: None,
+            is_verdict: is_right.is_some(),
+            cause: is_right
+                .map(|_| "more writes (likely); most of the time is user CPU".to_string()),
+            is_cause_right: is_right,
+            known: None,
+            ..cell(Treatment::Setting(cause), 0.0, -0.3, 0.01)
+        }
     }
 
     fn broken(cells: &[Cell]) -> Vec<String> {
@@ -298,11 +337,53 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn intervals_that_hold_the_truth_too_seldom_condemn_the_method_for_the_class() {
+        for (missed, is_fit) in [(2, true), (12, false)] {
+            let mut cells = equals(20, 1, 0.005);
+            let slowed = |index: usize| {
+                let off = if index < missed { 0.006 } else { 0.001 };
+                cell(Treatment::Server(0.02), -0.02, -0.02 - off, 0.005)
+            };
+            cells.extend((0..20).map(slowed));
+            let mut ranges = equals(20, 1, 0.005);
+            ranges.iter_mut().for_each(|cell| cell.class = "range".to_string());
+            cells.extend(ranges);
+            // As far off, but nobody knows how much it had to come to.
+            let limited = (0..20).map(|_| cell(Treatment::Quota(0.25), -1.0, -1.2, 0.01));
+            cells.extend(limited.map(|cell| Cell { class: "range".to_string(), ..cell }));
+            let fitness = fitness(&cells, &circumstances());
+            let of = |class: &str| fitness.iter().find(|one| one.class == class).unwrap();
+            assert_eq!((of("point").is_fit, of("range").is_fit), (is_fit, true), "{fitness:?}");
+            let held = format!("intervals held the truth in {} of 40", 39 - missed);
+            assert!(of("point").why.contains(&held), "{}", of("point").why);
+            assert_eq!(of("point").estimator, ESTIMATOR);
+        }
+    }
+
+    #[test]
+    fn of_a_setting_only_the_cause_is_looked_at_where_there_is_something_to_explain() {
+        let wrong = vec![varied(Cause::Commit, Some(false)); 6];
+        assert_eq!(broken(&wrong), ["postgres by slices, settings: causes are right"]);
+        let right = vec![varied(Cause::Commit, Some(true)); 6];
+        assert_eq!(checks(&right, true).len(), 1);
+        assert_eq!(broken(&right), [] as [&str; 0]);
+        let nothing = vec![varied(Cause::Commit, None); 6];
+        assert!(checks(&nothing, true).is_empty(), "neither right nor wrong");
+        // They say nothing of the machine, nor of a method.
+        let mut cells = equals(20, 1, 0.005);
+        cells.extend(nothing.into_iter().cycle().take(60));
+        assert!(!is_noisy(&cells));
+        assert_eq!(fitness(&cells, &circumstances()).len(), 1);
+    }
+
+    #[test]
     fn a_machine_on_which_little_is_seen_is_noisy_and_not_wrong() {
         let noisy = equals(20, 0, 0.08);
         assert_eq!(conclusion(&noisy, &checks(&noisy, true)), Conclusion::TooNoisy);
         let mut refused = equals(20, 0, 0.005);
-        refused.iter_mut().take(15).for_each(|cell| cell.known = None);
+        for cell in refused.iter_mut().take(15) {
+            (cell.is_counted, cell.known) = (false, None);
+        }
         assert_eq!(conclusion(&refused, &checks(&refused, true)), Conclusion::TooNoisy);
         assert_eq!(conclusion(&[], &[]), Conclusion::TooNoisy);
     }

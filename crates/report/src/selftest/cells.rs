@@ -1,4 +1,4 @@
-//! Cells of an experiment: pairs of contenders of which it is known how much the one is slower.
+//! Cells of an experiment: pairs of contenders of which it is known how much the one is slower, or why they differ.
 
 use rqps_observe::Metric;
 use rqps_plan::{Comparison, Dose, Injection, Method, Workload};
@@ -8,7 +8,7 @@ use rqps_stats::label::Label;
 use rqps_stats::verdict::{self, Cost, LogRatios, LogValues, Options, Sample, Verdict};
 use rqps_store::PassRecord;
 
-use super::{Cell, Experiment, SYNTHETIC, Treatment};
+use super::{Cell, Experiment, Intervention, SYNTHETIC, Treatment, Variant};
 use crate::comparison::observed::{self, Observed, Quantity};
 use crate::comparison::pair::{Pair, kind};
 
@@ -30,7 +30,7 @@ struct Held<'a> {
     contender: String,
     base: Vec<String>,
     treatment: Treatment,
-    injection: Option<Injection>,
+    intervention: Option<Intervention>,
 }
 
 pub(super) fn cells(experiment: &Experiment) -> Vec<Cell> {
@@ -41,19 +41,20 @@ pub(super) fn cells(experiment: &Experiment) -> Vec<Cell> {
 
 /// Equals in slices are each held against all before them together: such contrasts do not depend on
 /// each other, so that every cell counts (Helmert's). Of whole runs there are pairs. Those that were
-/// slowed down are held against the one that only carries what it takes.
+/// slowed down are held against the one that only carries what it takes, and one with other settings against
+/// the one without.
 fn held<'a>(experiment: &'a Experiment, plan: &'a Comparison) -> Vec<Held<'a>> {
     let names: Vec<String> =
         experiment.run.plan.contenders.iter().map(|contender| contender.name()).collect();
-    let injection = |place: usize| experiment.injections.get(place).copied().flatten();
+    let done = |place: usize| experiment.interventions.get(place).copied().flatten();
     let equals: Vec<&String> =
-        (0..names.len()).filter(|place| injection(*place).is_none()).map(|at| &names[at]).collect();
-    let none = Injection::Delay { server: 0.0, client: 0.0 };
-    let carrier = (0..names.len()).find(|place| injection(*place) == Some(none));
+        (0..names.len()).filter(|place| done(*place).is_none()).map(|at| &names[at]).collect();
+    let none = Intervention::Injected(Injection::Delay { server: 0.0, client: 0.0 });
+    let carrier = (0..names.len()).find(|place| done(*place) == Some(none));
     let mut all = Vec::new();
-    let mut hold = |contender: &str, base: Vec<String>, treatment, injection| {
+    let mut hold = |contender: &str, base: Vec<String>, treatment, intervention| {
         let contender = contender.to_string();
-        all.push(Held { experiment, plan, contender, base, treatment, injection });
+        all.push(Held { experiment, plan, contender, base, treatment, intervention });
     };
     for place in 1..equals.len() {
         let base = match plan.method {
@@ -64,28 +65,32 @@ fn held<'a>(experiment: &'a Experiment, plan: &'a Comparison) -> Vec<Held<'a>> {
         hold(equals[place], base, Treatment::Same, None);
     }
     for (place, name) in names.iter().enumerate() {
-        let Some(injection) = injection(place).filter(|injection| *injection != none) else {
-            continue;
-        };
-        let treatment = match injection {
-            Injection::Delay { server, client: 0.0 } => Treatment::Server(server),
-            Injection::Delay { client, .. } => Treatment::Client(client),
-            Injection::Cpus(cpus) => Treatment::Quota(cpus),
-            Injection::WritesPerSecond(writes) => Treatment::Writes(writes),
-        };
+        let Some(intervention) = done(place).filter(|one| *one != none) else { continue };
         let base = carrier.map(|place| &names[place]).or(equals.first().copied());
         if let Some(base) = base {
-            hold(name, vec![base.clone()], treatment, Some(injection));
+            hold(name, vec![base.clone()], treatment(intervention), Some(intervention));
         }
     }
     all
+}
+
+fn treatment(intervention: Intervention) -> Treatment {
+    match intervention {
+        Intervention::Injected(Injection::Delay { server, client: 0.0 }) => {
+            Treatment::Server(server)
+        }
+        Intervention::Injected(Injection::Delay { client, .. }) => Treatment::Client(client),
+        Intervention::Injected(Injection::Cpus(cpus)) => Treatment::Quota(cpus),
+        Intervention::Injected(Injection::WritesPerSecond(writes)) => Treatment::Writes(writes),
+        Intervention::Varied(variant) => Treatment::Setting(variant.cause),
+    }
 }
 
 impl Held<'_> {
     fn cells(&self, tests: &[Observed<'_>]) -> Vec<Cell> {
         let cells: Vec<verdict::Cell> = tests.iter().map(|test| self.judged(test)).collect();
         let verdicts = verdict::judge(&cells, &Options::default()).verdicts;
-        let evidence = match self.injection {
+        let evidence = match self.intervention {
             Some(_) if self.experiment.engine != SYNTHETIC => {
                 self.pair().evidence(&self.experiment.run, tests, &verdicts, &[])
             }
@@ -144,9 +149,14 @@ impl Held<'_> {
 
     fn cell(&self, test: &Observed<'_>, verdict: &Verdict, evidence: Option<&Evidence>) -> Cell {
         let truth = self.truth(test);
-        let is_known = verdict.contributions.len() >= FEWEST_ROUNDS && truth.is_some();
-        let known = is_known.then(|| Known {
-            truth: truth.unwrap_or(0.0),
+        let varied = match self.intervention {
+            Some(Intervention::Varied(variant)) => Some(variant),
+            _ => None,
+        };
+        let is_counted =
+            verdict.contributions.len() >= FEWEST_ROUNDS && (truth.is_some() || varied.is_some());
+        let known = truth.filter(|_| is_counted).map(|truth| Known {
+            truth,
             estimate: verdict.plain,
             restarts: verdict.contributions.clone(),
             detectable: verdict.detectable,
@@ -155,11 +165,11 @@ impl Held<'_> {
             verdict.label,
             Label::NoChange { .. } | Label::Inconclusive { .. } | Label::Invalid { .. }
         );
-        let explained = evidence.filter(|_| is_verdict && is_known);
+        let explained = evidence.filter(|_| is_verdict && is_counted);
         let findings = explained.map(explain).unwrap_or_default();
         let is_cause_right = explained
-            .zip(self.injection)
-            .map(|(evidence, injection)| is_right(injection, &findings, evidence));
+            .zip(self.intervention)
+            .map(|(evidence, intervention)| is_right(intervention, &findings, evidence));
         let finite = |log: f64| log.is_finite().then(|| log.exp());
         let class = CLASSES.iter().find(|(title, _)| *title == test.group);
         Cell {
@@ -169,7 +179,8 @@ impl Held<'_> {
             test: test.name.to_string(),
             contender: self.contender.clone(),
             treatment: self.treatment,
-            expected: truth.unwrap_or(0.0).exp(),
+            settings: varied.map(Variant::settings),
+            expected: truth.map(f64::exp),
             measured: finite(verdict.plain.value),
             low: finite(verdict.plain.interval.low),
             high: finite(verdict.plain.interval.high),
@@ -178,14 +189,19 @@ impl Held<'_> {
             is_verdict,
             cause: explained.map(|evidence| told(&findings, evidence)),
             is_cause_right,
+            is_counted,
             known,
         }
     }
 
     /// The log ratio that must come out, from what the base did and what was done to the contender in
-    /// the same rounds.
+    /// the same rounds. Of settings it is not known.
     fn truth(&self, test: &Observed<'_>) -> Option<f64> {
-        let Some(injection) = self.injection else { return Some(0.0) };
+        let injection = match self.intervention {
+            None => return Some(0.0),
+            Some(Intervention::Varied(_)) => return None,
+            Some(Intervention::Injected(injection)) => injection,
+        };
         let of = |pass| match injection {
             Injection::Delay { .. } => self.delayed(pass),
             Injection::Cpus(cpus) => {
@@ -236,8 +252,12 @@ fn grown(evidence: &Evidence) -> Option<Part> {
 }
 
 /// Whether the first cause that is told is what was done.
-fn is_right(injection: Injection, findings: &[Finding], evidence: &Evidence) -> bool {
+fn is_right(intervention: Intervention, findings: &[Finding], evidence: &Evidence) -> bool {
     let first = findings.first().map(|finding| finding.cause);
+    let injection = match intervention {
+        Intervention::Varied(variant) => return first == Some(variant.cause),
+        Intervention::Injected(injection) => injection,
+    };
     match injection {
         Injection::Delay { client: 0.0, .. } => first == Some(Cause::CodePath),
         // Inside the client the DBMS cannot be told from it.
@@ -262,19 +282,18 @@ fn is_right(injection: Injection, findings: &[Finding], evidence: &Evidence) -> 
 
 fn told(findings: &[Finding], evidence: &Evidence) -> String {
     let grown = grown(evidence).map_or("unaccounted", Part::name);
-    match findings.first() {
-        Some(first) => {
-            let cause = first.cause.name(first.slower);
-            format!("{cause} ({}); most of the time is {grown}", first.confidence)
-        }
-        None => format!("none; most of the time is {grown}"),
-    }
+    let named = |finding: &Finding| {
+        format!("{} ({})", finding.cause.name(finding.slower), finding.confidence)
+    };
+    let causes: Vec<String> = findings.iter().map(named).collect();
+    let causes = if causes.is_empty() { "none".to_string() } else { causes.join(", ") };
+    format!("{causes}; most of the time is {grown}")
 }
 
 #[cfg(test)]
 mod tests {
     use rqps_plan::{Compared, Count, Dose, Microbenchmark, Plan, Span};
-    use rqps_store::{Manifest, Run, SliceRecord};
+    use rqps_store::{Manifest, Run, SliceRecord, StatementRecord};
 
     use super::*;
 
@@ -284,7 +303,8 @@ mod tests {
         [("a0", 20_000), ("a1", 20_200), ("a2", 20_100), ("carrier", 20_000), ("server-2", 20_400)];
 
     fn experiment(method: Method) -> Experiment {
-        let delay = |server: f64| Some(Injection::Delay { server, client: 0.0 });
+        let delay =
+            |server: f64| Some(Intervention::Injected(Injection::Delay { server, client: 0.0 }));
         let benchmark = Microbenchmark {
             tables: 1,
             rows: Count(1_000),
@@ -351,7 +371,7 @@ mod tests {
         };
         Experiment {
             engine: "postgres".to_string(),
-            injections: vec![None, None, None, delay(0.0), delay(0.02)],
+            interventions: vec![None, None, None, delay(0.0), delay(0.02)],
             run,
             doses: doses.collect(),
         }
@@ -369,7 +389,7 @@ mod tests {
             ("server-2", 20_000.0 / 20_400.0, 20_000.0 / 20_400.0),
         ] {
             let cell = of(name);
-            assert!((cell.expected - expected).abs() < 1e-9, "{cell:?}");
+            assert!((cell.expected.unwrap() - expected).abs() < 1e-9, "{cell:?}");
             assert!((cell.measured.unwrap() - measured).abs() < 1e-9, "{cell:?}");
             assert_eq!((cell.class.as_str(), cell.rounds), ("point", 4));
         }
@@ -388,11 +408,64 @@ mod tests {
         assert_eq!(equals, ["a1"], "a2 has no other");
     }
 
+    const PLAN: Variant = Variant {
+        name: "server-2",
+        engines: &["postgres"],
+        cause: Cause::Plan,
+        method: Method::Slices,
+        clients: 1,
+        tests: &["point-query"],
+        base: &[],
+        changed: &[("enable_indexonlyscan", "off")],
+    };
+    static VARIANTS: [Variant; 2] = [PLAN, Variant { cause: Cause::Commit, ..PLAN }];
+
+    /// The last contender has another setting, and so another plan.
+    fn varied(variant: &'static Variant) -> Experiment {
+        let mut experiment = experiment(Method::Slices);
+        experiment.interventions =
+            vec![None, None, None, None, Some(Intervention::Varied(variant))];
+        for pass in &mut experiment.run.passes {
+            for (name, plan) in [("a0", "Index Only Scan"), ("server-2", "Index Scan")] {
+                let plan = Some(plan.to_string());
+                let statement = StatementRecord { plan, ..StatementRecord::default() };
+                pass.sides.entry(name.to_string()).or_default().statements.push(statement);
+            }
+        }
+        experiment
+    }
+
+    #[test]
+    fn of_a_setting_the_cause_that_is_told_first_must_be_its_own() {
+        for (variant, is_right) in VARIANTS.iter().zip([true, false]) {
+            let cells = cells(&varied(variant));
+            let cell = cells.iter().find(|cell| cell.contender == "server-2").unwrap();
+            assert_eq!(cell.treatment, Treatment::Setting(variant.cause));
+            assert_eq!(cell.settings.as_deref(), Some("enable_indexonlyscan=off"));
+            assert_eq!(cell.is_cause_right, Some(is_right), "{cell:?}");
+            assert!(cell.cause.as_ref().unwrap().starts_with("another plan ("), "{cell:?}");
+            assert!(cell.is_counted && cell.known.is_none() && cell.expected.is_none());
+        }
+    }
+
+    #[test]
+    fn a_setting_without_a_measurable_difference_is_neither_right_nor_wrong() {
+        let mut experiment = varied(&VARIANTS[0]);
+        for pass in &mut experiment.run.passes {
+            let nanos = pass.slices[0].nanos;
+            pass.slices.iter_mut().for_each(|slice| slice.nanos = nanos);
+        }
+        let cells = cells(&experiment);
+        let cell = cells.iter().find(|cell| cell.contender == "server-2").unwrap();
+        assert!(cell.is_counted && !cell.is_verdict, "{cell:?}");
+        assert_eq!((&cell.cause, cell.is_cause_right), (&None, None));
+    }
+
     #[test]
     fn too_few_rounds_are_no_cell() {
         let mut experiment = experiment(Method::Slices);
         experiment.run.passes[0].invalid = Some("busy".to_string());
         experiment.run.passes[1].invalid = Some("busy".to_string());
-        assert!(cells(&experiment).iter().all(|cell| cell.known.is_none()));
+        assert!(cells(&experiment).iter().all(|cell| !cell.is_counted && cell.known.is_none()));
     }
 }

@@ -5,16 +5,19 @@ mod bounds;
 mod cells;
 mod synthetic;
 mod text;
+mod variants;
 
 use rqps_plan::{Dose, Injection, Method};
 use rqps_stats::acceptance::{Known, LEVEL, Summary};
 use rqps_stats::binomial::Share;
+use rqps_stats::cause::Cause;
 use rqps_store::Run;
 use rqps_store::selftest::Fitness;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 pub use synthetic::synthetic;
 pub use text::selftest_text;
+pub use variants::{Variant, variants};
 
 /// Of the form of the result.
 const VERSION: u32 = 1;
@@ -26,16 +29,25 @@ const SYNTHETIC: &str = "synthetic";
 pub struct Experiment {
     /// As `rqps_store::selftest::engine` tells it.
     pub engine: String,
-    pub injections: Vec<Option<Injection>>,
+    /// By the place of the contender in the plan; none of those that are as they are.
+    pub interventions: Vec<Option<Intervention>>,
     pub run: Run,
     pub doses: Vec<Dose>,
 }
 
 impl Experiment {
-    /// Its pairs of contenders whose true difference is known.
+    /// Its pairs of contenders of whose true difference the size or the cause is known.
     pub fn cells(&self) -> Vec<Cell> {
         cells::cells(self)
     }
+}
+
+/// What is done to a contender.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Intervention {
+    Injected(Injection),
+    /// Its settings are those of the variant.
+    Varied(&'static Variant),
 }
 
 /// What was done to a contender that is held against its base.
@@ -52,6 +64,13 @@ pub enum Treatment {
     Quota(f64),
     /// Writes per second.
     Writes(u64),
+    /// A setting that is known to have this cause, and whose size nobody knows.
+    Setting(#[serde(serialize_with = "rule")] Cause),
+}
+
+/// A cause as programs read it: `R11`.
+fn rule<S: Serializer>(cause: &Cause, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(cause.rule())
 }
 
 /// One test of one contender.
@@ -64,8 +83,10 @@ pub struct Cell {
     pub test: String,
     pub contender: String,
     pub treatment: Treatment,
-    /// Ratios to the base.
-    pub expected: f64,
+    /// What was changed, where that is a setting: `synchronous_commit=on`.
+    pub settings: Option<String>,
+    /// Ratios to the base. What a setting must come to is not known.
+    pub expected: Option<f64>,
     pub measured: Option<f64>,
     pub low: Option<f64>,
     pub high: Option<f64>,
@@ -74,10 +95,14 @@ pub struct Cell {
     pub label: String,
     /// Something was said to have changed.
     pub is_verdict: bool,
-    /// The first cause that was told, where there was a verdict.
+    /// The causes that were told, where there was a verdict, the first one first.
     pub cause: Option<String>,
+    /// Whether the first one was right.
     pub is_cause_right: Option<bool>,
-    /// None with too few rounds.
+    /// It has a result: there were rounds enough.
+    #[serde(skip)]
+    pub(crate) is_counted: bool,
+    /// Of one that is counted and whose true difference is known.
     #[serde(skip)]
     pub(crate) known: Option<Known>,
 }
@@ -110,7 +135,7 @@ pub struct Line {
     /// Cells without a result, since guards refused their rounds.
     pub refused: usize,
     /// Means of ratios.
-    pub expected: f64,
+    pub expected: Option<f64>,
     pub measured: Option<f64>,
     /// A difference is seen at 5 %: of equals a false alarm.
     pub flagged: Counted,
@@ -124,6 +149,7 @@ pub struct Line {
     pub bias: Option<[f64; 3]>,
     pub spread: Option<f64>,
     pub detectable: Option<f64>,
+    /// The first cause that was told is right, of those with a verdict: without one there is nothing to explain.
     pub causes: Counted,
 }
 
@@ -248,7 +274,8 @@ impl Line {
         let mean = |values: Vec<f64>| {
             (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
         };
-        let seen = || cells.iter().filter(|cell| cell.known.is_some());
+        let seen = || cells.iter().filter(|cell| cell.is_counted);
+        let count = seen().count();
         let finite = |value: f64| value.is_finite().then_some(value);
         let bias = summary.bias.map(|bias| [bias.value, bias.interval.low, bias.interval.high]);
         Line {
@@ -256,9 +283,9 @@ impl Line {
             method: cells[0].method,
             treatment: cells[0].treatment,
             class: class.map(str::to_string),
-            cells: known.len(),
-            refused: cells.len() - known.len(),
-            expected: mean(seen().map(|cell| cell.expected).collect()).unwrap_or(1.0),
+            cells: count,
+            refused: cells.len() - count,
+            expected: mean(seen().filter_map(|cell| cell.expected).collect()),
             measured: mean(seen().filter_map(|cell| cell.measured).collect()),
             flagged: Counted::new(summary.flagged),
             verdicts: Counted::new(Share::count(seen().map(|cell| cell.is_verdict))),

@@ -13,7 +13,7 @@ use rqps_plan::{
 };
 use rqps_store::{Manifest, PassRecord, Run, SliceRecord};
 
-use super::{Cell, Experiment, SYNTHETIC};
+use super::{Cell, Experiment, Intervention, SYNTHETIC};
 
 /// The same everywhere: where another result comes out, rqps is another.
 const SEED: u64 = 2026;
@@ -145,11 +145,13 @@ impl Design {
                 doses.extend(sides.iter().filter_map(|side| test.dose(round, side)));
             }
         }
-        let injection =
-            |(_, longer): &Side| longer.map(|server| Injection::Delay { server, client: 0.0 });
+        let intervention = |(_, longer): &Side| {
+            let delay = longer.map(|server| Injection::Delay { server, client: 0.0 });
+            delay.map(Intervention::Injected)
+        };
         Experiment {
             engine: SYNTHETIC.to_string(),
-            injections: sides.iter().map(injection).collect(),
+            interventions: sides.iter().map(intervention).collect(),
             run: Run {
                 plan: plan(self.machine.method, &sides),
                 manifest: Manifest::default(),
@@ -385,7 +387,7 @@ mod tests {
             assert!(cell.engine == SYNTHETIC && cell.known.is_some(), "{cell:?}");
             assert!(cell.cause.is_none() && cell.is_cause_right.is_none(), "{cell:?}");
             if let Treatment::Server(longer) = cell.treatment {
-                assert!((cell.expected - 1.0 / (1.0 + longer)).abs() < 1e-9, "{cell:?}");
+                assert!((cell.expected.unwrap() - 1.0 / (1.0 + longer)).abs() < 1e-9, "{cell:?}");
             }
         }
 

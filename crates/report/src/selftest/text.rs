@@ -34,8 +34,11 @@ fn unsigned(value: Option<f64>) -> String {
 
 /// The result for people.
 pub fn selftest_text(selftest: &SelfTest) -> String {
-    let (equals, slowed): (Vec<&Line>, Vec<&Line>) =
+    let (equals, treated): (Vec<&Line>, Vec<&Line>) =
         selftest.lines.iter().partition(|line| line.treatment == Treatment::Same);
+    let slowed: Vec<&Line> = treated.iter().copied().filter(|line| is_slowed(line)).collect();
+    let explained: Vec<&Line> =
+        treated.into_iter().filter(|line| line.engine != SYNTHETIC).collect();
     let mut parts = Vec::new();
     if !equals.is_empty() {
         parts.push("A build against itself: whatever is told apart is a false alarm\n".to_string());
@@ -45,10 +48,22 @@ pub fn selftest_text(selftest: &SelfTest) -> String {
         parts.push("A build against itself, slowed down by a known amount\n".to_string());
         parts.push(slowed_table(&slowed));
     }
+    if !explained.is_empty() {
+        parts.push(
+            "What was told of causes, where something was seen to have changed\n".to_string(),
+        );
+        parts.push(causes_table(&explained));
+        parts.push(causes(selftest));
+    }
     parts.push(checks(selftest));
     parts.push(legend(selftest));
     parts.push(format!("{}\n", conclusion(selftest)));
     parts.join("\n")
+}
+
+/// By an amount that is known, which that of a setting is not.
+fn is_slowed(line: &Line) -> bool {
+    !matches!(line.treatment, Treatment::Same | Treatment::Setting(_))
 }
 
 fn equals_table(lines: &[&Line]) -> String {
@@ -67,22 +82,50 @@ fn equals_table(lines: &[&Line]) -> String {
 }
 
 fn slowed_table(lines: &[&Line]) -> String {
-    let headings =
-        ["cells", "expected", "measured", "bias", "found", "wrong sign", "holds it", "cause right"];
+    let headings = ["cells", "expected", "measured", "bias", "found", "wrong sign", "holds it"];
     let rows = lines.iter().map(|line| {
         let columns = vec![
             line.cells.to_string(),
-            format!("{:.4}", line.expected),
-            line.measured.map_or("-".to_string(), |ratio| format!("{ratio:.4}")),
+            ratio(line.expected),
+            ratio(line.measured),
             line.bias.map_or("-".to_string(), |[value, ..]| signed(value)),
             counted(&line.found),
             line.wrong_signs.to_string(),
             counted(&line.covered),
-            counted(&line.causes),
         ];
         (treatment(line.treatment), columns)
     });
     drawn(lines, &headings, rows)
+}
+
+fn ratio(ratio: Option<f64>) -> String {
+    ratio.map_or("-".to_string(), |ratio| format!("{ratio:.4}"))
+}
+
+fn causes_table(lines: &[&Line]) -> String {
+    let headings = ["cells", "nothing to explain", "cause right"];
+    let rows = lines.iter().map(|line| {
+        let silent = line.verdicts.of - line.verdicts.hits;
+        let columns = vec![line.cells.to_string(), silent.to_string(), counted(&line.causes)];
+        (treatment(line.treatment), columns)
+    });
+    drawn(lines, &headings, rows)
+}
+
+/// Each cause that was missed, with what was told instead, and how many were right of all.
+fn causes(selftest: &SelfTest) -> String {
+    let missed = selftest.cells.iter().filter(|cell| cell.is_cause_right == Some(false));
+    let missed = missed.map(|cell| {
+        let done = match &cell.settings {
+            Some(settings) => format!("{}, {settings}", treatment(cell.treatment)),
+            None => treatment(cell.treatment),
+        };
+        let told = cell.cause.as_deref().unwrap_or("none");
+        format!("missed  {} by {}, {}, {done}: {told}\n", cell.engine, cell.method, cell.test)
+    });
+    let all = Share::count(selftest.cells.iter().filter_map(|cell| cell.is_cause_right));
+    let sum = || format!("Of all causes {} were right: the first that was told.\n", share(all));
+    missed.chain((all.of > 0).then(sum)).collect()
 }
 
 /// A table with a heading for each engine and method.
@@ -122,6 +165,7 @@ fn treatment(treatment: Treatment) -> String {
         Treatment::Client(share) => format!("client {:.0} % longer", 100.0 * share),
         Treatment::Quota(cpus) => format!("quota of {cpus} CPUs"),
         Treatment::Writes(writes) => format!("{writes} writes a second"),
+        Treatment::Setting(cause) => format!("{} {}", cause.rule(), cause.name(true)),
     }
 }
 
@@ -207,7 +251,9 @@ fn seen(selftest: &SelfTest) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bounds::tests::{cell, equals};
+    use rqps_stats::cause::Cause;
+
+    use super::super::bounds::tests::{cell, equals, varied};
     use super::super::lines;
     use super::*;
 
@@ -254,6 +300,36 @@ mod tests {
         }
         assert!(text.contains("not tried  postgres: a CPU quota"), "{text}");
         assert!(text.ends_with("speaks against verdicts on this machine.\n"), "{text}");
+    }
+
+    #[test]
+    fn missed_causes_are_told_with_what_was_told_instead() {
+        let mut selftest = sample(Conclusion::Sound, true);
+        assert!(!selftest_text(&selftest).contains("were right"), "nothing was told");
+        selftest.cells.extend([
+            varied(Cause::Commit, Some(true)),
+            varied(Cause::Commit, Some(false)),
+            varied(Cause::Commit, None),
+            varied(Cause::Plan, Some(true)),
+            varied(Cause::Plan, Some(true)),
+        ]);
+        selftest.lines = lines(&selftest.cells);
+        let text = selftest_text(&selftest);
+        let row = |begin: &str| {
+            let found = text.lines().filter(|line| line.trim_start().starts_with(begin));
+            let rows: Vec<String> =
+                found.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+            rows.join("\n")
+        };
+        assert_eq!(row("R11"), "R11 slower commits 3 1 1 of 2 (1–99 %)", "{text}");
+        assert_eq!(row("R10"), "R10 another plan 2 0 2 of 2 (16–100 %)", "{text}");
+        assert_eq!(
+            row("missed"),
+            "missed postgres by slices, update-nonindex, R11 slower commits, log=slow: more writes \
+             (likely); most of the time is user CPU",
+            "{text}"
+        );
+        assert!(text.contains("Of all causes 3 of 4 (19–99 %) were right"), "{text}");
     }
 
     #[test]

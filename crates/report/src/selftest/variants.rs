@@ -1,0 +1,268 @@
+//! Settings whose effect on a test has one cause, as the manual of the DBMS has it: whether causes that no
+//! slowdown brings about are told is tried with them. How large the effect is nobody knows beforehand.
+
+use rqps_plan::{Contender, Method};
+use rqps_stats::cause::Cause;
+use rqps_store::selftest::engine;
+
+/// A name and a value.
+type Setting = (&'static str, &'static str);
+
+/// A build with a setting changed, to be held against the same build without.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Variant {
+    /// Of its folder, and of the contender.
+    pub name: &'static str,
+    /// As `rqps_store::selftest::engine` tells them.
+    pub engines: &'static [&'static str],
+    /// What must be told.
+    pub cause: Cause,
+    /// Whole runs where the effect comes from the background, which slices of others pay for, too.
+    pub method: Method,
+    pub clients: u32,
+    /// The tests that show it.
+    pub tests: &'static [&'static str],
+    /// Of both sides, whatever the config says: what makes the effect alone be seen.
+    pub base: &'static [Setting],
+    /// Of the variant, on top of that.
+    pub changed: &'static [Setting],
+}
+
+const INNODB: &[&str] = &["mysql/innodb", "mariadb/innodb"];
+const MYROCKS: &[&str] = &["mysql/rocksdb", "mariadb/rocksdb"];
+const COMMITTING: &[&str] = &["update-nonindex", "insert"];
+const MISSING: &[&str] = &["point-query", "points-notcovered-pk"];
+
+/// Of the rules of a test, R3 has no setting that is known to bring about nothing else, R7 is a hint as long as
+/// nothing is profiled, R8 needs runs of minutes and R9 the Insert Benchmark. Caches that do not hold the table
+/// are the least that rqps takes for an IO-bound one; that of MyRocks holds tables that load in seconds.
+static VARIANTS: [Variant; 12] = [
+    // Postgres, "Asynchronous Commit": the server waits for the log to be flushed before it says that a
+    // transaction is done.
+    Variant {
+        name: "commit",
+        engines: &["postgres"],
+        cause: Cause::Commit,
+        method: Method::Slices,
+        clients: 1,
+        tests: COMMITTING,
+        base: &[("synchronous_commit", "off")],
+        changed: &[("synchronous_commit", "on")],
+    },
+    // "Planner Method Configuration": these only choose plans. A scan of the index alone becomes one of the
+    // index and the table …
+    Variant {
+        name: "index-only-scan",
+        engines: &["postgres"],
+        cause: Cause::Plan,
+        method: Method::Slices,
+        clients: 1,
+        tests: &["range-covered-pk", "range-covered-si"],
+        base: &[("enable_indexonlyscan", "on")],
+        changed: &[("enable_indexonlyscan", "off")],
+    },
+    // … and one of the index that of a bitmap.
+    Variant {
+        name: "index-scan",
+        engines: &["postgres"],
+        cause: Cause::Plan,
+        method: Method::Slices,
+        clients: 1,
+        tests: &["point-query", "range-notcovered-pk"],
+        base: &[("enable_indexscan", "on")],
+        changed: &[("enable_indexscan", "off")],
+    },
+    // "Developer Options", debug_io_direct: the kernel caches nothing, so that what shared_buffers does not
+    // hold is read from the device.
+    Variant {
+        name: "reads",
+        engines: &["postgres"],
+        cause: Cause::Reads,
+        method: Method::Slices,
+        clients: 1,
+        tests: MISSING,
+        base: &[("debug_io_direct", "data")],
+        changed: &[("shared_buffers", "8MB")],
+    },
+    // "WAL Configuration": a checkpoint begins when max_wal_size is about to be exceeded, and each page is
+    // logged whole after it. Two segments are the least.
+    Variant {
+        name: "checkpoints",
+        engines: &["postgres"],
+        cause: Cause::Checkpoints,
+        method: Method::Runs,
+        clients: 1,
+        tests: &["update-index", "update-nonindex"],
+        base: &[("max_wal_size", "1GB"), ("min_wal_size", "80MB")],
+        changed: &[("max_wal_size", "32MB"), ("min_wal_size", "32MB")],
+    },
+    // MySQL and MariaDB, innodb_flush_log_at_trx_commit: with 1 the log is flushed at each commit.
+    Variant {
+        name: "commit",
+        engines: INNODB,
+        cause: Cause::Commit,
+        method: Method::Slices,
+        clients: 1,
+        tests: COMMITTING,
+        base: &[("innodb_flush_log_at_trx_commit", "2")],
+        changed: &[("innodb_flush_log_at_trx_commit", "1")],
+    },
+    // innodb_flush_method: O_DIRECT goes past the kernel's cache, so that what the pool does not hold is read
+    // from the device.
+    Variant {
+        name: "reads",
+        engines: INNODB,
+        cause: Cause::Reads,
+        method: Method::Slices,
+        clients: 1,
+        tests: MISSING,
+        base: &[("innodb_flush_method", "O_DIRECT")],
+        changed: &[("innodb_buffer_pool_size", "8M")],
+    },
+    // innodb_doublewrite: pages are written twice. With a pool that does not hold the table, statements wait
+    // for pages to be written.
+    Variant {
+        name: "double-writes",
+        engines: INNODB,
+        cause: Cause::Writes,
+        method: Method::Runs,
+        clients: 1,
+        tests: &["update-nonindex"],
+        base: &[
+            ("innodb_flush_method", "O_DIRECT"),
+            ("innodb_buffer_pool_size", "8M"),
+            ("innodb_doublewrite", "ON"),
+        ],
+        changed: &[("innodb_doublewrite", "OFF")],
+    },
+    // MySQL, "Limiting Memory Use for Range Optimization": beyond the limit ranges are not looked for, and
+    // the whole index is read.
+    Variant {
+        name: "range-optimizer",
+        engines: &["mysql/innodb"],
+        cause: Cause::Plan,
+        method: Method::Slices,
+        clients: 1,
+        tests: &["points-covered-pk", "range-covered-pk"],
+        base: &[("range_optimizer_max_mem_size", "8388608")],
+        changed: &[("range_optimizer_max_mem_size", "1")],
+    },
+    // MySQL, "Configuring Thread Concurrency for InnoDB": all threads but one wait to be let in. MariaDB has
+    // it no more.
+    Variant {
+        name: "thread-concurrency",
+        engines: &["mysql/innodb"],
+        cause: Cause::Contention,
+        method: Method::Runs,
+        clients: 4,
+        tests: &["point-query", "range-covered-pk"],
+        base: &[("innodb_thread_concurrency", "0")],
+        changed: &[("innodb_thread_concurrency", "1")],
+    },
+    // MyRocks, rocksdb_flush_log_at_trx_commit: with 1 the log is synced at each commit.
+    Variant {
+        name: "commit",
+        engines: MYROCKS,
+        cause: Cause::Commit,
+        method: Method::Slices,
+        clients: 1,
+        tests: COMMITTING,
+        base: &[("rocksdb_flush_log_at_trx_commit", "2")],
+        changed: &[("rocksdb_flush_log_at_trx_commit", "1")],
+    },
+    // SQLite, PRAGMA synchronous: in WAL mode FULL syncs the log after each transaction, and NORMAL does not.
+    Variant {
+        name: "commit",
+        engines: &["sqlite"],
+        cause: Cause::Commit,
+        method: Method::Slices,
+        clients: 1,
+        tests: COMMITTING,
+        base: &[("journal_mode", "wal"), ("synchronous", "normal")],
+        changed: &[("synchronous", "full")],
+    },
+];
+
+/// Those of a contender's engine.
+pub fn variants(contender: &Contender) -> impl Iterator<Item = &'static Variant> {
+    let engine = engine(contender);
+    VARIANTS.iter().filter(move |variant| variant.engines.contains(&engine.as_str()))
+}
+
+impl Variant {
+    /// A build as both sides have it, and as the variant does.
+    pub fn sides(&self, build: &Contender) -> [Contender; 2] {
+        let base = with(build, "base", self.base);
+        let changed = with(&base, self.name, self.changed);
+        [base, changed]
+    }
+
+    /// `max_wal_size=32MB, min_wal_size=32MB`.
+    pub fn settings(&self) -> String {
+        let changed = self.changed.iter().map(|(name, value)| format!("{name}={value}"));
+        changed.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The contender under a label, with these settings in place of its own.
+fn with(contender: &Contender, label: &str, settings: &[Setting]) -> Contender {
+    let mut contender = Contender { label: Some(label.to_string()), ..contender.clone() };
+    for (name, value) in settings {
+        // MySQL also knows dashes.
+        let is_it = |known: &str| known.replace('-', "_").eq_ignore_ascii_case(name);
+        contender.settings.retain(|(known, _)| !is_it(known));
+        contender.settings.push((name.to_string(), value.to_string()));
+    }
+    contender
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(contender: &str) -> Vec<&'static Variant> {
+        variants(&contender.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn every_engine_has_a_variant_whose_commits_wait() {
+        for (contender, count) in [
+            ("postgres@17.6", 5),
+            ("sqlite", 1),
+            ("mysql@8.0.33", 5),
+            ("mariadb@10.11", 3),
+            ("mariadb@debian-10.11/rocksdb", 1),
+        ] {
+            let all = of(contender);
+            assert_eq!(all.len(), count, "{contender}: {all:?}");
+            assert_eq!(all.iter().filter(|one| one.cause == Cause::Commit).count(), 1);
+            let mut names: Vec<&str> = all.iter().map(|one| one.name).collect();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), count, "each has a folder: {names:?}");
+        }
+    }
+
+    #[test]
+    fn sides_differ_in_what_is_changed_whatever_the_user_has_set() {
+        let spec = |contender: &Contender| contender.to_string();
+        let checkpoints = of("postgres").into_iter().find(|one| one.name == "checkpoints").unwrap();
+        let own = "mine=postgres@17.6:x10a?Max_Wal_Size=4GB&jit=on".parse().unwrap();
+        let [base, changed] = checkpoints.sides(&own);
+        assert_eq!(
+            spec(&base),
+            "base=postgres@17.6:x10a?jit=on&max_wal_size=1GB&min_wal_size=80MB"
+        );
+        assert_eq!(
+            spec(&changed),
+            "checkpoints=postgres@17.6:x10a?jit=on&max_wal_size=32MB&min_wal_size=32MB"
+        );
+        assert_eq!(checkpoints.settings(), "max_wal_size=32MB, min_wal_size=32MB");
+
+        let commit = of("mysql@8.0.33").into_iter().find(|one| one.name == "commit").unwrap();
+        let own = "mysql@8.0.33?innodb-flush-log-at-trx-commit=1".parse().unwrap();
+        let [base, changed] = commit.sides(&own);
+        assert_eq!(spec(&base), "base=mysql@8.0.33?innodb_flush_log_at_trx_commit=2");
+        assert_eq!(spec(&changed), "commit=mysql@8.0.33?innodb_flush_log_at_trx_commit=1");
+    }
+}

@@ -1,0 +1,391 @@
+//! The comparisons that a selftest is made of.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rqps_plan::{
+    Cache, Compared, Comparison, Contender, Dbms as Name, Injection, Method, Microbenchmark, Plan,
+    Span, Workload,
+};
+use rqps_report::{Intervention, Variant, variants};
+use rqps_workload::microbenchmark::{Sequence, select};
+
+use super::Arguments;
+
+/// Never reached: all rounds are wanted.
+const PRECISION: f64 = 1e-4;
+/// What a server has under a quota, which is less than one client keeps busy.
+const QUOTA: Injection = Injection::Cpus(0.25);
+/// What a server may write, which is less than any disk can.
+const WRITES: Injection = Injection::WritesPerSecond(100);
+/// What carries everything that a slowdown takes, and is not slowed down.
+const CARRIER: Injection = Injection::Delay { server: 0.0, client: 0.0 };
+/// A whole run is so many times as long as all slices of a contender in a round.
+const WHOLE: u32 = 4;
+/// Of a build with another setting, which differs by much: as many as any comparison has at least.
+const VARIED_ROUNDS: u32 = 6;
+
+/// How much is tried.
+pub(super) struct Scale {
+    twins: u32,
+    rounds: u32,
+    secs: Duration,
+    /// Of equals.
+    tests: &'static [&'static str],
+    /// Of what is slowed down.
+    slowed: &'static [&'static str],
+    /// Of whole runs.
+    whole: &'static [&'static str],
+    /// Shares of an operation's time.
+    server: &'static [f64],
+    client: &'static [f64],
+}
+
+const QUICK: Scale = Scale {
+    twins: 4,
+    rounds: 6,
+    secs: Duration::from_millis(300),
+    tests: &["point-query", "range-covered-pk", "read-only-sum", "update-nonindex"],
+    slowed: &["point-query", "range-covered-pk", "read-only-sum"],
+    whole: &["point-query"],
+    server: &[0.02, 0.05],
+    client: &[0.05],
+};
+
+const FULL: Scale = Scale {
+    twins: 8,
+    rounds: 8,
+    secs: Duration::from_millis(500),
+    tests: &["reported"],
+    slowed: &[
+        "point-query",
+        "hot-points",
+        "points-covered-si",
+        "range-covered-pk",
+        "range-notcovered-si",
+        "read-only_range=10",
+        "read-only-sum",
+        "update-nonindex",
+    ],
+    whole: &["point-query", "range-covered-pk", "read-only-sum", "update-nonindex"],
+    server: &[0.01, 0.02, 0.03, 0.05, 0.10],
+    client: &[0.02, 0.05],
+};
+
+/// One comparison of a selftest.
+pub(super) struct Part {
+    /// Its folder, and in progress.
+    pub(super) title: String,
+    pub(super) contender: Contender,
+    pub(super) plan: Plan,
+    /// By the place of the contender in the plan.
+    pub(super) interventions: Vec<Option<Intervention>>,
+}
+
+impl Part {
+    /// What the lab does to the contenders.
+    pub(super) fn injections(&self) -> Vec<Option<Injection>> {
+        let injection = |one: &Option<Intervention>| match one {
+            Some(Intervention::Injected(injection)) => Some(*injection),
+            Some(Intervention::Varied(_)) | None => None,
+        };
+        self.interventions.iter().map(injection).collect()
+    }
+
+    /// The variant that it is about, if it is about one.
+    pub(super) fn variant(&self) -> Option<&'static Variant> {
+        self.interventions.iter().find_map(|one| match one {
+            Some(Intervention::Varied(variant)) => Some(*variant),
+            Some(Intervention::Injected(_)) | None => None,
+        })
+    }
+}
+
+/// Who takes part, and what is done to it.
+type Side = (Contender, Option<Intervention>);
+
+fn labelled(contender: &Contender, label: String) -> Contender {
+    Contender { label: Some(label), ..contender.clone() }
+}
+
+fn injected(contender: &Contender, label: &str, injection: Injection) -> Side {
+    (labelled(contender, label.to_string()), Some(Intervention::Injected(injection)))
+}
+
+/// So many of the same.
+fn twins(contender: &Contender, count: u32) -> Vec<Side> {
+    (0..count).map(|number| (labelled(contender, format!("a{number}")), None)).collect()
+}
+
+impl Scale {
+    fn secs(&self, method: Method) -> Duration {
+        match method {
+            Method::Slices => self.secs,
+            Method::Runs => self.secs * WHOLE,
+        }
+    }
+}
+
+impl Arguments {
+    pub(super) fn scale(&self) -> Scale {
+        let scale = if self.quick { QUICK } else { FULL };
+        Scale {
+            twins: self.twins.unwrap_or(scale.twins),
+            rounds: self.rounds.unwrap_or(scale.rounds),
+            secs: self.secs.map_or(scale.secs, |secs| secs.0),
+            ..scale
+        }
+    }
+
+    /// The comparisons of one build.
+    pub(super) fn parts(
+        &self,
+        contender: &Contender,
+        scale: &Scale,
+        data: &Path,
+        skipped: &mut Vec<String>,
+    ) -> anyhow::Result<Vec<Part>> {
+        let name = contender.name();
+        let comparison = |method: Method, tests: &[&str]| {
+            self.comparison(method, tests, scale.rounds, scale.secs(method))
+        };
+        let mut parts = vec![self.part(
+            "equals-by-slices",
+            contender,
+            twins(contender, scale.twins),
+            comparison(Method::Slices, scale.tests)?,
+        )?];
+        let are_several = self.clients > 1;
+        if are_several {
+            // One waits for another, or for a CPU, while an operation takes longer.
+            skipped.push(format!(
+                "{name}: slowdowns and limits, and settings whose cause is known, since what they must come \
+                 to is known for one client"
+            ));
+        } else {
+            parts.push(self.slowed(contender, scale, skipped)?);
+        }
+
+        let mut runs = twins(contender, scale.twins.div_ceil(2).max(2));
+        let mut limited = |what: &str, injection: Injection| {
+            let obstacle = match contender.dbms {
+                Name::Sqlite => Some("it runs inside rqps".to_string()),
+                _ => rqps_lab::obstacle(injection, data),
+            };
+            let may = obstacle.is_none();
+            skipped.extend(obstacle.map(|why| format!("{name}: {what}: {why}")));
+            may
+        };
+        if !are_several && limited("a CPU quota", QUOTA) {
+            runs.push(injected(contender, "quota", QUOTA));
+        }
+        parts.push(self.part(
+            "equals-by-runs",
+            contender,
+            runs,
+            comparison(Method::Runs, scale.whole)?,
+        )?);
+        if self.quick || are_several {
+            return Ok(parts);
+        }
+        if limited("limited writes", WRITES) {
+            let mut durable = contender.clone();
+            durable.settings.extend(durably(contender));
+            let base = (labelled(&durable, "a0".to_string()), None);
+            let sides = vec![base, injected(&durable, "writes", WRITES)];
+            let comparison = comparison(Method::Runs, &["update-nonindex"])?;
+            parts.push(self.part("writes-by-runs", &durable, sides, comparison)?);
+        }
+        for variant in variants(contender) {
+            parts.push(self.varied(contender, variant, scale)?);
+        }
+        Ok(parts)
+    }
+
+    /// A build against itself, slowed down in the server and in the client.
+    fn slowed(
+        &self,
+        contender: &Contender,
+        scale: &Scale,
+        skipped: &mut Vec<String>,
+    ) -> anyhow::Result<Part> {
+        let delay = |name: &str, share: f64, server: f64, client: f64| {
+            let label = format!("{name}-{:.0}", 100.0 * share);
+            injected(contender, &label, Injection::Delay { server, client })
+        };
+        let mut sides = vec![injected(contender, "carrier", CARRIER)];
+        if contender.dbms == Name::Sqlite {
+            let name = contender.name();
+            skipped.push(format!("{name}: a slower server, since it has none of its own"));
+        } else {
+            sides.extend(scale.server.iter().map(|&share| delay("server", share, share, 0.0)));
+        }
+        sides.extend(scale.client.iter().map(|&share| delay("client", share, 0.0, share)));
+        let secs = scale.secs(Method::Slices);
+        let comparison = self.comparison(Method::Slices, scale.slowed, scale.rounds, secs)?;
+        self.part("slowed-by-slices", contender, sides, comparison)
+    }
+
+    /// A build against itself with another setting.
+    fn varied(
+        &self,
+        contender: &Contender,
+        variant: &'static Variant,
+        scale: &Scale,
+    ) -> anyhow::Result<Part> {
+        let (method, rounds) = (variant.method, scale.rounds.min(VARIED_ROUNDS));
+        let mut comparison = self.comparison(method, variant.tests, rounds, scale.secs(method))?;
+        // What one load differs from another by is little beside what a setting does.
+        comparison.loads = Some(1);
+        if let Compared::Microbenchmark(of) = &mut comparison.of {
+            of.clients = vec![variant.clients];
+        }
+        let [base, changed] = variant.sides(contender);
+        let sides = vec![(base, None), (changed, Some(Intervention::Varied(variant)))];
+        self.part(&format!("{}-by-{method}", variant.name), contender, sides, comparison)
+    }
+
+    fn part(
+        &self,
+        title: &str,
+        contender: &Contender,
+        sides: Vec<Side>,
+        comparison: Comparison,
+    ) -> anyhow::Result<Part> {
+        let (contenders, interventions) = sides.into_iter().unzip();
+        let plan = Plan {
+            contenders,
+            seed: self.seed,
+            cache: Some(Cache::Cached),
+            memory: None,
+            workload: Workload::Comparison(comparison),
+        };
+        plan.validate()?;
+        rqps_lab::validate(&plan)?;
+        let name = rqps_store::file_name(&contender.name(), &[]);
+        let (title, contender) = (format!("{name}-{title}"), contender.clone());
+        Ok(Part { title, contender, plan, interventions })
+    }
+
+    fn comparison(
+        &self,
+        method: Method,
+        tests: &[&str],
+        rounds: u32,
+        secs: Duration,
+    ) -> anyhow::Result<Comparison> {
+        let names: Vec<String> = tests.iter().map(ToString::to_string).collect();
+        let tests = select(&names, Sequence::Suite)?;
+        // Longer ranges than the table are in no table.
+        let fits = tests.iter().filter(|test| test.size as u64 <= self.rows.0);
+        let microbenchmark = Microbenchmark {
+            tables: 1,
+            rows: self.rows,
+            clients: vec![self.clients],
+            read_time: Span(secs),
+            write_time: Span(secs),
+            tests: fits.map(|test| test.short_name().to_string()).collect(),
+            fair_writes: true,
+            pause: Span(Duration::ZERO),
+            pay_after_each_write: false,
+            check: true,
+        };
+        let mut comparison = Comparison::new(Compared::Microbenchmark(microbenchmark));
+        comparison.method = method;
+        comparison.rounds = rounds;
+        comparison.fewest_rounds = rounds;
+        comparison.precision = PRECISION;
+        comparison.twin = false;
+        comparison.guards = !self.no_guards;
+        Ok(comparison)
+    }
+}
+
+/// Settings with which a commit waits for the disk.
+fn durably(contender: &Contender) -> Option<(String, String)> {
+    let (name, value) = match (contender.dbms, contender.engine.as_deref()) {
+        (Name::Postgres, _) => ("synchronous_commit", "on"),
+        (Name::Mysql | Name::Mariadb, Some("rocksdb")) => ("rocksdb_flush_log_at_trx_commit", "1"),
+        (Name::Mysql | Name::Mariadb, _) => ("innodb_flush_log_at_trx_commit", "1"),
+        (Name::Sqlite, _) => return None,
+    };
+    let is_said = contender.settings.iter().any(|(known, _)| known == name);
+    (!is_said).then(|| (name.to_string(), value.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use rqps_plan::Count;
+
+    use super::*;
+
+    const BUILDS: [&str; 5] = [
+        "postgres@17.6",
+        "sqlite",
+        "mysql@8.0.33",
+        "mariadb@10.11",
+        "mariadb@debian-10.11/rocksdb",
+    ];
+
+    fn arguments() -> Arguments {
+        Arguments {
+            quick: false,
+            dbms: Vec::new(),
+            twins: None,
+            rounds: None,
+            secs: None,
+            rows: Count(100_000),
+            clients: 1,
+            seed: 1,
+            no_guards: false,
+            out: None,
+            json: false,
+        }
+    }
+
+    fn varied(build: &str) -> Vec<Part> {
+        let (arguments, contender) = (arguments(), build.parse().unwrap());
+        let part = |variant| arguments.varied(&contender, variant, &arguments.scale()).unwrap();
+        variants(&contender).map(part).collect()
+    }
+
+    #[test]
+    fn a_variant_is_configured_as_its_base_but_for_what_it_is_about() {
+        for part in BUILDS.iter().flat_map(|build| varied(build)) {
+            let resolved =
+                |place: usize| rqps_dbms::resolved(&part.plan.contenders[place]).unwrap();
+            let (base, changed) = (resolved(0), resolved(1));
+            let differs = changed.iter().filter(|line| !base.contains(line));
+            let variant = part.variant().unwrap();
+            let about = variant.changed.iter().map(|(name, value)| format!("{name} = {value}"));
+            assert!(differs.eq(about.collect::<Vec<_>>().iter()), "{}", part.title);
+            assert!(part.injections().iter().all(Option::is_none));
+        }
+    }
+
+    #[test]
+    fn variants_of_an_engine_take_eight_minutes_at_most() {
+        for build in BUILDS {
+            let parts = varied(build);
+            let estimate = |part: &Part| rqps_lab::estimate(&part.plan, 2, 16 << 30).unwrap();
+            let time: Duration = parts.iter().map(|part| estimate(part).time.total()).sum();
+            assert!(time <= Duration::from_secs(8 * 60), "{build}: {time:?}");
+        }
+    }
+
+    #[test]
+    fn a_quick_selftest_and_one_with_several_clients_have_no_variants() {
+        let contender: Contender = "sqlite".parse().unwrap();
+        let titles = |arguments: &Arguments| {
+            let parts =
+                arguments.parts(&contender, &arguments.scale(), Path::new("/"), &mut Vec::new());
+            let titles = parts.unwrap().into_iter().map(|part| part.title);
+            titles.collect::<Vec<_>>().join(" ")
+        };
+        let all = "sqlite-equals-by-slices sqlite-slowed-by-slices sqlite-equals-by-runs";
+        assert_eq!(titles(&arguments()), format!("{all} sqlite-commit-by-slices"));
+        assert_eq!(titles(&Arguments { quick: true, ..arguments() }), all);
+        let of_four = "sqlite-equals-by-slices sqlite-equals-by-runs";
+        assert_eq!(titles(&Arguments { clients: 4, ..arguments() }), of_four);
+    }
+}
