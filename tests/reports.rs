@@ -85,6 +85,65 @@ fn runs_become_one_report_if_they_are_comparable() {
     assert!(forced.stdout.contains("NOT COMPARABLE"), "{}", forced.stdout);
 }
 
+/// A comparison of so many rounds, in a directory of the given name.
+fn compare(rqps: &Rqps, name: &str, rounds: u32, arguments: &str) {
+    let out = rqps.path(name).display().to_string();
+    let small = "--workload micro:point-query --rows 2K --loads 1 --no-twin --no-guards";
+    let ended = rqps.run(&format!("compare {arguments} {small} --rounds {rounds} --out {out}"));
+    // Its exit code is a verdict.
+    assert!(ended.status.code().is_some_and(|code| code < 2), "{}", ended.stderr);
+}
+
+#[test]
+fn comparisons_of_the_same_contenders_become_one() {
+    let rqps = Rqps::alone();
+    compare(&rqps, "a", 3, "sqlite again=sqlite --secs 0.2");
+    compare(&rqps, "b", 4, "sqlite again=sqlite --secs 0.2");
+    compare(&rqps, "other", 3, "sqlite other=sqlite?cache_size=-4000 --secs 0.2");
+    compare(&rqps, "seed", 3, "sqlite again=sqlite --secs 0.2 --seed 7");
+    let [a, b, other, seed, all] =
+        ["a", "b", "other", "seed", "all"].map(|name| shown(&rqps, name));
+
+    rqps.run(&format!("report {a} {b} --out {all}")).ok();
+    let result = RunResult::of(&rqps.path("all"));
+    let comparison = &result.0["comparison"];
+    let rounds = comparison["contenders"][0]["tests"][0]["rounds"].as_array().unwrap().iter();
+    let rounds: Vec<(u64, u64)> = rounds
+        .map(|round| (round["round"].as_u64().unwrap(), round["load"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(rounds, [(1, 1), (2, 1), (3, 1), (4, 2), (5, 2), (6, 2), (7, 2)]);
+    let mut remarks = comparison["remarks"].as_array().unwrap().iter();
+    let is_told = remarks.any(|remark| remark.as_str().unwrap().contains("1 to 3 of 'a'"));
+    assert!(is_told, "{comparison}");
+
+    let refused = rqps.run(&format!("report {a} {other} --force"));
+    refused.refuses(2, &["contenders are not the same", "in one run", "rqps report --index"]);
+    rqps.run(&format!("report {a} {seed}")).refuses(2, &["seed (1, 7)", "--force"]);
+    let forced = rqps.run(&format!("report {a} {seed} --force")).ok();
+    assert!(forced.stdout.contains("NOT COMPARABLE"), "{}", forced.stdout);
+}
+
+#[test]
+fn whole_runs_have_seconds_and_times_and_slices_say_why_they_have_none() {
+    let rqps = Rqps::alone();
+    compare(&rqps, "runs", 3, "sqlite again=sqlite --secs 2 --method runs");
+    compare(&rqps, "slices", 3, "sqlite again=sqlite --secs 0.2");
+    let [runs, slices] = ["runs", "slices"].map(|name| shown(&rqps, name));
+    let sysbench = rqps.run(&format!("report {runs} --format sysbench")).ok().stdout;
+    for (contender, round) in [("sqlite", 1), ("again", 3)] {
+        let head = format!("# {contender} point-query transaction round {round}\n");
+        let report = sysbench.split(&head).nth(1).expect(&sysbench);
+        assert!(report.contains("[ 1s ] thds: 1 tps: ") && report.contains("95th percentile"));
+    }
+    let seconds = rqps.run(&format!("report {runs} --format seconds-csv")).ok().stdout;
+    assert!(seconds.starts_with("contender,step,round,second,insert_operations"), "{seconds}");
+    assert!(seconds.contains("\nagain,point-query,3,1,"), "{seconds}");
+    for format in ["sysbench", "seconds-csv", "hdr"] {
+        let refused = rqps.run(&format!("report {slices} --format {format}"));
+        refused.refuses(2, &["slices keep no times of single operations and no seconds"]);
+    }
+}
+
 #[test]
 fn a_damaged_run_is_told_by_its_file_and_ends_with_3() {
     let rqps = Rqps::new();

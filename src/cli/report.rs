@@ -74,8 +74,9 @@ impl Format {
     fn has_source(self, run: &Run) -> bool {
         let mut sides = run.passes.iter().flat_map(|pass| pass.sides.values());
         match self {
-            Format::SecondsCsv | Format::Sysbench => !run.steps.is_empty(),
-            Format::Hdr => !run.steps.is_empty() || sides.any(|side| !side.work.is_empty()),
+            Format::SecondsCsv | Format::Sysbench | Format::Hdr => {
+                !run.steps.is_empty() || sides.any(|side| !side.work.is_empty())
+            }
             _ => true,
         }
     }
@@ -143,8 +144,9 @@ fn export(arguments: &Arguments, format: Format) -> anyhow::Result<()> {
     let run = open(arguments, format.has_samples())?;
     if !format.has_source(&run) {
         bail!(
-            "this format is of steps, and --format hdr of whole runs as well; this run has none of these: a \
-             comparison is in --format json"
+            "this format is of steps and of whole runs (compare --method runs), and this run has neither: \
+             slices keep no times of single operations and no seconds. A comparison by slices is in --format \
+             json, csv and parquet"
         );
     }
     let inside = || match (arguments.runs.as_slice(), format.directory()) {

@@ -6,7 +6,9 @@ use rqps_dbms::{Quiesce, Server};
 use rqps_load::Tally;
 use rqps_observe::{EngineReading, Group, Metric, Observer, Reading, bytes_below};
 use rqps_plan::{Counts, Operation};
-use rqps_store::{RunDirectory, Second, StatementRecord, Status, StepRecord, WorkerRecord};
+use rqps_store::{
+    Planning, RunDirectory, Second, StatementRecord, Status, StepRecord, WorkerRecord,
+};
 use rqps_workload::Explained;
 
 use crate::measure::Window;
@@ -113,8 +115,20 @@ pub(crate) fn record(blank: Blank, contender: &str, order: u32) -> StepRecord {
 
 /// Statements as they are kept.
 pub(crate) fn kept(found: Vec<Explained>) -> Vec<StatementRecord> {
-    let kept = |Explained { text, times, plan }| StatementRecord { text, times, plan };
+    let kept = |Explained { text, times, plan, planning }| {
+        let planning = planning.map(|before| Planning { before, after: None });
+        StatementRecord { text, times, plan, planning }
+    };
     found.into_iter().map(kept).collect()
+}
+
+/// Notes what planning takes after the last operation: what a step leaves behind may be in its way.
+pub(crate) fn note_planning(statements: &mut [StatementRecord], again: &[Explained]) {
+    for (statement, again) in statements.iter_mut().zip(again) {
+        if let Some(planning) = &mut statement.planning {
+            planning.after = again.planning;
+        }
+    }
 }
 
 impl Stage<'_, '_> {

@@ -8,7 +8,7 @@ use rqps_plan::{InsertBenchmark, Maintenance, Operation, Step, StepKind};
 use rqps_store::StepRecord;
 use rqps_workload::insert_benchmark::{Assigned, Benchmark, Books, Cast};
 
-use crate::attempt::{Blank, Stage, Steps, add_window, kept};
+use crate::attempt::{Blank, Stage, Steps, add_window, kept, note_planning};
 use crate::engine;
 use crate::measure::{Ready, SECOND, Tick, Window, measure};
 use crate::{Event, LabError, Pace};
@@ -183,6 +183,7 @@ impl Steps for InsertBenchmarkSteps<'_> {
         let cast = self.benchmark.cast(step, u64::from(record.order))?;
         stage.tell_begun(record);
         let books = self.window(stage, step, cast, record)?;
+        note_planning(&mut record.statements, &self.benchmark.explained(step)?);
         let check = || Ok(self.benchmark.check(step, &books)?);
         stage.conclude(record, self.plan.check.then_some(check))?;
 

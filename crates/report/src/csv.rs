@@ -40,7 +40,8 @@ fn metrics_csv(run: &Run) -> String {
 }
 
 /// Every second of every step as it was recorded, unfinished steps included: what all workers of a
-/// kind did, and what it cost. The last second of a step is usually shorter than a second.
+/// kind did, and what it cost. The last second of a step is usually shorter than a second. Of a
+/// comparison every second of every whole run that counts, with its round behind the step.
 pub fn seconds_csv(run: &Run) -> String {
     let mut bytes = Vec::new();
     write_seconds_csv(run, &mut bytes).expect("memory takes all bytes");
@@ -49,16 +50,25 @@ pub fn seconds_csv(run: &Run) -> String {
 
 /// The same, written as it is made: that of a long run is large.
 pub fn write_seconds_csv(run: &Run, out: &mut dyn Write) -> io::Result<()> {
-    let model = Model::new(run);
+    let verdicts = Verdicts::new(run);
     let work = Operation::ALL.map(|operation| {
         let name = operation.name();
         [format!("{name}_operations"), format!("{name}_rows"), format!("{name}_max_service_ns")]
     });
     let work: Vec<String> = work.into_iter().flatten().collect();
-    let place = ["contender", "step", "second"];
+    let round = verdicts.is_some().then_some("round");
+    let place = ["contender", "step"].into_iter().chain(round).chain(["second"]);
     let costs = Metric::ALL.iter().map(|metric| metric.name());
-    let names = place.into_iter().chain(work.iter().map(String::as_str)).chain(costs);
+    let names = place.chain(work.iter().map(String::as_str)).chain(costs);
     writeln!(out, "{}", row(names))?;
+    if let Some(verdicts) = verdicts {
+        return verdicts.each_run(|round, run| {
+            let (of, round) = (run.record, round.to_string());
+            let place = [of.contender.as_str(), &of.step, &round];
+            write_seconds(out, row(place.into_iter()), run)
+        });
+    }
+    let model = Model::new(run);
     for (index, contender) in model.contenders.iter().enumerate() {
         for step in &model.steps {
             if let Some(measured) = &step.measured[index] {

@@ -4,6 +4,7 @@
 //! in by hand and must come out as it was printed.
 
 pub mod acceptance;
+pub mod agreement;
 mod analysis;
 pub mod autocorrelation;
 pub mod bands;

@@ -5,6 +5,7 @@
 
 mod directory;
 mod error;
+mod join;
 mod merge;
 mod packed;
 mod pass;
@@ -18,12 +19,13 @@ mod write;
 
 pub use directory::{RunDirectory, alone_in, file_name, write_whole};
 pub use error::StoreError;
+pub use join::Unlike;
 pub use merge::{Difference, MergeError, Part, merge};
 pub use packed::PackedHistogram;
 pub use pass::{PassRecord, SideRecord, SliceRecord};
 pub use profile::ProfileRecord;
 pub use record::{
-    ContenderRecord, Manifest, MemoryHold, Second, StatementRecord, Status, StepRecord,
+    ContenderRecord, Manifest, MemoryHold, Planning, Second, StatementRecord, Status, StepRecord,
     WorkerRecord,
 };
 pub use rqps_plan::Operation;
@@ -55,6 +57,12 @@ impl Run {
     pub fn manifest_of(&self, contender: &str) -> &Manifest {
         let mut parts = self.parts.iter();
         let part = parts.find(|part| part.contenders.iter().any(|name| name == contender));
+        part.map_or(&self.manifest, |part| &part.manifest)
+    }
+
+    /// Where and how a round of a comparison was measured.
+    pub fn manifest_of_round(&self, round: u32) -> &Manifest {
+        let part = self.parts.iter().find(|part| part.rounds.contains(&round));
         part.map_or(&self.manifest, |part| &part.manifest)
     }
 }

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use rqps_plan::{Comparison, Workload};
 use serde_json::Value;
 
+use crate::join::{Unlike, join};
 use crate::record::Manifest;
 use crate::{Run, StepRecord};
 
@@ -18,6 +20,8 @@ pub struct Part {
     pub manifest: Manifest,
     /// Names of its contenders in the merged run.
     pub contenders: Vec<String>,
+    /// Of a comparison, its rounds in the merged run.
+    pub rounds: BTreeSet<u32>,
 }
 
 /// Something that is not the same in all runs, so that their numbers cannot be held beside each
@@ -43,10 +47,14 @@ pub enum MergeError {
     #[error("'{0}' and '{1}' are the same run")]
     Same(String, String),
     #[error(
-        "'{0}' is a comparison: its verdicts come from contenders that took turns, so contenders of \
-         another run cannot join it; compare all of them in one run"
+        "'{comparison}' is a comparison and '{other}' is not: its verdicts come from contenders that took \
+         turns, so those of another run cannot join them; compare all of them in one run"
     )]
-    Comparison(String),
+    Mixed { comparison: String, other: String },
+    #[error(
+        "the rounds of these comparisons cannot become those of one, with --force or without: {0}"
+    )]
+    Unlike(Unlike),
     #[error(
         "the runs are not comparable, since these differ: {}; --force reports them all the same, \
          labelled so", list(.0)
@@ -60,11 +68,33 @@ fn list(differences: &[Difference]) -> String {
 
 /// All contenders of all runs as one run, in the order of the runs, each run under a name. The first
 /// contender of the first run is the one that others are relative to. Contenders of the same name
-/// get the name of their run behind it: `postgres@17.6 (a)`. What differs between the runs is
-/// refused, or else told in [`Run::differences`].
+/// get the name of their run behind it: `postgres@17.6 (a)`. Comparisons of the same contenders become one
+/// with the rounds of all. What differs between the runs is refused, or else told in
+/// [`Run::differences`].
 pub fn merge(runs: Vec<(String, Run)>, force: bool) -> Result<Run, MergeError> {
     refuse_alike(&runs)?;
-    let differences = differences(&runs);
+    let is_compared = |named: &&(String, Run)| comparison(&named.1).is_some();
+    match (runs.iter().find(is_compared), runs.iter().find(|run| !is_compared(run))) {
+        (Some((comparison, _)), Some((other, _))) => {
+            let (comparison, other) = (comparison.clone(), other.clone());
+            Err(MergeError::Mixed { comparison, other })
+        }
+        (Some(_), None) => join(runs, force),
+        (None, _) => put_together(runs, force),
+    }
+}
+
+/// What a comparison was to do; none of another run.
+pub(crate) fn comparison(run: &Run) -> Option<&Comparison> {
+    match &run.plan.workload {
+        Workload::Comparison(comparison) => Some(comparison),
+        Workload::InsertBenchmark(_) | Workload::Microbenchmark(_) => None,
+    }
+}
+
+/// Runs of steps.
+fn put_together(runs: Vec<(String, Run)>, force: bool) -> Result<Run, MergeError> {
+    let differences = differences(&runs, conditions);
     if !differences.is_empty() && !force {
         return Err(MergeError::NotComparable(differences));
     }
@@ -89,15 +119,15 @@ fn refuse_alike(runs: &[(String, Run)]) -> Result<(), MergeError> {
         if let Some((earlier, _)) = same {
             return Err(MergeError::Same(earlier.clone(), name.clone()));
         }
-        if !run.passes.is_empty() {
-            return Err(MergeError::Comparison(name.clone()));
-        }
     }
     Ok(())
 }
 
-/// Everything in the plans but the contenders, and how clients reached the servers.
-fn differences(runs: &[(String, Run)]) -> Vec<Difference> {
+/// What the runs were not under alike.
+pub(crate) fn differences(
+    runs: &[(String, Run)],
+    conditions: fn(&Run) -> BTreeMap<String, String>,
+) -> Vec<Difference> {
     let said: Vec<BTreeMap<String, String>> = runs.iter().map(|(_, run)| conditions(run)).collect();
     let keys: BTreeSet<&String> = said.iter().flat_map(BTreeMap::keys).collect();
     let values = |key: &String| {
@@ -113,8 +143,9 @@ fn differences(runs: &[(String, Run)]) -> Vec<Difference> {
     keys.into_iter().map(values).filter(differs).collect()
 }
 
-/// What a run was under, by name: `seed`, `workload.insert_benchmark.rows`, …
-fn conditions(run: &Run) -> BTreeMap<String, String> {
+/// What a run was under, by name: `seed`, `workload.insert_benchmark.rows`, … Everything in the plan but
+/// the contenders, and how clients reached the servers.
+pub(crate) fn conditions(run: &Run) -> BTreeMap<String, String> {
     let plan = serde_json::to_value(&run.plan).expect("a plan is plain data");
     let mut found = BTreeMap::new();
     flatten("", &plan, &mut found);
@@ -192,6 +223,6 @@ fn part(name: &str, mut run: Run, twice: &BTreeSet<String>, places: &BTreeMap<St
     }
     let contenders = names(&run).collect();
     let (name, manifest) = (name.to_string(), run.manifest.clone());
-    run.parts = vec![Part { name, manifest, contenders }];
+    run.parts = vec![Part { name, manifest, contenders, rounds: BTreeSet::new() }];
     run
 }

@@ -110,7 +110,7 @@ pub struct StepRecord {
 }
 
 /// A statement that the clients of a step sent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StatementRecord {
     /// With `?` for values; of a long list only the first.
     pub text: String,
@@ -118,6 +118,18 @@ pub struct StatementRecord {
     pub times: u32,
     /// The shape of its plan: nodes and indexes, the outermost first, where the DBMS tells it.
     pub plan: Option<String>,
+    /// What planning it took, where the DBMS tells it.
+    #[serde(default)]
+    pub planning: Option<Planning>,
+}
+
+/// Microseconds that the DBMS took to plan a statement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Planning {
+    /// Before the first operation.
+    pub before: f64,
+    /// After the last; none where it was not asked again.
+    pub after: Option<f64>,
 }
 
 /// One connection's work in a step, or that of several of one kind together. Its histograms may be packed.

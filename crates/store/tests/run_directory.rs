@@ -8,8 +8,8 @@ use hdrhistogram::Histogram;
 use rqps_observe::{EngineReading, Kind, Metric, Reading};
 use rqps_plan::{Contender, Count, Counts, InsertBenchmark, Operation, Plan, Profile, Workload};
 use rqps_store::{
-    ContenderRecord, EngineSample, Manifest, MemoryHold, PassRecord, Run, RunDirectory, Sample,
-    Second, SideRecord, StatementRecord, Status, StepRecord, WorkerRecord,
+    ContenderRecord, EngineSample, Manifest, MemoryHold, PassRecord, Planning, Run, RunDirectory,
+    Sample, Second, SideRecord, StatementRecord, Status, StepRecord, WorkerRecord,
 };
 
 fn plan() -> Plan {
@@ -82,6 +82,7 @@ fn statements() -> Vec<StatementRecord> {
         text: text.to_string(),
         times,
         plan: plan.map(str::to_string),
+        planning: plan.map(|_| Planning { before: 41.5, after: Some(1240.0) }),
     };
     vec![statement("BEGIN", 1, None), statement("SELECT 'é' WHERE id=?", 10, Some("Index Scan"))]
 }

@@ -146,6 +146,8 @@ impl Server {
                 let has_plan =
                     !["INSERT", "BEGIN", "COMMIT"].iter().any(|w| one.text.starts_with(w));
                 assert_eq!(one.plan.is_some(), has_plan, "{contender}: {one:?}");
+                let tells_time = has_plan && contender.starts_with("postgres");
+                assert_eq!(one.planning.is_some(), tells_time, "{contender}: {one:?}");
                 assert!(one.text.len() < 120, "a list is not written out: {}", one.text);
             }
         }

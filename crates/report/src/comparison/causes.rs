@@ -1,8 +1,9 @@
 //! What is known of a test when its cause is asked for.
 
 use rqps_plan::{Contender, Method};
-use rqps_stats::cause::{Class, Environment, Evidence, Plans, Verdict as Decided};
+use rqps_stats::cause::{Class, Environment, Evidence, Planning, Plans, Verdict as Decided};
 use rqps_stats::label::{Label, TWIN_ALPHA};
+use rqps_stats::paired::t_interval;
 use rqps_stats::verdict::Verdict;
 use rqps_store::{ContenderRecord, PassRecord, Run};
 
@@ -15,6 +16,8 @@ use super::profile::Profiled;
 
 /// What the canary is off on a quiet machine, as a log: less tells nothing.
 const CANARY_TELLS: f64 = 0.03;
+/// Of the interval of how much slower it was for one side.
+const CANARY_ALPHA: f64 = 0.05;
 
 /// Classes by the name that a test has for its own.
 const CLASSES: [(&str, Class); 11] = [
@@ -86,7 +89,7 @@ impl Pair<'_> {
             environment: Environment {
                 foreign_cpu_percent: match method {
                     Method::Slices => None,
-                    Method::Runs => foreign(&passes, run.manifest.cpus),
+                    Method::Runs => foreign(&passes, run),
                 },
                 canary_moved: match (method, &self.drift, self.plan.guards) {
                     (Method::Slices, ..) => None,
@@ -104,6 +107,7 @@ impl Pair<'_> {
             rows,
             settings: self.settings(run),
             plans: self.plans(run, &passes),
+            planning: [self.base, self.contender].map(|name| planning(&passes, name)),
             sync: self.sync(&passes),
             dips: course::dips(self, &passes),
             growth_within: course::growth_within(self, &passes),
@@ -174,8 +178,10 @@ fn differing(base: &ContenderRecord, contender: &ContenderRecord) -> Vec<String>
     base.settings.iter().filter(differs).map(|(name, _)| name.clone()).collect()
 }
 
-fn foreign(passes: &[&PassRecord], cpus: u32) -> Option<f64> {
-    let shares: Vec<f64> = passes.iter().filter_map(|pass| foreign_percent(pass, cpus)).collect();
+fn foreign(passes: &[&PassRecord], run: &Run) -> Option<f64> {
+    let cpus = |pass: &PassRecord| run.manifest_of_round(pass.round).cpus;
+    let shares = passes.iter().filter_map(|pass| foreign_percent(pass, cpus(pass)));
+    let shares: Vec<f64> = shares.collect();
     (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
 }
 
@@ -190,8 +196,19 @@ fn change(verdict: &Verdict) -> f64 {
     }
 }
 
-/// Whether the fixed piece of work took longer beside the runs of the slower side, by so much that half
-/// of the change may be the machine's. That it is uneven for both sides alike is in the rounds.
+/// Of the statement that took the longest to plan after the last operation.
+fn planning(passes: &[&PassRecord], name: &str) -> Option<Planning> {
+    let statements = &passes.last()?.sides.get(name)?.statements;
+    let times = statements.iter().filter_map(|statement| {
+        let rqps_store::Planning { before, after } = statement.planning?;
+        Some(Planning { before, after: after? })
+    });
+    times.max_by(|one, other| one.after.total_cmp(&other.after))
+}
+
+/// Whether the fixed piece of work took longer beside the runs of the slower side, by more than its own noise
+/// and by so much that half of the change may be the machine's. That it is uneven for both sides alike is in the
+/// rounds. None of fewer than two.
 fn canary_moved(passes: &[&PassRecord], sides: [&str; 2], change: f64) -> Option<bool> {
     // Whole runs have a slice each, in the order of the canaries before and after them.
     let level = |pass: &PassRecord, name: &str| {
@@ -201,10 +218,9 @@ fn canary_moved(passes: &[&PassRecord], sides: [&str; 2], change: f64) -> Option
     };
     let [base, contender] = sides;
     let slower = |pass: &&PassRecord| Some(level(pass, contender)? - level(pass, base)?);
-    let mut slower: Vec<f64> = passes.iter().filter_map(slower).collect();
-    slower.sort_by(f64::total_cmp);
-    let median = slower.get(slower.len() / 2)?;
-    Some(is_half(*median, change))
+    let slower: Vec<f64> = passes.iter().filter_map(slower).collect();
+    let slower = t_interval(&slower, None, CANARY_ALPHA)?;
+    Some(slower.is_significant() && is_half(slower.value, change))
 }
 
 /// The same of the time since the base was measured.
@@ -261,6 +277,20 @@ mod tests {
         ];
         assert_eq!(moved(&uneven, -0.43), Some(false));
         assert_eq!(moved(&[], -0.43), None);
+    }
+
+    /// As on a machine whose caches are shared with neighbours.
+    #[test]
+    fn a_canary_that_takes_two_to_nine_milliseconds_by_chance_tells_nothing() {
+        let noisy = [
+            round(&[("new", [290, 924]), ("old", [482, 730])]),
+            round(&[("old", [457, 572]), ("new", [299, 710])]),
+            round(&[("new", [454, 235]), ("old", [336, 202])]),
+            round(&[("old", [533, 206]), ("new", [374, 278])]),
+            round(&[("new", [304, 772]), ("old", [247, 243])]),
+            round(&[("old", [403, 202]), ("new", [419, 818])]),
+        ];
+        assert_eq!(moved(&noisy, -0.24), Some(false));
     }
 
     #[test]

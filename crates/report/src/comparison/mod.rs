@@ -7,6 +7,7 @@ mod curves;
 mod drift;
 mod flame;
 mod interim;
+mod joined;
 mod json;
 mod junit;
 mod labels;
@@ -18,6 +19,7 @@ mod profile;
 mod profile_json;
 mod profile_text;
 mod remarks;
+mod singly;
 mod steadiness;
 mod text;
 mod together;
@@ -59,8 +61,7 @@ pub(crate) struct Verdicts<'a> {
     pub(crate) judged: Vec<Judged<'a>>,
     is_io_bound: bool,
     seed: u64,
-    /// Of the host.
-    cpus: u32,
+    run: &'a Run,
     reading: Option<(f64, f64)>,
 }
 
@@ -128,9 +129,9 @@ impl<'a> Verdicts<'a> {
                 profiles,
             }
         });
-        let (judged, cpus) = (judged.collect(), run.manifest.cpus);
+        let judged = judged.collect();
         let (base, reading) = (base.clone(), observed::reading(&run.passes));
-        Some(Verdicts { plan, base, tests, judged, is_io_bound, seed, cpus, reading })
+        Some(Verdicts { plan, base, tests, judged, is_io_bound, seed, run, reading })
     }
 
     /// The base, the contenders in the order of the plan and the twin, if there is one.

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rqps_stats::Estimate;
 use rqps_stats::label::{Label, TWIN_HIT_ALPHA};
 use rqps_stats::verdict::{SCREEN_ALPHA, Stage, Verdict};
+use rqps_store::PassRecord;
 
 use super::drift::Drift;
 use super::observed::foreign_percent;
@@ -59,6 +60,7 @@ impl Verdicts<'_> {
     /// What a reader must know of how sure this is, a sentence each.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks: Vec<String> = self.drift().iter().map(Drift::remark).collect();
+        remarks.extend(self.joined());
         let equals = self.judged.iter().filter(|judged| judged.is_base).map(|judged| {
             let name = &judged.contender;
             format!("{name} is the base under another name: whatever is found of it is chance.")
@@ -92,7 +94,8 @@ impl Verdicts<'_> {
     /// What was driven how, and what else the machine did.
     fn machine(&self) -> String {
         let passes = || self.tests.iter().flat_map(|test| test.counted());
-        let shares = passes().filter_map(|pass| foreign_percent(pass, self.cpus));
+        let cpus = |pass: &PassRecord| self.run.manifest_of_round(pass.round).cpus;
+        let shares = passes().filter_map(|pass| foreign_percent(pass, cpus(pass)));
         let foreign = shares.reduce(f64::max).map_or(String::new(), |share| {
             format!("Other programs used at most {share:.1} % of the CPUs. ")
         });
@@ -201,7 +204,7 @@ impl Verdicts<'_> {
 
     /// Every pass that a guard refused.
     pub(crate) fn refusals(&self) -> Vec<String> {
-        let of = |pass: &rqps_store::PassRecord| {
+        let of = |pass: &PassRecord| {
             let why = pass.invalid.as_ref()?;
             Some(format!("{}, round {}, attempt {}: {why}", pass.test, pass.round, pass.attempt))
         };

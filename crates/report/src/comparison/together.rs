@@ -20,7 +20,11 @@ impl Verdicts<'_> {
         for (order, test) in (0..).zip(&self.tests) {
             if self.plan.method_of(test.name) == Method::Runs {
                 let counts = test.counts(self.plan);
-                steps.extend(names.iter().filter_map(|name| step(test, order, counts, name)));
+                steps.extend(names.iter().filter_map(|name| {
+                    let passes: Vec<&PassRecord> = test.counted_with(name).collect();
+                    let step = step(test, order, counts, name, &passes)?;
+                    Some(StepRecord { cost: self.of_one_machine(step.cost), ..step })
+                }));
             }
         }
         steps
@@ -32,8 +36,14 @@ impl Verdicts<'_> {
     }
 }
 
-fn step(test: &Observed<'_>, order: u32, counts: Counts, contender: &str) -> Option<StepRecord> {
-    let passes: Vec<&PassRecord> = test.counted_with(contender).collect();
+/// Runs of a contender as one; none of nothing.
+pub(super) fn step(
+    test: &Observed<'_>,
+    order: u32,
+    counts: Counts,
+    contender: &str,
+    passes: &[&PassRecord],
+) -> Option<StepRecord> {
     let first = passes.first()?;
     let slices = || {
         let all = passes.iter().flat_map(|pass| &pass.slices);
@@ -44,7 +54,7 @@ fn step(test: &Observed<'_>, order: u32, counts: Counts, contender: &str) -> Opt
     let mut cost = Reading::default();
     let mut workers: Vec<WorkerRecord> = Vec::new();
     let mut target_rate = None;
-    for pass in &passes {
+    for pass in passes {
         if let Some(later) = pass.cost.get(contender) {
             cost = cost.plus(later);
         }

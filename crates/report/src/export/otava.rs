@@ -1,7 +1,7 @@
 //! A row for each contender, as Apache Otava imports them to find change points over many versions.
 
 use csv::Writer;
-use rqps_store::{ContenderRecord, Run};
+use rqps_store::{ContenderRecord, Part, Run};
 
 use crate::comparison::Verdicts;
 use crate::model::{Matrix, Measured, Model};
@@ -83,8 +83,8 @@ fn write(run: &Run, names: Vec<String>, rows: Vec<Row<'_>>) -> String {
     let head = columns.iter().map(|column| names[*column].as_str());
     table.write_record(place.into_iter().chain(head)).expect("memory takes all bytes");
     for Row { contender, time, values } in &rows {
-        let id = &run.manifest_of(&contender.name).id;
-        let place: [&str; 5] = [time, id, &contender.name, &contender.dbms, &contender.version];
+        let id = ids(run, &contender.name);
+        let place: [&str; 5] = [time, &id, &contender.name, &contender.dbms, &contender.version];
         let cells = columns.iter().filter_map(|column| values[*column]);
         let cells = cells.map(|value| value.to_string());
         table
@@ -93,6 +93,14 @@ fn write(run: &Run, names: Vec<String>, rows: Vec<Row<'_>>) -> String {
     }
     let bytes = table.into_inner().expect("memory takes all bytes");
     String::from_utf8(bytes).expect("the cells were strings")
+}
+
+/// Of the run that a contender is of; of a comparison with the rounds of several runs, of each.
+fn ids(run: &Run, contender: &str) -> String {
+    let is_in = |part: &&Part| part.contenders.iter().any(|name| name == contender);
+    let parts = run.parts.iter().filter(is_in);
+    let ids: Vec<&str> = parts.map(|part| part.manifest.id.as_str()).collect();
+    if ids.is_empty() { run.manifest.id.clone() } else { ids.join("+") }
 }
 
 fn is_finished(model: &Model, contender: usize) -> bool {

@@ -102,7 +102,7 @@ fn rounds(run: &Run, matrix: &Matrix) -> Vec<Column> {
     }
     let places = || places.iter();
     let mut columns = vec![
-        text("run", places().map(|_| run.manifest.id.clone())),
+        text("run", places().map(|(row, _, at)| run.manifest_of_round(row.rounds[*at]).id.clone())),
         text("test", places().map(|(row, ..)| row.name.clone())),
         text("group", places().map(|(row, ..)| row.group.clone())),
         text("operation", places().map(|(row, ..)| row.operation)),

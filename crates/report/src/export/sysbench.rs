@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use rqps_store::{Operation, Run, StepRecord};
 
+use crate::comparison::Verdicts;
 use crate::model::{Measured, Model, Totals};
 
 /// As sysbench prints by default.
@@ -13,31 +14,52 @@ const PERCENTILE: f64 = 95.0;
 /// its end, one after the other, each below a line `# <contender> <step> <operation>`. A
 /// transaction is an operation, a thread a connection. The lines of the seconds have the longest
 /// time as `lat (ms,100%)`, since no other is kept by second, and divide queries as the whole step
-/// does.
+/// does. Of a comparison each whole run that counts, with ` round <number>` behind that line; slices have
+/// neither seconds nor times.
 pub fn sysbench(run: &Run) -> String {
-    let model = Model::new(run);
     let mut text = String::new();
-    for step in &model.steps {
-        for (_, measured) in step.done() {
-            for totals in measured.totals.iter().filter(|totals| totals.operations > 0) {
-                report(&mut text, measured, totals).expect("memory takes all bytes");
-            }
-        }
-    }
+    reports(&mut text, run).expect("memory takes all bytes");
     text
 }
 
-fn report(text: &mut String, measured: &Measured, totals: &Totals) -> std::fmt::Result {
+fn reports(text: &mut String, run: &Run) -> std::fmt::Result {
+    if let Some(verdicts) = Verdicts::new(run) {
+        return verdicts.each_run(|round, run| report(text, run, &format!(" round {round}")));
+    }
+    let model = Model::new(run);
+    for (_, measured) in model.steps.iter().flat_map(|step| step.done()) {
+        report(text, measured, "")?;
+    }
+    Ok(())
+}
+
+/// Of each kind of operation; `which` tells it from others of the same step.
+fn report(text: &mut String, measured: &Measured, which: &str) -> std::fmt::Result {
     let record = measured.record;
-    let events = events(record, totals.operation);
-    writeln!(text, "# {} {} {}", record.contender, record.step, totals.operation.name())?;
-    writeln!(text, "Running the test with following options:")?;
-    writeln!(text, "Number of threads: {}", events.len())?;
-    writeln!(text, "Report intermediate results every 1 second(s)\n\n")?;
-    writeln!(text, "Threads started!\n")?;
-    seconds(text, totals, events.len(), record.seconds)?;
-    statistics(text, totals, record.seconds)?;
-    times(text, measured, totals, &events)
+    for totals in measured.totals.iter().filter(|totals| totals.operations > 0) {
+        let operation = totals.operation;
+        let threads = threads(record, operation);
+        writeln!(text, "# {} {} {}{which}", record.contender, record.step, operation.name())?;
+        writeln!(text, "Running the test with following options:")?;
+        writeln!(text, "Number of threads: {threads}")?;
+        writeln!(text, "Report intermediate results every 1 second(s)\n\n")?;
+        writeln!(text, "Threads started!\n")?;
+        seconds(text, totals, threads, record.seconds)?;
+        statistics(text, totals, record.seconds)?;
+        times(text, totals, record.seconds)?;
+        fairness(text, &events(record, operation), threads)?;
+        writeln!(text)?;
+    }
+    Ok(())
+}
+
+/// What all connections did together is kept as that of client 0.
+fn threads(record: &StepRecord, operation: Operation) -> usize {
+    let workers = || record.workers.iter().filter(|worker| worker.operation == operation);
+    match workers().any(|worker| worker.client == 0) {
+        true => record.clients as usize,
+        false => workers().count(),
+    }
 }
 
 /// The whole seconds.
@@ -83,13 +105,7 @@ fn statistics(text: &mut String, totals: &Totals, length: f64) -> std::fmt::Resu
     writeln!(text)
 }
 
-fn times(
-    text: &mut String,
-    measured: &Measured,
-    totals: &Totals,
-    events: &[(f64, f64)],
-) -> std::fmt::Result {
-    let length = measured.record.seconds;
+fn times(text: &mut String, totals: &Totals, length: f64) -> std::fmt::Result {
     let rate = if length > 0.0 { totals.operations as f64 / length } else { 0.0 };
     writeln!(text, "Throughput:")?;
     writeln!(text, "    events/s (eps):                      {rate:.4}")?;
@@ -108,13 +124,21 @@ fn times(
     ] {
         writeln!(text, "         {name:<32}{:>10.2}", ms(value))?;
     }
+    Ok(())
+}
+
+/// Left out where it is not known what each thread did.
+fn fairness(text: &mut String, events: &[(f64, f64)], threads: usize) -> std::fmt::Result {
+    if events.len() != threads {
+        return Ok(());
+    }
     let counts: Vec<f64> = events.iter().map(|(count, _)| *count).collect();
     let busy: Vec<f64> = events.iter().map(|(_, seconds)| *seconds).collect();
     let ((count, counts), (seconds, spread)) =
         (mean_and_deviation(&counts), mean_and_deviation(&busy));
     writeln!(text, "\nThreads fairness:")?;
     writeln!(text, "    events (avg/stddev):           {count:.4}/{counts:.2}")?;
-    writeln!(text, "    execution time (avg/stddev):   {seconds:.4}/{spread:.2}\n")
+    writeln!(text, "    execution time (avg/stddev):   {seconds:.4}/{spread:.2}")
 }
 
 /// Of each connection that did the operation: how many, and seconds spent in them.

@@ -1,10 +1,13 @@
 //! What clients send in a test or step, and how each DBMS carries it out.
 
 use maud::{Markup, html};
-use rqps_store::StatementRecord;
+use rqps_store::{Planning, StatementRecord};
+
+use crate::model::number::duration;
 
 const NOTE: &str = "? is a value that is drawn anew each time. A plan is the shape that EXPLAIN tells before the \
-     first operation, the outermost node first.";
+     first operation, the outermost node first; planning takes what Postgres says, before the first operation and \
+     after the last.";
 
 /// A statement with its plans, and who has which.
 struct Sent<'a> {
@@ -12,6 +15,7 @@ struct Sent<'a> {
     times: u32,
     by: Vec<&'a str>,
     plans: Vec<(&'a str, Vec<&'a str>)>,
+    planning: Vec<(&'a str, Planning)>,
 }
 
 /// By contender. What several send or do alike is told once.
@@ -36,6 +40,9 @@ pub(super) fn statements<'a>(of: &[(&'a str, &'a [StatementRecord])]) -> Markup 
                                 }
                             }
                         }
+                        @for (by, planning) in &one.planning {
+                            dd { "planned in " (took(planning)) " " span.by { (by) } }
+                        }
                     }
                 }
                 p.note { (NOTE) }
@@ -44,17 +51,26 @@ pub(super) fn statements<'a>(of: &[(&'a str, &'a [StatementRecord])]) -> Markup 
     }
 }
 
+/// `41.0us, 1.24ms in the end`
+fn took(planning: &Planning) -> String {
+    let time = |micros: f64| duration((1e3 * micros).round() as u64);
+    let after = planning.after.map(|after| format!(", {} in the end", time(after)));
+    time(planning.before) + &after.unwrap_or_default()
+}
+
 fn sent<'a>(of: &[(&'a str, &'a [StatementRecord])]) -> Vec<Sent<'a>> {
     let mut all: Vec<Sent<'a>> = Vec::new();
     for (name, statements) in of {
-        for StatementRecord { text, times, plan } in *statements {
+        for StatementRecord { text, times, plan, planning } in *statements {
             let known = all.iter().position(|one| one.text == text && one.times == *times);
             let place = known.unwrap_or_else(|| {
-                all.push(Sent { text, times: *times, by: Vec::new(), plans: Vec::new() });
+                let (plans, planning) = (Vec::new(), Vec::new());
+                all.push(Sent { text, times: *times, by: Vec::new(), plans, planning });
                 all.len() - 1
             });
             let one = &mut all[place];
             one.by.push(name);
+            one.planning.extend(planning.map(|planning| (*name, planning)));
             let Some(plan) = plan else { continue };
             match one.plans.iter_mut().find(|(known, _)| known == plan) {
                 Some((_, by)) => by.push(name),

@@ -23,16 +23,20 @@ pub(super) fn cpus(run: &Run) -> String {
     }
 }
 
-/// That the runs are not comparable, and that they come from different machines or versions.
-pub(super) fn warnings(run: &Run) -> Vec<String> {
-    let mut warnings = Vec::new();
-    if !run.differences.is_empty() {
-        let differences: Vec<String> = run.differences.iter().map(ToString::to_string).collect();
-        warnings.push(format!(
+/// What differs although it should not, of runs that were merged all the same.
+pub(crate) fn not_comparable(run: &Run) -> Option<String> {
+    let differences: Vec<String> = run.differences.iter().map(ToString::to_string).collect();
+    (!differences.is_empty()).then(|| {
+        format!(
             "NOT COMPARABLE: the runs were merged with --force although these differ: {}",
             differences.join("; ")
-        ));
-    }
+        )
+    })
+}
+
+/// That the runs are not comparable, and that they come from different machines or versions.
+pub(super) fn warnings(run: &Run) -> Vec<String> {
+    let mut warnings = Vec::from_iter(not_comparable(run));
     if !same_machine(run) {
         warnings.push(
             "the runs were made on machines that are not the same, or not set the same: see \
@@ -53,7 +57,7 @@ fn same<T: PartialEq>(run: &Run, of: impl Fn(&Manifest) -> &T) -> bool {
 }
 
 /// Whether no two runs tell a fact differently. Another rqps may tell more of the same machine.
-fn same_machine(run: &Run) -> bool {
+pub(crate) fn same_machine(run: &Run) -> bool {
     let origins = origins(run);
     let mut facts: Vec<&(String, String)> =
         origins.iter().flat_map(|(_, manifest)| &manifest.machine).collect();

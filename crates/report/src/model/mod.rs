@@ -16,7 +16,7 @@ mod measures;
 mod merged;
 mod metrics;
 mod microbenchmark;
-mod number;
+pub(crate) mod number;
 mod percentiles;
 mod prose;
 mod scaleup;
@@ -48,7 +48,7 @@ pub(crate) use measured::{Measured, Totals, counted as counted_operation};
 pub(crate) use measures::{
     BUSY, MEASURES, Measure, RATE, SCAN_NOTE, SHARE, normalised, variations, varies,
 };
-pub(crate) use merged::origins;
+pub(crate) use merged::{not_comparable, origins, same_machine};
 pub(crate) use metrics::{METRICS_NOTE, metrics};
 pub(crate) use microbenchmark::{Grouped, PUBLISHED_NOTE, Suite, Test, UNREPORTED, share};
 pub(crate) use percentiles::{line as times_by_percentile, percentiles};

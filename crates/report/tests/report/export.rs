@@ -9,7 +9,8 @@ use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
-use rqps_report::{File, csv, hdr, otava, parquet, result_json, sysbench};
+use rqps_plan::{Compared, Workload};
+use rqps_report::{File, csv, hdr, otava, parquet, result_json, seconds_csv, sysbench};
 use rqps_store::{Run, Status};
 use serde_json::Value;
 
@@ -86,7 +87,7 @@ fn file_names_have_nothing_of_a_hostile_name() {
     }
 }
 
-fn rows(files: &[File], name: &str) -> Vec<Row> {
+pub(crate) fn rows(files: &[File], name: &str) -> Vec<Row> {
     let reader = SerializedFileReader::new(bytes::Bytes::copy_from_slice(file(files, name)));
     reader.unwrap().get_row_iter(None).unwrap().collect::<Result<_, _>>().unwrap()
 }
@@ -95,7 +96,7 @@ fn field<'r>(row: &'r Row, name: &str) -> &'r Field {
     row.get_column_iter().find(|(found, _)| *found == name).expect(name).1
 }
 
-fn is(row: &Row, name: &str, text: &str) -> bool {
+pub(crate) fn is(row: &Row, name: &str, text: &str) -> bool {
     *field(row, name) == Field::Str(text.to_string())
 }
 
@@ -241,7 +242,6 @@ fn extremes_make_exports() {
 #[test]
 fn a_comparison_has_rounds_to_export_and_no_steps() {
     let run = whole_runs::compared();
-    assert_eq!(sysbench(&run), "");
     // Of whole runs there are histograms: of six rounds of 20.3 seconds.
     let logs = hdr(&run);
     assert_eq!(logs.len(), 2 * 3);
@@ -271,6 +271,49 @@ fn a_comparison_has_rounds_to_export_and_no_steps() {
     let column = lines[0].iter().position(|name| *name == "l.i0.throughput").unwrap();
     let slow = lines.iter().find(|line| line[2] == "slow").unwrap();
     assert_eq!(slow[column].parse::<f64>().unwrap(), mean);
+}
+
+/// Six rounds of a load and of queries beside inserts; an index has no operations.
+#[test]
+fn whole_runs_are_exported_one_by_one() {
+    let mut run = whole_runs::compared();
+    let reports = sysbench(&run);
+    assert_eq!(reports.matches("Running the test").count(), 2 * 6 * 3);
+    let report = reports.split("# slow qr100 query round 3\n").nth(1).unwrap();
+    let report = report.split("\n# ").next().unwrap();
+    assert_eq!(value(report, "total number of events:"), 20.0 * 2_406.0);
+    assert_eq!(value(report, "time elapsed:"), 20.3);
+    let intervals: Vec<&str> = report.lines().filter(|line| line.starts_with("[ ")).collect();
+    assert_eq!(intervals.len(), 20);
+    assert!(intervals[4].starts_with("[ 5s ] thds: 1 tps: 0.00"), "{}", intervals[4]);
+    assert!(report.contains("Threads fairness"));
+
+    let Workload::Comparison(plan) = &mut run.plan.workload else { unreachable!() };
+    let Compared::InsertBenchmark(benchmark) = &mut plan.of else { unreachable!() };
+    benchmark.clients = 4;
+    let reports = sysbench(&run);
+    assert!(reports.contains("Number of threads: 4") && reports.contains("thds: 4 "));
+    assert!(!reports.contains("Threads fairness"), "what each did is not known");
+
+    let text = seconds_csv(&run);
+    let mut reader = ::csv::Reader::from_reader(text.as_bytes());
+    let headers = reader.headers().unwrap().clone();
+    let column = |name: &str| headers.iter().position(|heading| heading == name).expect(name);
+    let place: Vec<&str> = headers.iter().take(4).collect();
+    assert_eq!(place, ["contender", "step", "round", "second"]);
+    let rows: Vec<::csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    // Of the last second the clients have a part, and what it cost was not read.
+    assert_eq!(rows.len(), 2 * 6 * (21 + 20 + 21));
+    let of = |row: &&::csv::StringRecord| row.iter().take(4).eq(["slow", "qr100", "3", "8"]);
+    let row = rows.iter().find(of).unwrap();
+    assert_eq!(&row[column("query_operations")], "2406");
+    assert_eq!(&row[column("insert_rows")], "90");
+    assert_eq!(&row[column("server_cpu_user")], "700000");
+
+    for slices in [suite::judged(), suite::comparison()] {
+        assert_eq!(sysbench(&slices), "");
+        assert_eq!(seconds_csv(&slices).lines().count(), 1);
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod csv;
 mod export;
 mod html;
 mod index;
+mod joined;
 mod json;
 mod markdown;
 mod merged;

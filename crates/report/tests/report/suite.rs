@@ -343,6 +343,7 @@ fn side(release: &str, place: u32, round: u32) -> SideRecord {
         text: text.to_string(),
         times,
         plan: plan.map(str::to_string),
+        planning: None,
     };
     if place == 0 {
         let plan = match release {

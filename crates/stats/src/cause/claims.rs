@@ -1,6 +1,6 @@
 //! What rules look for and what they say of it.
 
-use super::evidence::{Change, Class, Evidence, Part};
+use super::evidence::{Change, Class, Evidence, Part, Planning};
 use super::rule::Claim;
 use super::view::{View, all, any, at_least, engine, metric};
 use super::words::{change, interval, micros, micros_interval, share};
@@ -307,15 +307,27 @@ pub(super) fn dips_with_collector(view: &View) -> Option<bool> {
 pub(super) fn dead_entries(view: &View) -> Option<Claim> {
     let user = view.change(metric::USER_CPU).filter(|user| view.is_up(*user))?;
     let exploded = user.log.times(view.sign).value >= EXPLODES.ln();
+    let who = match view.planning().filter(|planning| is_slowed_planning(*planning)) {
+        Some(Planning { before, after }) => format!(
+            "planning one takes {after:.0} us in the end and {before:.0} us before the first: the planner walks"
+        ),
+        None => "statements walk".to_string(),
+    };
     (view.class() == Class::DeleteOldest && exploded).then(|| Claim {
         share: view.sure_share(Part::ServerUser),
         text: format!(
-            "{}: user CPU per delete changes by {}: statements walk over dead index entries",
+            "{}: user CPU per delete changes by {}: {who} over dead index entries",
             view.rate(),
             interval(&user)
         ),
         ..Claim::default()
     })
+}
+
+/// A planner that looks for the least key among what was deleted takes the longer the more there is of it
+/// (`get_actual_variable_range` of Postgres).
+pub(super) fn is_slowed_planning(planning: Planning) -> bool {
+    planning.after >= EXPLODES * planning.before
 }
 
 pub(super) fn plan_changed(view: &View) -> Option<bool> {

@@ -174,6 +174,13 @@ pub struct Plans {
     pub contender: String,
 }
 
+/// Microseconds that the DBMS took to plan a statement, before the first operation of a test and after the last.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Planning {
+    pub before: f64,
+    pub after: f64,
+}
+
 /// A function whose time per operation has changed, in microseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Growth {
@@ -213,6 +220,8 @@ pub struct Evidence {
     /// CPU per operation at the end of the step / at its begin.
     pub growth_within: Option<f64>,
     pub plans: Option<Plans>,
+    /// Of base and contender, of the statement that took the longest to plan in the end.
+    pub planning: [Option<Planning>; 2],
     /// Time in syncs per operation.
     pub sync: Option<Cost>,
     /// The pair's reads are the same.

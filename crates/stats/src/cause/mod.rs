@@ -18,7 +18,8 @@ mod words;
 
 pub use budget::{Bar, budget, budget_text};
 pub use evidence::{
-    Change, Class, Cost, Dips, Environment, Estimate, Evidence, Growth, Part, Plans, Verdict,
+    Change, Class, Cost, Dips, Environment, Estimate, Evidence, Growth, Part, Planning, Plans,
+    Verdict,
 };
 pub use line::{Line, fit_line};
 pub use next::Next;

@@ -129,6 +129,7 @@ const RULES: [Rule; 11] = [
         supported_by: &[
             |view| view.engine_up(engine::BUFFERS),
             |view| at_least(view.evidence.growth_within, EXPLODES),
+            |view| view.planning().map(is_slowed_planning),
         ],
         contradicted_by: &[("the plan has changed", plan_changed)],
         next: Next::Profile,
@@ -156,10 +157,12 @@ const RULES: [Rule; 11] = [
 ];
 
 /// Causes that are special cases of others, which are then not said again.
-const SPECIAL: [(Cause, Cause); 6] = [
+const SPECIAL: [(Cause, Cause); 7] = [
     (Cause::RowContention, Cause::Contention),
     (Cause::Commit, Cause::Contention),
     (Cause::Checkpoints, Cause::Writes),
+    // Behind each checkpoint pages are logged whole, which takes CPU.
+    (Cause::Checkpoints, Cause::CodePath),
     (Cause::Compression, Cause::CodePath),
     (Cause::DeadEntries, Cause::CodePath),
     (Cause::Plan, Cause::CodePath),

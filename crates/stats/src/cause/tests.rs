@@ -319,6 +319,14 @@ fn r6_dips_with_checkpoints_are_a_log_too_small() {
 }
 
 #[test]
+fn r6_has_the_cpu_that_logging_whole_pages_takes() {
+    let dearer = small_log().part(Part::ServerUser, 0.9).metric("server_cpu_user", 2.0);
+    assert_eq!(dearer.causes(), [(Cause::Checkpoints, Confidence::Strong)]);
+    let without = dearer.with(|evidence| evidence.dips = Some(Dips::default()));
+    assert!(without.has(Cause::CodePath), "what is more general is said then");
+}
+
+#[test]
 fn r6_is_contradicted_by_dips_without_period() {
     let without = small_log().with(|evidence| evidence.dips = Some(Dips::default()));
     assert!(!without.has(Cause::Checkpoints));
@@ -417,6 +425,7 @@ fn deletes() -> Case {
             evidence.growth_within = Some(4.0);
             evidence.plans =
                 Some(Plans { base: "Index Scan".into(), contender: "Index Scan".into() });
+            evidence.planning[1] = Some(Planning { before: 41.0, after: 1240.0 });
         })
 }
 
@@ -425,6 +434,22 @@ fn r9_deletes_that_walk_over_dead_entries_are_named() {
     let finding = deletes().only();
     assert_eq!((finding.cause, finding.confidence), (Cause::DeadEntries, Confidence::Strong));
     assert!(finding.statement.contains("factor of 20.00"), "{}", finding.statement);
+    assert!(
+        finding.statement.contains(
+            "planning one takes 1240 us in the end and 41 us before the first: the planner walks over dead"
+        ),
+        "{}",
+        finding.statement
+    );
+}
+
+#[test]
+fn r9_blames_the_planner_only_where_planning_takes_longer_in_the_end() {
+    for planning in [None, Some(Planning { before: 41.0, after: 44.0 })] {
+        let finding = deletes().with(|evidence| evidence.planning[1] = planning).only();
+        assert_eq!((finding.cause, finding.confidence), (Cause::DeadEntries, Confidence::Likely));
+        assert!(finding.statement.contains(": statements walk over dead"), "{}", finding.statement);
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Evidence as rules look at it: always at what makes an operation dearer. For an improvement that
 //! is the base, so that each rule is written once.
 
-use super::evidence::{Change, Class, Estimate, Evidence, Growth, Part, Verdict};
+use super::evidence::{Change, Class, Estimate, Evidence, Growth, Part, Planning, Verdict};
 use super::words::change;
 
 /// Names of metrics in the store.
@@ -136,6 +136,11 @@ impl<'a> View<'a> {
     /// There is one client. Of several it is not known what one alone would lose.
     pub(super) fn is_one_client(&self) -> Option<bool> {
         (self.evidence.clients == 1).then_some(true)
+    }
+
+    /// What planning takes on the dearer side.
+    pub(super) fn planning(&self) -> Option<Planning> {
+        self.evidence.planning[usize::from(self.is_slower())]
     }
 
     /// Time in syncs per operation.

@@ -20,7 +20,7 @@ use rqps_wire::{Connection, Error, Target};
 pub use check::{Before, CheckError};
 
 use crate::dialect::Dialect;
-use crate::explain::{Explained, plan};
+use crate::explain::{self, Explained};
 use crate::random::{derive, stream};
 use crate::script::Script;
 use check::Examiner;
@@ -260,8 +260,7 @@ impl<'a> Benchmark<'a> {
             StepKind::Load | StepKind::Write => {}
         }
         for [text, filled_in] in planned {
-            let plan = plan(connection, dialect, &filled_in)?;
-            found.push(Explained { text, times: 1, plan });
+            found.push(explain::explained(connection, dialect, text, &filled_in)?);
         }
         Ok(found)
     }

@@ -5,7 +5,7 @@ use rqps_wire::{Connection, Error};
 use super::statement::{Does, Draw, Template};
 use super::suite::Test;
 use crate::dialect::Dialect;
-use crate::explain::{Explained, plan};
+use crate::explain::{self, Explained};
 
 /// Each statement of an event, those that find rows with their plans. `middle` is a key from the middle
 /// of the table.
@@ -24,11 +24,10 @@ pub(super) fn explained(
             continue;
         }
         let sql = filled_in(template, dialect, test.size, table, middle);
-        let plan = match template.does {
-            Does::Insert => None,
-            _ => plan(connection, dialect, &sql)?,
-        };
-        found.push(Explained { text, times: 1, plan });
+        found.push(match template.does {
+            Does::Insert => Explained::plain(text),
+            _ => explain::explained(connection, dialect, text, &sql)?,
+        });
     }
     if test.event.transaction {
         found.insert(0, Explained::plain("BEGIN"));

@@ -1,0 +1,124 @@
+//! What a reader must know of a comparison whose rounds are of several runs.
+
+use std::collections::BTreeSet;
+
+use rqps_observe::{Metric, Reading};
+use rqps_stats::agreement::one_mean;
+use rqps_store::Part;
+
+use super::{Judged, Verdicts};
+use crate::model::{not_comparable, same_machine};
+
+/// Runs that differ by more than this have something of their own.
+const ALPHA: f64 = 0.05;
+/// What is told as a share of all CPUs.
+const OF_HOST: [Metric; 2] = [Metric::HostCpuBusy, Metric::HostCpuSteal];
+
+impl Verdicts<'_> {
+    /// Which rounds are of which run, how far apart the runs are, and what the intervals are about. Nothing
+    /// of a single run.
+    pub(super) fn joined(&self) -> Vec<String> {
+        let parts = &self.run.parts;
+        if parts.is_empty() {
+            return Vec::new();
+        }
+        let mut told = Vec::from_iter(not_comparable(self.run));
+        let of = |part: &Part| {
+            format!("{} of '{}', begun {}", spans(&part.rounds), part.name, part.manifest.created)
+        };
+        let rounds: Vec<String> = parts.iter().map(of).collect();
+        told.push(format!("The rounds are of {} runs: {}.", parts.len(), rounds.join("; ")));
+        if !same_machine(self.run) {
+            told.push(
+                "The machines were not the same, or not set the same: intervals are over these machines \
+                 together, and say nothing of another."
+                    .to_string(),
+            );
+        }
+        if self.run.differences.iter().all(|difference| difference.what != "seed") {
+            told.push(
+                "All have one seed, so that each had the same data and orders again: what an order favours \
+                 it favours in every run."
+                    .to_string(),
+            );
+        }
+        told.extend(self.disagreement());
+        told
+    }
+
+    /// In which tests the runs say something different, by more than their rounds do among each other.
+    fn disagreement(&self) -> Option<String> {
+        let (mut tests, mut differing) = (0, Vec::new());
+        for judged in &self.judged {
+            for (index, verdict) in judged.verdicts.iter().enumerate() {
+                let Some(p) = one_mean(&self.by_run(judged, index)) else { continue };
+                tests += 1;
+                if p < ALPHA {
+                    differing.push(format!("{} ({})", verdict.test, judged.contender));
+                }
+            }
+        }
+        let count = differing.len();
+        let which = match count {
+            0 => String::new(),
+            _ => format!(
+                ": {}. What is said of these is about the runs together",
+                differing.join(", ")
+            ),
+        };
+        (tests > 0).then(|| {
+            format!(
+                "The runs differ from each other in {count} of {tests} tests (p < {ALPHA}){which}."
+            )
+        })
+    }
+
+    /// The log ratios of the rounds that decided a test.
+    fn by_run(&self, judged: &Judged<'_>, index: usize) -> Vec<Vec<f64>> {
+        let pair = self.pair(judged);
+        let passes = pair.passes(&self.tests[index], judged.verdicts[index].stage);
+        let of = |part: &Part| {
+            let own = passes.iter().filter(|pass| part.rounds.contains(&pass.round));
+            own.filter_map(|pass| pair.ratio(pass)).collect()
+        };
+        self.run.parts.iter().map(of).collect()
+    }
+
+    /// A cost over all rounds, without what is a share of all CPUs where machines have different numbers of
+    /// them: there is no such number then.
+    pub(super) fn of_one_machine(&self, cost: Reading) -> Reading {
+        let cpus: BTreeSet<u32> = self.run.parts.iter().map(|part| part.manifest.cpus).collect();
+        match cpus.len() {
+            0 | 1 => cost,
+            _ => cost.iter().filter(|(metric, _)| !OF_HOST.contains(metric)).collect(),
+        }
+    }
+}
+
+/// `1 to 6, 13`
+fn spans(rounds: &BTreeSet<u32>) -> String {
+    let mut spans: Vec<(u32, u32)> = Vec::new();
+    for &round in rounds {
+        match spans.last_mut() {
+            Some((_, last)) if *last + 1 == round => *last = round,
+            _ => spans.push((round, round)),
+        }
+    }
+    let told = spans.iter().map(|(first, last)| match first == last {
+        true => first.to_string(),
+        false => format!("{first} to {last}"),
+    });
+    let told: Vec<String> = told.collect();
+    if told.is_empty() { "none".to_string() } else { told.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_in_a_row_are_told_by_the_first_and_the_last() {
+        assert_eq!(spans(&BTreeSet::from([1, 2, 3, 5, 7, 8])), "1 to 3, 5, 7 to 8");
+        assert_eq!(spans(&BTreeSet::new()), "none");
+    }
+}

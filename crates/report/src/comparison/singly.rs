@@ -1,0 +1,51 @@
+//! Each whole run by itself, as if it had been a step: for formats that know nothing but steps.
+
+use rqps_plan::{Compared, Counts, Method};
+use rqps_store::{PassRecord, StepRecord};
+
+use super::Verdicts;
+use super::observed::Observed;
+use super::together::step;
+use crate::model::Measured;
+
+impl Verdicts<'_> {
+    /// Calls `each` with the round and the run, by test, contender and round: those that count. Slices have
+    /// none. One after the other, since their histograms are large.
+    pub(crate) fn each_run<E>(
+        &self,
+        mut each: impl FnMut(u32, &Measured<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let of_runs = |test: &&Observed<'_>| self.plan.method_of(test.name) == Method::Runs;
+        for test in self.tests.iter().filter(of_runs) {
+            for name in self.names() {
+                for pass in test.counted_with(name) {
+                    let Some(record) = self.run_of(test, name, pass) else { continue };
+                    let cpus = self.run.manifest_of_round(pass.round).cpus;
+                    each(pass.round, &Measured::new(&record, cpus))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// With all of its seconds, of which the last is usually shorter.
+    fn run_of(&self, test: &Observed<'_>, name: &str, pass: &PassRecord) -> Option<StepRecord> {
+        let side = pass.sides.get(name)?;
+        let counts = test.counts(self.plan);
+        Some(StepRecord {
+            clients: self.clients(counts),
+            workers: side.work.iter().map(|work| work.clone().unpacked()).collect(),
+            samples: side.samples.clone(),
+            ..step(test, 0, counts, name, &[pass])?
+        })
+    }
+
+    /// How many there were at a time; of scans one for each table.
+    fn clients(&self, counts: Counts) -> u32 {
+        match (&self.plan.of, counts) {
+            (Compared::InsertBenchmark(of), _) => of.clients,
+            (Compared::Microbenchmark(of), Counts::RowsScanned) => of.tables,
+            (Compared::Microbenchmark(of), _) => of.clients.iter().copied().max().unwrap_or(1),
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! The rounds of several comparisons as those of one. A round counts as one observation wherever it was
+//! made, since everybody was held against a base that was measured in the same round.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rqps_plan::{Comparison, Method, Plan, Workload};
+
+use crate::merge::{Difference, MergeError, Part, comparison, conditions, differences};
+use crate::{ContenderRecord, PassRecord, ProfileRecord, Run};
+
+/// Why the rounds of several comparisons cannot be those of one, whoever wants it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unlike {
+    #[error(
+        "the contenders are not the same ({}), and who was not measured in the rounds of the others has no \
+         base there; compare all of them in one run, or look at the reports side by side (rqps report \
+         --index DIR)", .0.join("; ")
+    )]
+    Contenders(Vec<String>),
+    #[error("the tests are not the same: only some of the comparisons have {}", .0.join(", "))]
+    Tests(Vec<String>),
+    #[error("the method is not the same: {0}; slices and whole runs have other noise")]
+    Method(Difference),
+    #[error(
+        "only some of the comparisons have a twin: their rounds are surer of the base than the others'"
+    )]
+    Twin,
+    #[error(
+        "only some of the comparisons decide by fresh rounds (--confirm), which the others do not have"
+    )]
+    Stages,
+    #[error(
+        "the base of '{0}' was not measured there, but taken from another run (--base-from), whose rounds \
+         would count more than once"
+    )]
+    StoredBase(String),
+}
+
+/// Parts of a comparison that may differ from run to run: how many rounds there are and when they are enough,
+/// what was done after the verdicts, and what [`unlike`] looks at.
+const OF_EACH: [&str; 10] = [
+    "rounds",
+    "fewest_rounds",
+    "precision",
+    "budget",
+    "profile",
+    "method",
+    "choices",
+    "twin",
+    "confirm",
+    "base_from",
+];
+
+/// None where it is not known.
+type Fact = fn(&ContenderRecord) -> Option<String>;
+
+/// What says which build it is.
+const BUILD: [(&str, Fact); 4] = [
+    ("version", |record| Some(record.version.clone())),
+    ("server SHA-256", |record| record.server_sha256.as_deref().map(digits)),
+    ("archive SHA-256", |record| record.archive_sha256.as_deref().map(digits)),
+    ("C library", |record| record.libc.clone()),
+];
+
+/// One comparison with the rounds of several, which are numbered on. It has what the first run says of
+/// itself; [`Run::parts`] have the rounds of each.
+pub(crate) fn join(runs: Vec<(String, Run)>, force: bool) -> Result<Run, MergeError> {
+    if let Some(unlike) = unlike(&runs) {
+        return Err(MergeError::Unlike(unlike));
+    }
+    let mut differences = differences(&runs, conditions_of_rounds);
+    differences.extend(of_contenders(&runs));
+    if !differences.is_empty() && !force {
+        return Err(MergeError::NotComparable(differences));
+    }
+    let numbered = numbered(&runs);
+    let first = &runs[0].1;
+    let mut joined = Run {
+        plan: plan(&runs, numbered.screened),
+        manifest: first.manifest.clone(),
+        contenders: Vec::new(),
+        steps: Vec::new(),
+        passes: Vec::new(),
+        profiles: Vec::new(),
+        parts: Vec::new(),
+        differences,
+    };
+    for ((name, run), rounds) in runs.into_iter().zip(numbered.rounds) {
+        add(&mut joined, name, run, &rounds);
+    }
+    joined.passes.sort_by_key(|pass| pass.round);
+    let planned: Vec<String> = joined.plan.contenders.iter().map(|one| one.name()).collect();
+    joined.contenders.sort_by_key(|record| planned.iter().position(|name| *name == record.name));
+    Ok(joined)
+}
+
+fn unlike(runs: &[(String, Run)]) -> Option<Unlike> {
+    let contenders: Vec<_> = runs.iter().map(|(_, run)| contenders(run)).collect();
+    if !is_same(contenders.iter()) {
+        let told = contenders.iter().map(|(base, others)| {
+            let others: Vec<&str> = others.iter().map(String::as_str).collect();
+            format!("{} against {base}", others.join(" and "))
+        });
+        return Some(Unlike::Contenders(told.collect()));
+    }
+    let tests: Vec<BTreeSet<String>> =
+        plans(runs).map(|plan| plan.tests().into_iter().collect()).collect();
+    let is_of_all = |test: &&String| tests.iter().all(|of_one| of_one.contains(*test));
+    let all: BTreeSet<&String> = tests.iter().flatten().collect();
+    if !all.iter().all(is_of_all) {
+        let some = all.into_iter().filter(|test| !is_of_all(test));
+        return Some(Unlike::Tests(some.cloned().collect()));
+    }
+    for test in all {
+        let methods: Vec<Method> = plans(runs).map(|plan| plan.method_of(test)).collect();
+        if !is_same(methods.iter()) {
+            let values = methods.iter().map(Method::to_string).collect();
+            return Some(Unlike::Method(Difference { what: test.clone(), values }));
+        }
+    }
+    if !is_same(plans(runs).map(|plan| plan.twin)) {
+        return Some(Unlike::Twin);
+    }
+    if !is_same(plans(runs).map(|plan| plan.confirm.is_some())) {
+        return Some(Unlike::Stages);
+    }
+    let is_stored = |run: &Run| comparison(run).is_some_and(|plan| plan.base_from.is_some());
+    let stored = runs.iter().find(|(_, run)| is_stored(run));
+    stored.map(|(name, _)| Unlike::StoredBase(name.clone()))
+}
+
+fn plans(runs: &[(String, Run)]) -> impl Iterator<Item = &Comparison> {
+    runs.iter().filter_map(|(_, run)| comparison(run))
+}
+
+/// The base, and the others in whatever order.
+fn contenders(run: &Run) -> (String, BTreeSet<String>) {
+    let mut names = run.plan.contenders.iter().map(|one| one.to_string());
+    (names.next().unwrap_or_default(), names.collect())
+}
+
+fn is_same<T: PartialEq>(mut values: impl Iterator<Item = T>) -> bool {
+    let first = values.next();
+    values.all(|value| Some(value) == first)
+}
+
+/// What the rounds were made under.
+fn conditions_of_rounds(run: &Run) -> BTreeMap<String, String> {
+    let mut conditions = conditions(run);
+    conditions.retain(|key, _| {
+        let own = key.strip_prefix("workload.comparison.");
+        !own.and_then(|own| own.split('.').next()).is_some_and(|own| OF_EACH.contains(&own))
+    });
+    conditions
+}
+
+/// Builds and settings in force that are not the same under the same name.
+fn of_contenders(runs: &[(String, Run)]) -> Vec<Difference> {
+    let mut differences = Vec::new();
+    for contender in &runs[0].1.plan.contenders {
+        let name = contender.name();
+        let records: Vec<Option<&ContenderRecord>> = runs
+            .iter()
+            .map(|(_, run)| run.contenders.iter().find(|record| record.name == name))
+            .collect();
+        for (fact, value) in BUILD {
+            let values = records.iter().map(|record| value((*record)?)).collect();
+            differences.extend(difference(format!("{fact} of {name}"), values));
+        }
+        let settings: BTreeSet<&String> =
+            records.iter().flatten().flat_map(|record| record.settings.keys()).collect();
+        for setting in settings {
+            let values = records.iter().map(|record| (*record)?.settings.get(setting).cloned());
+            differences.extend(difference(format!("{setting} of {name}"), values.collect()));
+        }
+    }
+    differences
+}
+
+/// None if all who know the value know the same.
+fn difference(what: String, values: Vec<Option<String>>) -> Option<Difference> {
+    if is_same(values.iter().flatten()) {
+        return None;
+    }
+    let told = values.into_iter().map(|value| value.unwrap_or_else(|| "none".to_string()));
+    Some(Difference { what, values: told.collect() })
+}
+
+/// The first digits of each sum, which tell builds apart.
+fn digits(sums: &str) -> String {
+    let start = |sum: &str| sum.chars().take(12).collect::<String>();
+    sums.split_whitespace().map(start).collect::<Vec<_>>().join(" ")
+}
+
+/// New numbers of rounds.
+struct Numbered {
+    /// Of each run, by their old ones.
+    rounds: Vec<BTreeMap<u32, u32>>,
+    /// How many of them are no fresh ones.
+    screened: u32,
+}
+
+/// The rounds of one run after those of another. Fresh rounds are numbered on after all of the screen.
+fn numbered(runs: &[(String, Run)]) -> Numbered {
+    let mut rounds = vec![BTreeMap::new(); runs.len()];
+    let mut numbers = 1..;
+    let mut screened = 0;
+    for is_fresh in [false, true] {
+        for (own, (_, run)) in rounds.iter_mut().zip(runs) {
+            let last = comparison(run).filter(|plan| plan.confirm.is_some());
+            let last = last.map_or(u32::MAX, |plan| plan.rounds);
+            let made = run.passes.iter().map(|pass| pass.round);
+            let made: BTreeSet<u32> = made.filter(|round| (*round > last) == is_fresh).collect();
+            own.extend(made.into_iter().zip(numbers.by_ref()));
+        }
+        if !is_fresh {
+            screened = numbers.start - 1;
+        }
+    }
+    Numbered { rounds, screened }
+}
+
+/// What makes as many rounds again.
+fn plan(runs: &[(String, Run)], screened: u32) -> Plan {
+    let mut plan = runs[0].1.plan.clone();
+    if let Workload::Comparison(joined) = &mut plan.workload {
+        joined.rounds = screened;
+        joined.confirm = plans(runs).map(|one| one.confirm).sum();
+        joined.loads = plans(runs).map(|one| one.loads).sum();
+    }
+    plan
+}
+
+/// Adds what a run has, under new numbers: of rounds, of loads and of the rounds under a profiler.
+fn add(joined: &mut Run, name: String, run: Run, rounds: &BTreeMap<u32, u32>) {
+    let loads = joined.passes.iter().map(|pass| pass.load).max().unwrap_or(0);
+    let profiled = joined.profiles.iter().map(|profile| profile.round).max().unwrap_or(0);
+    joined.parts.push(Part {
+        name,
+        contenders: run.plan.contenders.iter().map(|one| one.name()).collect(),
+        rounds: rounds.values().copied().collect(),
+        manifest: run.manifest,
+    });
+    joined.passes.extend(run.passes.into_iter().map(|pass| PassRecord {
+        round: rounds[&pass.round],
+        load: pass.load + loads,
+        ..pass
+    }));
+    joined.profiles.extend(
+        run.profiles
+            .into_iter()
+            .map(|profile| ProfileRecord { round: profile.round + profiled, ..profile }),
+    );
+    for record in run.contenders {
+        if joined.contenders.iter().all(|known| known.name != record.name) {
+            joined.contenders.push(record);
+        }
+    }
+}
