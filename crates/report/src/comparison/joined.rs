@@ -96,7 +96,7 @@ impl Verdicts<'_> {
 }
 
 /// `1 to 6, 13`
-fn spans(rounds: &BTreeSet<u32>) -> String {
+pub(super) fn spans(rounds: &BTreeSet<u32>) -> String {
     let mut spans: Vec<(u32, u32)> = Vec::new();
     for &round in rounds {
         match spans.last_mut() {

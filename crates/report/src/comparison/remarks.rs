@@ -9,6 +9,7 @@ use rqps_stats::verdict::{SCREEN_ALPHA, Stage, Verdict};
 use rqps_store::PassRecord;
 
 use super::drift::Drift;
+use super::joined::spans;
 use super::observed::foreign_percent;
 use super::text::percent;
 use super::{Judged, Verdicts, counts, word};
@@ -142,8 +143,8 @@ impl Verdicts<'_> {
             }
         }
         let sentence = |(note, rounds): (String, BTreeSet<u32>)| {
-            let rounds: Vec<String> = rounds.iter().map(u32::to_string).collect();
-            format!("{note} (round {}).", rounds.join(", "))
+            let word = if rounds.len() == 1 { "round" } else { "rounds" };
+            format!("{note} ({word} {}).", spans(&rounds))
         };
         notes.into_iter().map(sentence).collect()
     }

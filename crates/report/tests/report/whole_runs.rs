@@ -314,3 +314,15 @@ fn what_is_not_known_of_rounds_together_is_left_out() {
     assert!(runs.contains(">o/s</abbr>") && !runs.contains(">r/s</abbr>"), "{runs}");
     assert!(!slices.contains("All rounds together"), "{slices}");
 }
+
+#[test]
+fn what_a_reader_must_know_of_runs_is_told_with_their_rounds() {
+    let mut run = compared();
+    for (round, note) in [(1, "vacuum was given up"), (2, "vacuum was given up"), (4, "it slept")] {
+        let pass = run.passes.iter_mut().find(|pass| pass.round == round).unwrap();
+        pass.sides.get_mut("slow").unwrap().note = Some(note.to_string());
+    }
+    let told = text(&run, Colour::Never);
+    assert!(told.contains("slow: vacuum was given up (rounds 1 to 2)."), "{told}");
+    assert!(told.contains("slow: it slept (round 4)."), "{told}");
+}

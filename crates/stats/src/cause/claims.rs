@@ -309,7 +309,7 @@ pub(super) fn dead_entries(view: &View) -> Option<Claim> {
     let exploded = user.log.times(view.sign).value >= EXPLODES.ln();
     let who = match view.planning().filter(|planning| is_slowed_planning(*planning)) {
         Some(Planning { before, after }) => format!(
-            "planning one takes {after:.0} us in the end and {before:.0} us before the first: the planner walks"
+            "planning one takes {after:.0} us in the end and {before:.0} us on a fresh table: the planner walks"
         ),
         None => "statements walk".to_string(),
     };

@@ -174,10 +174,12 @@ pub struct Plans {
     pub contender: String,
 }
 
-/// Microseconds that the DBMS took to plan a statement, before the first operation of a test and after the last.
+/// Microseconds that the DBMS took to plan a statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Planning {
+    /// Before anything was in its way.
     pub before: f64,
+    /// After the last operation of the test.
     pub after: f64,
 }
 

@@ -436,7 +436,7 @@ fn r9_deletes_that_walk_over_dead_entries_are_named() {
     assert!(finding.statement.contains("factor of 20.00"), "{}", finding.statement);
     assert!(
         finding.statement.contains(
-            "planning one takes 1240 us in the end and 41 us before the first: the planner walks over dead"
+            "planning one takes 1240 us in the end and 41 us on a fresh table: the planner walks over dead"
         ),
         "{}",
         finding.statement
