@@ -2,6 +2,7 @@
 //! printed in the end.
 
 use std::collections::BTreeMap;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -138,7 +139,10 @@ impl Site {
             id: format!("{kind}{}-{}-{}", now.strftime("%Y%m%dT%H%M%S"), process::id(), number()),
             rqps_version: env!("CARGO_PKG_VERSION").to_string(),
             created: now.to_string(),
-            command: std::env::args().map(without_secrets).collect(),
+            // By its name: results are passed on, and where the program lies is of this machine.
+            command: iter::once("rqps".to_string())
+                .chain(std::env::args().skip(1).map(without_secrets))
+                .collect(),
             cpus: rqps_observe::cpus(),
             machine: rqps_observe::machine_facts(&data),
             order: Vec::new(),
