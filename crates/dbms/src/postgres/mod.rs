@@ -55,8 +55,13 @@ pub(crate) struct Postgres {
 impl Postgres {
     pub(crate) fn prepare(installed: Installed, contender: &Contender) -> Result<Self, DbmsError> {
         let names = setting_names(&installed)?;
+        let server = installed.server()?;
         // A name with a dot belongs to an extension, which the server does not know yet.
-        let knows = |name: &str| name.contains('.') || names.iter().any(|known| known == name);
+        let knows = |name: &str| {
+            name.contains('.')
+                || names.iter().any(|known| known == name)
+                || is_unlisted(&server, name)
+        };
         let version = &installed.version;
         let vocabulary = Vocabulary { version, names: &names, knows: &knows, reserved: &RESERVED };
         let settings = vocabulary.settings(contender)?;
@@ -197,6 +202,14 @@ fn setting_names(installed: &Installed) -> Result<Vec<String>, DbmsError> {
     Ok(names.map(str::to_lowercase).collect())
 }
 
+/// Whether a setting is one that the build does not list because it is for developers, such as
+/// `debug_io_direct`: those are strings in its program, as all names of settings are.
+fn is_unlisted(server: &Path, name: &str) -> bool {
+    let string = format!("\0{name}\0");
+    let program = fs::read(server).unwrap_or_default();
+    memchr::memmem::find(&program, string.as_bytes()).is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
@@ -219,15 +232,32 @@ mod tests {
         assert_eq!(quoted("a\nport = 1"), r"'a\nport = 1'");
     }
 
-    /// A real build: fetched once per machine, and started where its user can reach it.
-    fn with_postgres(test: impl FnOnce(&Postgres, &Home, &Place)) {
+    fn store() -> Home {
         let store = std::env::var_os("RQPS_TEST_HOME").unwrap_or("/var/tmp/rqps-tests".into());
-        let store = Home::at(store).unwrap();
-        let contender: Contender = "postgres@17.6".parse().unwrap();
+        Home::at(store).unwrap()
+    }
+
+    /// A real build: fetched once per machine.
+    fn prepared(contender: &str) -> Result<Postgres, DbmsError> {
+        let contender: Contender = contender.parse().unwrap();
         let mut patient = |_| ControlFlow::Continue(());
         let build = &contender.build;
-        let installed = source::obtain(&store, Name::Postgres, build, &mut patient).unwrap();
-        let postgres = Postgres::prepare(installed, &contender).unwrap();
+        let installed = source::obtain(&store(), Name::Postgres, build, &mut patient).unwrap();
+        Postgres::prepare(installed, &contender)
+    }
+
+    #[test]
+    fn settings_for_developers_are_known_although_the_build_does_not_list_them() {
+        let postgres = prepared("postgres@17.6?debug_io_direct=data&trace_sort=on").unwrap();
+        let direct = ("debug_io_direct".to_string(), "data".to_string());
+        assert!(postgres.settings.contains(&direct), "{:?}", postgres.settings);
+        let error = prepared("postgres@17.6?debug_io_direkt=data").err().unwrap().to_string();
+        assert!(error.starts_with("postgres 17.6 has no setting 'debug_io_direkt'"), "{error}");
+    }
+
+    /// Started where its user can reach it.
+    fn with_postgres(test: impl FnOnce(&Postgres, &Home, &Place)) {
+        let (store, postgres) = (store(), prepared("postgres@17.6").unwrap());
         let directory = tempfile::tempdir_in(store.root()).unwrap();
         fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o755)).unwrap();
         let home = Home::at(directory.path().join("home")).unwrap();
