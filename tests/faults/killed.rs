@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::common::result::{Finished, RunResult};
 use crate::common::{Rqps, Running, await_that, processes};
-use rustix::process::Signal;
+use rustix::process::{Signal, getpid, set_child_subreaper};
 
 /// Six steps, of which the last two take as long as they are told to.
 const ARGUMENTS: &str = "--rows 5K --writes 1K,100 --rates 100";
@@ -128,6 +128,8 @@ fn one_interrupt_ends_a_frozen_server_with_all_its_processes() {
 #[test]
 fn a_frozen_server_of_a_killed_rqps_is_gone_after_the_next_one() {
     let rqps = Rqps::new();
+    // As below an init that asks none of its children how they ended: the server stays a zombie.
+    set_child_subreaper(Some(getpid())).unwrap();
     let running = in_qr100(&rqps);
     freeze(&running);
     processes::kill(running.pid());

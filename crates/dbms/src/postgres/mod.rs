@@ -1,6 +1,7 @@
 //! Postgres: a build that rqps starts itself, or a server that is running elsewhere.
 
 mod control;
+mod lock_file;
 mod meter;
 
 use std::fs;
@@ -174,6 +175,7 @@ impl Dbms for Postgres {
             self.create(place)?;
         }
         place.check_maker(&self.installed)?;
+        lock_file::release_from_zombie(&place.data)?;
         let prepare = |socket: &Path, port: u16| self.prepare_start(place, socket, port);
         Ok(Box::new(self.launch(home, place).start(&prepare, cancelled)?))
     }

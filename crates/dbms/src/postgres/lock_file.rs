@@ -1,0 +1,58 @@
+//! The file by which Postgres sees that another works in its data directory.
+
+use std::fs;
+use std::path::Path;
+
+use procfs::process::Process;
+
+use crate::error::DbmsError;
+
+const NAME: &str = "postmaster.pid";
+/// No process has such a number: Linux gives them up to 2^22 (man 5 proc, pid_max).
+const NOBODY: i32 = i32::MAX;
+
+/// Makes the lock of a server that is a zombie one of nobody's. To Postgres, which asks by a signal of
+/// 0, a zombie lives, and below an init that does not ask how its children ended, as in many
+/// containers, it stays one. The file itself stays: by it Postgres looks for processes of that server
+/// that still hold its shared memory.
+pub(super) fn release_from_zombie(data: &Path) -> Result<(), DbmsError> {
+    let path = data.join(NAME);
+    let Ok(text) = fs::read_to_string(&path) else { return Ok(()) };
+    let Some((pid, rest)) = text.split_once('\n') else { return Ok(()) };
+    let is_zombie = |pid| {
+        Process::new(pid).and_then(|process| process.stat()).is_ok_and(|stat| stat.state == 'Z')
+    };
+    if !pid.parse().is_ok_and(is_zombie) {
+        return Ok(());
+    }
+    fs::write(&path, format!("{NOBODY}\n{rest}")).map_err(DbmsError::file("write", &path))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn the_lock_of_a_zombie_is_nobodys_and_that_of_a_living_server_stays() {
+        let data = tempfile::tempdir().unwrap();
+        let path = data.path().join(NAME);
+        release_from_zombie(data.path()).unwrap();
+        assert!(!path.exists());
+
+        let mut server = Command::new("sleep").arg("60").spawn().unwrap();
+        let text = format!("{}\nthe rest\n", server.id());
+        fs::write(&path, &text).unwrap();
+        release_from_zombie(data.path()).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+
+        server.kill().unwrap();
+        while crate::process_id::ProcessId::of(server.id() as i32).is_some() {
+            std::thread::yield_now();
+        }
+        release_from_zombie(data.path()).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), format!("{NOBODY}\nthe rest\n"));
+        server.wait().unwrap();
+    }
+}
