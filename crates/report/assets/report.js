@@ -23,6 +23,7 @@ async function drawVisible() {
   }
   // The report wrote these tables, with every name escaped.
   for (const place of tables) place.innerHTML = (await parsed("engine"))[place.parentElement.dataset.engine];
+  if (tables.length > 0) hideParts();
 }
 
 /** Rows, bars and sections of a contender that is hidden. */

@@ -396,7 +396,7 @@ fn work<'a>(totals: &'a Totals, raw: Raw) -> Work<'a> {
         retries: totals.retries,
         max_lag_ns: totals.max_lag,
         service: times(&totals.service),
-        response: totals.response.as_deref().map(times),
+        response: totals.response.as_ref().map(times),
         seconds: Seconds {
             operations: OfSeconds(seconds, |second| second.operations),
             rows: OfSeconds(seconds, |second| second.rows),

@@ -32,7 +32,7 @@ use crate::estimate::Estimate;
 use crate::label::{Evidence, Kind, Label, TWIN_ALPHA, TWIN_HIT_ALPHA, most_twin_hits};
 use crate::multiplicity::Adjusted;
 use crate::paired::{PAIR_ABOVE, share_of_rounds};
-use costs::{costs, risen};
+use costs::{CostAnalysis, costs, risen};
 use family::adjust;
 
 pub use crate::analysis::{LogRatios, LogValues, Sample};
@@ -44,7 +44,7 @@ pub use family::{Options, SCREEN_ALPHA, Stage, flagged};
 /// base and twin one by one; until then it was held against their mean in each cycle.
 pub const ESTIMATOR: u32 = 1;
 
-/// A cost per operation, in the rounds of the rate.
+/// A cost per operation or a time, in the rounds of the rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cost {
     pub name: String,
@@ -64,6 +64,8 @@ pub struct Cell {
     pub rate: Sample,
     /// Less is better.
     pub costs: Vec<Cost>,
+    /// Less is better of these, too, but they have no part in the label.
+    pub times: Vec<Cost>,
     /// Why a guard refused the measurement.
     pub refused: Option<String>,
 }
@@ -78,6 +80,7 @@ impl Cell {
             stage: Stage::Single,
             rate,
             costs: Vec::new(),
+            times: Vec::new(),
             refused: None,
         }
     }
@@ -108,6 +111,8 @@ pub struct Verdict {
     pub twin: Option<Estimate>,
     /// The log ratio of each cost, at the adjusted level.
     pub costs: Vec<(String, Estimate)>,
+    /// The same of the times.
+    pub times: Vec<(String, Estimate)>,
 }
 
 impl Verdict {
@@ -152,7 +157,13 @@ pub fn judge(cells: &[Cell], options: &Options) -> Report {
         .map(|(estimate, unfit)| if unfit.is_some() { 1.0 } else { estimate.p })
         .collect();
     let adjusted = adjust(cells, &believed, options.alpha);
-    let costs = costs(cells, is_paired, drift);
+    let times = costs(cells, |cell| &cell.times, is_paired, drift);
+    let costs = costs(cells, |cell| &cell.costs, is_paired, drift);
+    let estimates = |costs: &[CostAnalysis], alpha: f64| -> Vec<(String, Estimate)> {
+        let estimate =
+            |cost: &CostAnalysis| (cost.name.clone(), cost.analysis.primary_or_nothing(alpha));
+        costs.iter().map(estimate).collect()
+    };
 
     let verdict = |index: usize| {
         let (cell, rate, Adjusted { p, alpha }) = (&cells[index], &rates[index], adjusted[index]);
@@ -188,10 +199,8 @@ pub fn judge(cells: &[Cell], options: &Options) -> Report {
             rounds_needed,
             contributions: rate.ratios.clone(),
             twin: twins[index],
-            costs: costs[index]
-                .iter()
-                .map(|cost| (cost.name.clone(), cost.analysis.primary_or_nothing(alpha)))
-                .collect(),
+            costs: estimates(&costs[index], alpha),
+            times: estimates(&times[index], alpha),
         }
     };
     Report { verdicts: (0..cells.len()).map(verdict).collect(), invalid, is_paired }

@@ -159,17 +159,16 @@ pub struct WorkerRecord<H = Histogram<u64>> {
 impl StepRecord {
     /// What all connections did together, by kind of operation.
     pub fn work(&self) -> Vec<WorkerRecord> {
-        let all = Operation::ALL.into_iter().map(|operation| {
-            let mut all = WorkerRecord::of_several(operation);
-            for worker in self.workers.iter().filter(|worker| worker.operation == operation) {
-                all.add(worker);
-                all.add_seconds(&worker.seconds);
-            }
-            all
+        let all = Operation::ALL.into_iter().filter_map(|operation| {
+            let workers = self.workers_of(operation);
+            (!workers.is_empty()).then(|| WorkerRecord::together(operation, &workers))
         });
-        let has_workers =
-            |all: &WorkerRecord| self.workers.iter().any(|one| one.operation == all.operation);
-        all.filter(has_workers).collect()
+        all.collect()
+    }
+
+    /// The connections of one kind of operation.
+    pub fn workers_of(&self, operation: Operation) -> Vec<&WorkerRecord> {
+        self.workers.iter().filter(|worker| worker.operation == operation).collect()
     }
 }
 
@@ -190,6 +189,21 @@ impl WorkerRecord {
             max_lag: 0,
             seconds: Vec::new(),
         }
+    }
+
+    /// Several of one kind that worked at the same time.
+    pub fn together(operation: Operation, workers: &[&WorkerRecord]) -> Self {
+        let mut all = WorkerRecord::of_several(operation);
+        for worker in workers {
+            all.add(worker);
+            all.add_seconds(&worker.seconds);
+        }
+        all
+    }
+
+    /// As sysbench counts them.
+    pub fn statements(&self) -> u64 {
+        self.reads + self.writes + self.others
     }
 
     /// Adds what another did, but for its seconds: they are other ones if it was at another time.

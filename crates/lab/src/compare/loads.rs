@@ -165,3 +165,23 @@ pub(crate) fn restore(from: &Path, to: &Path, memory: Option<Memory>) -> Result<
     }
     Ok(begun.elapsed().as_secs_f64())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_must_be_known_of_a_load_is_beside_it_and_goes_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let folders = Folders::new(folder.path().to_path_buf());
+        let loaded = folders.loaded(1, 2);
+        fs::create_dir(&loaded).unwrap();
+        assert_eq!(folders.note(1, 2), None, "there is nothing to know");
+        fs::write(note(&loaded), "the vacuum was given up").unwrap();
+        assert_eq!(folders.note(1, 2).as_deref(), Some("the vacuum was given up"));
+        assert_eq!(fs::read_dir(&loaded).unwrap().count(), 0, "only its DBMS writes there");
+        assert_eq!((folders.note(0, 2), folders.note(1, 1)), (None, None), "those are other loads");
+        folders.forget(2, 2);
+        assert_eq!((folders.note(1, 2), loaded.exists()), (None, false));
+    }
+}

@@ -251,12 +251,12 @@ fn decided(label: &Label) -> Decided {
 
 #[cfg(test)]
 mod tests {
-    use rqps_plan::{Compared, Comparison, InsertBenchmark, Profile};
     use rqps_stats::label::Kind;
     use rqps_stats::verdict::{Cell, Cost, LogRatios, Options, Sample, judge};
     use rqps_store::{SideRecord, SliceRecord};
 
     use super::*;
+    use crate::comparison::fixture;
 
     /// A round of whole runs, with the times of the canary before and after each.
     fn round(runs: &[(&str, [u64; 2])]) -> PassRecord {
@@ -321,16 +321,7 @@ mod tests {
             let rows = points + sum + ranges;
             let slices = vec![slice("old", rows), slice("new", rows), slice("twin", 1_000)];
             let pass = PassRecord { slices, ..PassRecord::default() };
-            let benchmark = InsertBenchmark::new(Profile::P2025, "1K".parse().unwrap());
-            let plan = Comparison::new(Compared::InsertBenchmark(benchmark));
-            let pair = Pair {
-                plan: &plan,
-                base: "old",
-                contender: "new",
-                is_io_bound: false,
-                drift: None,
-            };
-            pair.rows(&[&pass])
+            fixture::pair(&fixture::plan(), None).rows(&[&pass])
         };
         assert_eq!(rows(10, 1, 30), Some(41.0 / 16.0));
         assert_eq!(rows(0, 0, 0), None, "not counted");

@@ -205,15 +205,15 @@ impl Pair<'_> {
             }
         }
         for name in self.engine_counters(run, passes) {
-            let of = |pass: &PassRecord, contender: &str| {
+            let counted = |pass: &PassRecord, contender: &str, more: f64| {
                 let side = pass.sides.get(contender).filter(|side| side.watched > 0)?;
-                // A counter tells one more or less.
-                let counted = side.engine.get(&name).unwrap_or(0) as f64 + 1.0;
-                Some(counted / side.watched as f64)
+                Some((side.engine.get(&name).unwrap_or(0) as f64 + more) / side.watched as f64)
             };
-            if let Some(change) = self.change(passes, &of, 0.0) {
-                changes.insert(name, change);
-            }
+            // A counter tells one more or less.
+            let change = self.change(passes, &|pass, name| counted(pass, name, 1.0), 0.0);
+            let of = |side: &str| mean(passes.iter().filter_map(|pass| counted(pass, side, 0.0)));
+            let (base, contender) = (of(self.base), of(self.contender));
+            changes.extend(change.map(|change| (name, Change { base, contender, ..change })));
         }
         changes
     }
@@ -268,7 +268,10 @@ impl Pair<'_> {
             passes.iter().filter_map(ratio).filter(|ratio: &f64| ratio.is_finite()).collect()
         };
         let log = ratios(self.base, self.contender);
+        let level = |side: &str| mean(passes.iter().filter_map(|pass| of(pass, side)));
         (log.len() >= FEWEST_ROUNDS).then(|| Change {
+            base: level(self.base),
+            contender: level(self.contender),
             log: wider(interval(&log), self.drifted()),
             noise: interval(&ratios(self.base, TWIN)).value.abs(),
         })
@@ -276,9 +279,8 @@ impl Pair<'_> {
 
     fn cost(&self, passes: &[&PassRecord], of: impl Fn(&PassRecord) -> Option<Both>) -> Cost {
         let rounds: Vec<Both> = passes.iter().filter_map(|pass| of(pass)).collect();
-        let count = rounds.len().max(1) as f64;
-        let mean = |side: fn(&Both) -> f64| rounds.iter().map(side).sum::<f64>() / count;
-        let (base, contender) = (mean(|both| both.0), mean(|both| both.1));
+        let base = mean(rounds.iter().map(|both| both.0));
+        let contender = mean(rounds.iter().map(|both| both.1));
         let changes: Vec<f64> = rounds.iter().map(|(base, other)| other - base).collect();
         let change = wider(interval(&changes), contender.abs() * self.drifted().exp_m1());
         Cost { base, contender, change }
@@ -343,6 +345,12 @@ pub(super) fn estimate(of: &rqps_stats::Estimate) -> Estimate {
     Estimate::new(of.value, of.interval.low, of.interval.high)
 }
 
+/// 0 of nothing.
+pub(super) fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (count, sum) = values.fold((0_u32, 0.0), |(count, sum), value| (count + 1, sum + value));
+    sum / f64::from(count.max(1))
+}
+
 /// The mean of the rounds with its 95 % interval.
 pub(super) fn interval(rounds: &[f64]) -> Estimate {
     match t_interval(rounds, None, 0.05) {
@@ -354,11 +362,11 @@ pub(super) fn interval(rounds: &[f64]) -> Estimate {
 #[cfg(test)]
 mod tests {
     use rqps_observe::Reading;
-    use rqps_plan::{Compared, Comparison, InsertBenchmark, Profile, StoredBase};
+    use rqps_plan::Comparison;
     use rqps_store::SliceRecord;
 
     use super::*;
-    use crate::comparison::observed;
+    use crate::comparison::{fixture, observed};
 
     /// Three whole runs of each, of 1000 statements that take 100 us, 60 of them user CPU, and a tenth more
     /// in the new one.
@@ -405,18 +413,9 @@ mod tests {
 
     #[test]
     fn what_is_written_is_the_servers_own_where_they_take_turns_and_else_the_devices() {
-        let benchmark = InsertBenchmark::new(Profile::P2025, "1K".parse().unwrap());
-        let plan = Comparison::new(Compared::InsertBenchmark(benchmark));
         let written = |method: Method, rounds: &[PassRecord]| {
-            let plan = Comparison { method, ..plan.clone() };
-            let pair = Pair {
-                plan: &plan,
-                base: "old",
-                contender: "new",
-                is_io_bound: false,
-                drift: None,
-            };
-            pair.written(&rounds.iter().collect::<Vec<_>>(), method)
+            let plan = Comparison { method, ..fixture::plan() };
+            fixture::pair(&plan, None).written(&rounds.iter().collect::<Vec<_>>(), method)
         };
         let by_slices = |rounds: &[PassRecord]| match written(Method::Slices, rounds) {
             Sample::Slices(rounds) => rounds,
@@ -438,13 +437,12 @@ mod tests {
 
     #[test]
     fn what_a_machine_may_have_drifted_since_is_in_all_that_causes_rest_on() {
-        let benchmark = InsertBenchmark::new(Profile::P2025, "1K".parse().unwrap());
-        let mut plan = Comparison::new(Compared::InsertBenchmark(benchmark));
+        let mut plan = fixture::plan();
         let rounds = rounds();
         let tests = observed::tests(&rounds);
         let changes = |plan: &Comparison| {
             let drift = Drift::of(plan, &tests);
-            let pair = Pair { plan, base: "old", contender: "new", is_io_bound: false, drift };
+            let pair = fixture::pair(plan, drift);
             let passes: Vec<&PassRecord> = rounds.iter().collect();
             let user =
                 |pass: &PassRecord, name: &str| per_statement(pass, name, Metric::ServerCpuUser);
@@ -456,13 +454,7 @@ mod tests {
         assert!(together.iter().all(|change| change.is_above(0.0)), "{together:?}");
         // A machine that was as fast then as it is now, and one that was faster by a tenth.
         for (canary, is_sure) in [(50_000_000, true), (45_000_000, false)] {
-            plan.base_from = Some(Box::new(StoredBase {
-                path: "out/base".into(),
-                run: "1".to_string(),
-                created: "2026-11-22T06:00:00Z".to_string(),
-                canary,
-                canary_rounds: 60,
-            }));
+            plan.base_from = Some(Box::new(fixture::stored_base(canary)));
             for (now, then) in together.iter().zip(changes(&plan)) {
                 assert_eq!((now.value, is_sure), (then.value, then.is_above(0.0)), "{then:?}");
             }

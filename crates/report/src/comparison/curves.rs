@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::observed::{Observed, Quantity, by_cycle};
 use super::whole::{done, sampled, whole_seconds};
+use crate::model::number::short;
 use crate::model::{Lane, POINTS, Watched, counted_operation, lanes, times_by_percentile};
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -206,11 +207,6 @@ fn quantile(values: &[f64], share: f64) -> f64 {
     let at = share * (sorted.len() - 1) as f64;
     let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
     below + (above - below) * at.fract()
-}
-
-/// Four significant digits, since nobody sees more in a chart.
-fn short(value: f64) -> Option<f64> {
-    if value.is_finite() { format!("{value:.3e}").parse().ok() } else { None }
 }
 
 #[cfg(test)]

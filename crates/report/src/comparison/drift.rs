@@ -58,26 +58,18 @@ impl<'a> Drift<'a> {
 
 #[cfg(test)]
 mod tests {
-    use rqps_plan::{Compared, InsertBenchmark, Profile};
     use rqps_store::PassRecord;
 
     use super::*;
-    use crate::comparison::observed;
+    use crate::comparison::{fixture, observed};
 
     fn drift(now: &[u64]) -> f64 {
-        let benchmark = InsertBenchmark::new(Profile::P2025, "1K".parse().unwrap());
-        let mut plan = Comparison::new(Compared::InsertBenchmark(benchmark));
+        let mut plan = fixture::plan();
         let pass = PassRecord { canary: now.to_vec(), ..PassRecord::default() };
         let passes = [pass];
         let tests = observed::tests(&passes);
         assert!(Drift::of(&plan, &tests).is_none(), "the base took part");
-        plan.base_from = Some(Box::new(StoredBase {
-            path: "out/base".into(),
-            run: "1".to_string(),
-            created: "2026-11-22T06:00:00Z".to_string(),
-            canary: 50_000_000,
-            canary_rounds: 60,
-        }));
+        plan.base_from = Some(Box::new(fixture::stored_base(50_000_000)));
         Drift::of(&plan, &tests).unwrap().size()
     }
 

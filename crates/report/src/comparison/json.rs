@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use rqps_observe::Metric;
 use rqps_plan::Method;
 use rqps_stats::Estimate;
-use rqps_stats::cause::{budget, budget_text};
 use rqps_stats::noise::Noise;
 use rqps_stats::verdict::Stage;
 use rqps_store::{PassRecord, StatementRecord};
 use serde::Serialize;
 
 use super::costs::per_statement;
+use super::evidence_json::{self, Changed, Finding, Time, TimeBudget, finding, time_budget};
 use super::observed::{Observed, Quantity, background, idle, level};
 use super::profile_json::{self, Profile};
 use super::{Judged, TWIN, Verdicts, label, steadiness};
@@ -30,6 +30,8 @@ pub(crate) struct Comparison {
     pairs: bool,
     /// What reading counters at the edges of slices cost the client; null for whole runs.
     reading: Option<Reading>,
+    /// The most that other programs used of the CPUs while a pass that counts was measured, in percent.
+    most_foreign_cpu: Option<f64>,
     contenders: Vec<Contender>,
     remarks: Vec<String>,
     /// Passes that a guard refused.
@@ -131,6 +133,12 @@ struct Test {
     /// Whole runs that did not go on at one level, of everybody who had any, the twin among them.
     unsteady: Vec<Unsteady>,
     costs: BTreeMap<String, Ratio>,
+    /// Of whole runs, service times of the operation that the rate counts, by percentile.
+    times: BTreeMap<String, Time>,
+    /// What the operating system counted for an operation.
+    metrics: BTreeMap<String, Changed>,
+    /// What the DBMS counted for an operation of a client, as far as it differs or a rule looks at it.
+    counters: BTreeMap<String, Changed>,
     /// Of the clients' time in slices, what they waited for the slowest of them, base and contender.
     idle: Option<[f64; 2]>,
     /// CPU that the servers used while others were driven, as a share of one CPU, base and contender.
@@ -169,7 +177,7 @@ struct NoiseOf {
 
 /// A ratio to the base.
 #[derive(Serialize)]
-struct Ratio {
+pub(super) struct Ratio {
     value: f64,
     /// Null where there is no bound.
     low: Option<f64>,
@@ -192,40 +200,9 @@ struct Round {
 }
 
 #[derive(Serialize)]
-struct TimeBudget {
-    base: f64,
-    contender: f64,
-    text: String,
-    parts: Vec<Part>,
-}
-
-#[derive(Serialize)]
-struct Part {
-    /// Null: what no part accounts for.
-    name: Option<&'static str>,
-    /// Contender minus base.
-    change: f64,
-    /// The interval of the change leaves out zero.
-    is_sure: bool,
-}
-
-#[derive(Serialize)]
 struct DatabaseBytes {
     base: [u64; 2],
     contender: [u64; 2],
-}
-
-#[derive(Serialize)]
-struct Finding {
-    rule: &'static str,
-    cause: &'static str,
-    confidence: String,
-    statement: String,
-    tests: Vec<String>,
-    share: Option<f64>,
-    /// What would contradict it, and whether it was looked at.
-    contradicted_by: Vec<(&'static str, bool)>,
-    next: String,
 }
 
 impl Comparison {
@@ -250,6 +227,7 @@ impl Comparison {
             reading: verdicts
                 .reading()
                 .map(|(us_per_slice, share)| Reading { us_per_slice, share }),
+            most_foreign_cpu: verdicts.most_foreign(),
             contenders: verdicts.judged.iter().map(|one| contender(verdicts, one)).collect(),
         }
     }
@@ -276,24 +254,7 @@ fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Contender {
             .as_ref()
             .map(|suite| SuiteShift { ratio: ratio(&suite.shift), rounds: suite.rounds }),
         tests: tests.map(|(index, observed)| test(verdicts, judged, index, observed)).collect(),
-        findings: judged
-            .findings
-            .iter()
-            .map(|finding| Finding {
-                rule: finding.cause.rule(),
-                cause: finding.cause.name(finding.slower),
-                confidence: finding.confidence.to_string(),
-                statement: finding.statement.clone(),
-                tests: finding.tests.clone(),
-                share: finding.share,
-                contradicted_by: finding
-                    .contradicted_by
-                    .iter()
-                    .map(|check| (check.what, check.looked_at))
-                    .collect(),
-                next: finding.next.clone(),
-            })
-            .collect(),
+        findings: judged.findings.iter().map(finding).collect(),
         profiles: judged.profiles.iter().map(profile_json::profile).collect(),
     }
 }
@@ -356,6 +317,9 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
             .iter()
             .filter_map(|(name, cost)| Some((name.clone(), ratio(cost)?)))
             .collect(),
+        times: evidence_json::times(verdicts, judged, index),
+        metrics: evidence_json::metrics(evidence),
+        counters: evidence_json::counters(verdicts, judged, index),
         idle: both(&|name| mean_of(passes(), |pass| idle(pass, name))),
         background: both(&|name| mean_of(passes(), |pass| background(pass, name))),
         read_bytes: read(&verdicts.base).zip(read(&judged.contender)).map(<[f64; 2]>::from),
@@ -364,19 +328,7 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
             Some(DatabaseBytes { base: of(&verdicts.base)?, contender: of(&judged.contender)? })
         }),
         statements: Sent { base: sent(&verdicts.base), contender: sent(&judged.contender) },
-        time_budget: TimeBudget {
-            base: evidence.time.base,
-            contender: evidence.time.contender,
-            text: budget_text(evidence),
-            parts: budget(evidence)
-                .into_iter()
-                .map(|bar| Part {
-                    name: bar.part.map(|part| part.name()),
-                    change: bar.change,
-                    is_sure: bar.is_sure,
-                })
-                .collect(),
-        },
+        time_budget: time_budget(evidence),
         rounds: passes()
             .map(|pass| Round {
                 round: pass.round,
@@ -421,7 +373,7 @@ fn database_bytes(pass: &PassRecord, name: &str) -> Option<[u64; 2]> {
 }
 
 /// None without a value, as there is with too few rounds.
-fn ratio(of: &Estimate) -> Option<Ratio> {
+pub(super) fn ratio(of: &Estimate) -> Option<Ratio> {
     let interval = of.interval.exp();
     Some(Ratio {
         value: finite(of.ratio())?,
@@ -431,6 +383,6 @@ fn ratio(of: &Estimate) -> Option<Ratio> {
     })
 }
 
-fn finite(value: f64) -> Option<f64> {
+pub(super) fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }

@@ -2,6 +2,7 @@
 
 use rqps_observe::Metric;
 use rqps_stats::Estimate;
+use rqps_stats::histogram::PERCENTILES;
 use rqps_stats::verdict::Verdict;
 use rqps_store::{PassRecord, Run};
 
@@ -9,7 +10,7 @@ use super::costs::per_statement;
 use super::labels::class;
 use super::observed::{Observed, Quantity, level, restart};
 use super::{Judged, Verdicts};
-use crate::model::{Mark, Matrix, MatrixMeasure, MatrixRow, Refused, throughput};
+use crate::model::{Mark, Matrix, MatrixMeasure, MatrixRow, Refused, service_time, throughput};
 
 /// A cost in one pass, for one of what the test counts.
 struct Cost {
@@ -21,6 +22,7 @@ struct Cost {
 }
 
 const KIB: f64 = 1024.0;
+const NANOS_OF_MS: f64 = 1e6;
 
 const COSTS: [Cost; 8] = [
     Cost {
@@ -89,6 +91,11 @@ impl Verdicts<'_> {
             legend: cost.legend.to_string(),
             more_is_better: false,
         }));
+        let is_known = |which: &usize| self.tests.iter().any(|test| test.times.has(*which));
+        let times: Vec<usize> = (0..PERCENTILES.len()).filter(is_known).collect();
+        measures.extend(times.iter().map(|which| service_time(PERCENTILES[*which].0)));
+        let rows = 0..self.tests.len();
+        let rows = rows.map(|index| self.row(index, &names, &costs, &times)).collect();
         let shift = |judged: &Judged| Some(judged.suite.as_ref()?.shift.value);
         let shifts = self.judged.iter().map(shift);
         let shifts: Vec<Option<f64>> = [Some(0.0)].into_iter().chain(shifts).collect();
@@ -97,12 +104,13 @@ impl Verdicts<'_> {
             is_comparison: true,
             measures,
             shifts: if shifts[1..].iter().any(Option::is_some) { shifts } else { Vec::new() },
-            rows: (0..self.tests.len()).map(|index| self.row(index, &names, &costs)).collect(),
+            rows,
             contenders: names.iter().map(|name| name.to_string()).collect(),
         }
     }
 
-    fn row(&self, index: usize, names: &[&str], costs: &[&Cost]) -> MatrixRow {
+    /// `times` are the percentiles that are known of any test.
+    fn row(&self, index: usize, names: &[&str], costs: &[&Cost], times: &[usize]) -> MatrixRow {
         let test = &self.tests[index];
         let passes: Vec<&PassRecord> = test.counted().collect();
         let by_round = |of: &dyn Fn(&PassRecord, &str) -> Option<f64>| -> Vec<Vec<Option<f64>>> {
@@ -111,6 +119,9 @@ impl Verdicts<'_> {
         };
         let mut values = vec![by_round(&|pass, name| level(pass, name, Quantity::Rate))];
         values.extend(costs.iter().map(|cost| by_round(&cost.value)));
+        values.extend(times.iter().map(|which| {
+            by_round(&|pass, name| Some(test.times.within(pass, name, *which)? / NANOS_OF_MS))
+        }));
         let verdicts = self.judged.iter().map(|judged| &judged.verdicts[index]);
         let twin = self.judged.first().and_then(|judged| judged.verdicts[index].twin.as_ref());
         let marks = [None].into_iter().chain(verdicts.map(|verdict| Some(judgement(verdict))));

@@ -2,9 +2,13 @@
 
 mod causes;
 mod costs;
+mod counters;
 mod course;
 mod curves;
 mod drift;
+mod evidence_json;
+#[cfg(test)]
+mod fixture;
 mod flame;
 mod interim;
 mod joined;
@@ -22,6 +26,7 @@ mod remarks;
 mod singly;
 mod steadiness;
 mod text;
+mod times;
 mod together;
 mod whole;
 
@@ -34,6 +39,7 @@ use rqps_store::{Run, StatementRecord};
 
 use crate::model::Counted;
 use drift::Drift;
+use observed::Observed;
 use pair::{Pair, Suite, kind};
 
 pub(crate) use curves::Curves;
@@ -43,10 +49,10 @@ pub(crate) use json::Comparison as ComparisonJson;
 pub use junit::junit;
 pub(crate) use labels::{class, counts, label, word};
 pub(crate) use markdown::lines as markdown;
-pub(crate) use observed::Observed;
 pub(crate) use profile::{Profiled, readable};
 pub(crate) use remarks::with_interval;
-pub(crate) use text::{percent, span, text};
+pub(crate) use text::{percent, ratio, span, text};
+pub(crate) use times::TAIL;
 pub(crate) use together::metrics as metrics_together;
 
 /// What the base is called where it takes part a second time.
@@ -105,7 +111,8 @@ impl<'a> Verdicts<'a> {
         let Workload::Comparison(plan) = &run.plan.workload else { return None };
         let names: Vec<String> = run.plan.contenders.iter().map(|one| one.name()).collect();
         let (base, others) = names.split_first()?;
-        let tests = observed::tests(&run.passes);
+        let tests = observed::tests(&run.passes).into_iter();
+        let tests: Vec<Observed<'_>> = tests.map(|test| test.with_times(plan)).collect();
         let is_io_bound = run.plan.cache == Some(Cache::IoBound);
         let seed = run.plan.seed;
         let judged = others.iter().zip(&run.plan.contenders[1..]).map(|(contender, of)| {

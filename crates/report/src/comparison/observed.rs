@@ -6,6 +6,8 @@ use rqps_stats::slices::{self, Restart, Slice};
 use rqps_stats::verdict::Stage;
 use rqps_store::{PassRecord, SliceRecord};
 
+use super::times::Times;
+
 /// The class of full scans.
 const SCAN: &str = "scan";
 
@@ -15,6 +17,8 @@ pub(crate) struct Observed<'a> {
     pub(crate) group: &'a str,
     pub(crate) class: &'a str,
     pub(crate) passes: Vec<&'a PassRecord>,
+    /// Nothing before they are asked for: it takes longer than all else to read them.
+    pub(crate) times: Times<'a>,
 }
 
 /// What is held against the base's.
@@ -41,6 +45,7 @@ pub(crate) fn tests(passes: &[PassRecord]) -> Vec<Observed<'_>> {
                 group: &pass.group,
                 class: &pass.class,
                 passes: vec![pass],
+                times: Times::default(),
             }),
         }
     }
@@ -104,6 +109,11 @@ impl<'a> Observed<'a> {
                 _ => Counts::Statements,
             },
         }
+    }
+
+    /// The same with the service times of its whole runs.
+    pub(crate) fn with_times(self, plan: &Comparison) -> Self {
+        Observed { times: Times::of(self.counted(), self.counts(plan)), ..self }
     }
 
     /// Changes the tables.

@@ -106,6 +106,7 @@ impl Pair<'_> {
         if test.writes() {
             costs.push(("wKB/o", self.written(&passes, self.plan.method_of(test.name))));
         }
+        cell.times = self.times(test, &passes);
         let known = costs.into_iter().filter(|(_, sample)| sample.rounds() > 0);
         cell.costs.extend(known.map(|(name, sample)| Cost { name: name.to_string(), sample }));
         let failed = |name: &str| Some(format!("{name} did not go on: {}", test.failure(name)?));

@@ -92,12 +92,18 @@ impl Verdicts<'_> {
         format!("The twin differs from the base in {hits} of {} tests (p < 0.05).", twins.len())
     }
 
+    /// The most that other programs used of the CPUs while a pass that counts was measured, in percent; none
+    /// where that was not read.
+    pub(crate) fn most_foreign(&self) -> Option<f64> {
+        let passes = self.tests.iter().flat_map(|test| test.counted());
+        let cpus = |pass: &PassRecord| self.run.manifest_of_round(pass.round).cpus;
+        let shares = passes.filter_map(|pass| foreign_percent(pass, cpus(pass)));
+        shares.reduce(f64::max)
+    }
+
     /// What was driven how, and what else the machine did.
     fn machine(&self) -> String {
-        let passes = || self.tests.iter().flat_map(|test| test.counted());
-        let cpus = |pass: &PassRecord| self.run.manifest_of_round(pass.round).cpus;
-        let shares = passes().filter_map(|pass| foreign_percent(pass, cpus(pass)));
-        let foreign = shares.reduce(f64::max).map_or(String::new(), |share| {
+        let foreign = self.most_foreign().map_or(String::new(), |share| {
             format!("Other programs used at most {share:.1} % of the CPUs. ")
         });
         let rounds: Vec<usize> = self.tests.iter().map(|test| test.counted().count()).collect();

@@ -7,9 +7,10 @@ use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
 use rqps_stats::{Estimate, Interval};
 
-use super::{Judged, Verdicts, profile_text};
+use super::{Judged, TAIL, Verdicts, profile_text};
 use crate::Colour;
 use crate::model::loaded;
+use crate::model::number::duration;
 use crate::text::{bullets, wrapped};
 
 /// Refusals that are shown.
@@ -21,6 +22,14 @@ pub(crate) fn percent(log: f64) -> String {
     match percent.is_finite() {
         true => format!("{percent:+.2} %"),
         false => "-".to_string(),
+    }
+}
+
+/// "-" where so few rounds leave none.
+pub(crate) fn ratio(estimate: &Estimate) -> String {
+    match estimate.ratio() {
+        ratio if ratio.is_finite() => format!("{ratio:.3}"),
+        _ => "-".to_string(),
     }
 }
 
@@ -42,6 +51,7 @@ pub(crate) fn text(verdicts: &Verdicts<'_>, colour: Colour) -> String {
             parts.push(format!("Nothing of this can be believed: {why}\n"));
         }
         parts.push(table(verdicts, judged, colour));
+        parts.push(times(verdicts, judged));
         parts.push(findings(judged));
         parts.push(profile_text::text(&judged.profiles));
     }
@@ -57,6 +67,36 @@ pub(crate) fn text(verdicts: &Verdicts<'_>, colour: Colour) -> String {
     parts.push(legend(verdicts));
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
+}
+
+/// Of whole runs, how long the operations took that the tests count; slices keep no times.
+fn times(verdicts: &Verdicts<'_>, judged: &Judged<'_>) -> String {
+    let tails = (0..verdicts.tests.len()).filter_map(|index| {
+        let time = verdicts.times(judged, index).into_iter().find(|time| time.name == TAIL)?;
+        Some((verdicts.tests[index].name, time))
+    });
+    let tails: Vec<_> = tails.collect();
+    if tails.is_empty() {
+        return String::new();
+    }
+    let mut drawn = Table::new();
+    drawn.load_style(NOTHING);
+    drawn.force_no_tty();
+    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+    let headings = [verdicts.base.as_str(), judged.contender.as_str(), "ratio", "95 % interval"];
+    let header = [Cell::new(format!("{TAIL} of service times"))];
+    let headings = headings.map(|name| right(name.to_string()));
+    drawn.set_header(header.into_iter().chain(headings));
+    for (name, time) in &tails {
+        drawn.add_row([
+            Cell::new(format!("  {name}")),
+            right(duration(time.base.round() as u64)),
+            right(duration(time.contender.round() as u64)),
+            right(ratio(time.ratio)),
+            right(span(time.ratio)),
+        ]);
+    }
+    lines(&mut drawn)
 }
 
 fn table(verdicts: &Verdicts<'_>, judged: &Judged, colour: Colour) -> String {
@@ -108,6 +148,10 @@ fn table(verdicts: &Verdicts<'_>, judged: &Judged, colour: Colour) -> String {
             label,
         ]);
     }
+    lines(&mut drawn)
+}
+
+fn lines(drawn: &mut Table) -> String {
     for (index, column) in drawn.column_iter_mut().enumerate() {
         column.set_padding((if index > 0 { 2 } else { 0 }, 0));
     }

@@ -172,7 +172,7 @@ fn histograms(model: &Model, places: &[Place]) -> Vec<Column> {
     for place in places.iter().filter(|place| place.2.is_done()) {
         for totals in &place.2.totals {
             let clocks =
-                [("service", Some(&*totals.service)), ("response", totals.response.as_deref())];
+                [("service", Some(&totals.service)), ("response", totals.response.as_ref())];
             for (clock, recorded) in clocks {
                 for value in recorded.into_iter().flat_map(|recorded| recorded.iter_recorded()) {
                     rows.push(*place);

@@ -112,7 +112,7 @@ fn times(text: &mut String, totals: &Totals, length: f64) -> std::fmt::Result {
     writeln!(text, "    time elapsed:                        {length:.4}s")?;
     writeln!(text, "    total number of events:              {}\n", totals.operations)?;
     // With a rate, sysbench counts from when an event was due.
-    let times = totals.response.as_deref().unwrap_or(&totals.service);
+    let times = totals.response.as_ref().unwrap_or(&totals.service);
     let ms = |nanoseconds: f64| nanoseconds / 1e6;
     writeln!(text, "Latency (ms):")?;
     for (name, value) in [

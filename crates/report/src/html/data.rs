@@ -11,6 +11,7 @@ use flate2::write::ZlibEncoder;
 use maud::{Markup, html};
 use serde::Serialize;
 
+use super::counters;
 use super::table::table;
 use crate::comparison::Verdicts;
 use crate::csv::{csv, suite_files};
@@ -58,7 +59,7 @@ pub(super) fn section(
             (json("matrix", &matrix))
             (json("histories", &histories))
             (json("curves", &verdicts.map(Verdicts::curves)))
-            (embedded("engine", &engine_tables(model)))
+            (json("engine", &verdicts.map_or_else(|| engine_tables(model), counters::tables)))
             (embedded("plan", &model.run.plan.to_toml()))
             (embedded("result", &summary_json(model)))
             (embedded(file.0, &csv(model.run)))
@@ -72,13 +73,12 @@ fn json(id: &str, data: &impl Serialize) -> Markup {
 }
 
 /// The tables of the DBMS's own counters as HTML, by step.
-fn engine_tables(model: &Model) -> String {
+fn engine_tables<'m>(model: &'m Model<'_>) -> BTreeMap<&'m str, String> {
     let tables = model.steps.iter().map(|step| (step.name, engine(model, step)));
-    let tables: BTreeMap<&str, String> = tables
+    tables
         .filter(|(_, cells)| !cells.is_empty())
         .map(|(step, cells)| (step, table("counter", &cells).into_string()))
-        .collect();
-    serde_json::to_string(&tables).expect("it holds only text")
+        .collect()
 }
 
 /// Nothing in base64 can end the element.

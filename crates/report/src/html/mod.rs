@@ -1,5 +1,6 @@
 //! The report as one page: it holds its styles, scripts and data, and asks no network for anything.
 
+mod counters;
 mod data;
 mod environment;
 mod history;

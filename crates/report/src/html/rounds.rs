@@ -4,8 +4,9 @@
 use maud::{Markup, html};
 
 use super::statements::statements;
-use super::together;
-use crate::comparison::{Observed, Verdicts};
+use super::{counters, together};
+use crate::comparison::{Verdicts, ratio, span};
+use crate::model::number::duration;
 use crate::model::{Matrix, MatrixRow, Model};
 
 const NOTE: &str = "Each dot is a contender in a round, a restart of all servers; those of one round \
@@ -15,14 +16,17 @@ const NOTE: &str = "Each dot is a contender in a round, a restart of all servers
      slice of each of them. Lanes below the seconds of whole runs are what went on in the background: the \
      darker, the more.";
 
+const TIMES_NOTE: &str = "From when an operation was sent to its end. Each round has percentiles of its own; times are \
+     their means, and the ratio is estimated as that of the rates is. A percentile needs ten operations beyond it.";
+
 /// `together` has the tests by whole runs.
 pub(super) fn section(verdicts: &Verdicts<'_>, matrix: &Matrix, together: &Model) -> Markup {
     html! {
         section #tests {
             h2 { "Tests" }
             p.note { (NOTE) }
-            @for (test, row) in verdicts.tests.iter().zip(&matrix.rows) {
-                (folded(verdicts, test, matrix, row, together))
+            @for (index, row) in matrix.rows.iter().enumerate() {
+                (folded(verdicts, index, matrix, row, together))
             }
         }
     }
@@ -30,11 +34,12 @@ pub(super) fn section(verdicts: &Verdicts<'_>, matrix: &Matrix, together: &Model
 
 fn folded(
     verdicts: &Verdicts<'_>,
-    test: &Observed<'_>,
+    index: usize,
     matrix: &Matrix,
     row: &MatrixRow,
     together: &Model,
 ) -> Markup {
+    let test = &verdicts.tests[index];
     let sent = verdicts.statements(test);
     html! {
         details.test id=(row.anchor) {
@@ -53,8 +58,48 @@ fn folded(
             }
             @if !row.rounds.is_empty() { (numbers(matrix, row, test.counts(verdicts.plan).unit())) }
             figure.curves data-test=(row.name) {}
+            (times(verdicts, index))
             (together::test(together, test.name))
+            (counters::folded(verdicts, index))
             (statements(&sent))
+        }
+    }
+}
+
+/// Of whole runs, how long the operations took that the test counts.
+fn times(verdicts: &Verdicts<'_>, index: usize) -> Markup {
+    let of = verdicts.judged.iter().map(|judged| (judged, verdicts.times(judged, index)));
+    let known: Vec<_> = of.filter(|(_, times)| !times.is_empty()).collect();
+    html! {
+        @if !known.is_empty() {
+            h4 { "Service time by percentile, over rounds" }
+            div.scroll tabindex="0" {
+                table {
+                    thead { tr {
+                        th scope="col" { "contender" }
+                        th scope="col" { abbr title="the share that took at most this long" { "within" } }
+                        th scope="col" { (verdicts.base) }
+                        th scope="col" { "contender" }
+                        th scope="col" { "ratio" }
+                        th scope="col" { "95 % interval" }
+                    } }
+                    tbody {
+                        @for (judged, times) in &known {
+                            @for time in times {
+                                tr data-of=(judged.contender) {
+                                    th scope="row" { (judged.contender) }
+                                    td { (time.name) }
+                                    td { (duration(time.base.round() as u64)) }
+                                    td { (duration(time.contender.round() as u64)) }
+                                    td { (ratio(time.ratio)) }
+                                    td { (span(time.ratio)) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            p.note { (TIMES_NOTE) }
         }
     }
 }

@@ -7,13 +7,18 @@ use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
 use rqps_store::Run;
 
-use crate::comparison::{Judged, Verdicts, class, counts, percent, span, with_interval, word};
+use crate::comparison::{
+    Judged, TAIL, Verdicts, class, counts, percent, span, with_interval, word,
+};
 use crate::model::loaded;
 
 const NOTE: &str = "The line is the 95 % interval of rQPS over rounds, adjusted for the number of tests; the dots \
      are rounds, each a restart of all servers. The band is the margin below which a change does not matter \
      in practice. The suite shift is what all tests have in common, to suite what is left of a test without \
      it. Each contender has a scale of its own.";
+
+const TIME: &str = "service time of the operation that rQPS counts: 99 % took at most this long; of whole runs, \
+     since slices keep no times";
 
 /// Pixels of the drawn intervals.
 const WIDTH: f64 = 300.0;
@@ -119,6 +124,9 @@ fn trust(verdicts: &Verdicts<'_>, run: &Run) -> Markup {
             }
             " · " (rounds) " rounds in random order, seed " (run.plan.seed)
             " · data " (loaded(verdicts.plan)) " · "
+            @if let Some(share) = verdicts.most_foreign() {
+                "other programs used at most " (format!("{share:.1} %")) " of the CPUs · "
+            }
             @match refused {
                 0 => "no pass refused by a guard",
                 1 => "1 pass refused by a guard",
@@ -159,6 +167,7 @@ pub(super) fn forest(verdicts: &Verdicts<'_>) -> Markup {
 fn rows(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
     let extent = extent(&judged.verdicts);
     let one = verdicts.counted().one;
+    let has_times = judged.verdicts.iter().any(|verdict| !verdict.times.is_empty());
     html! {
         @let name = format!("rQPS of {} relative to {}", judged.contender, verdicts.base);
         div.scroll tabindex="0" data-save=(name) {
@@ -170,6 +179,9 @@ fn rows(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
                         th scope="col" { "95 % interval" }
                         th scope="col" { (axis(extent)) }
                         th scope="col" { abbr title={ "server CPU per " (one) } { "cpu/o" } }
+                        @if has_times {
+                            th scope="col" { abbr title=(TIME) { (TAIL) } }
+                        }
                         @if judged.suite.is_some() {
                             th scope="col" { abbr title="rQPS relative to the suite shift" { "to suite" } }
                         }
@@ -183,16 +195,18 @@ fn rows(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
                             th scope="row" { "suite shift" }
                             (measured(&suite.shift))
                             td { (plot(&suite.shift, &[], 0.0, extent)) }
-                            td {} td {} td { (suite.rounds) }
+                            td {} td {} @if has_times { td {} }
+                            td { (suite.rounds) }
                             td.words { "what all tests have in common" }
                         }
                     }
                     @for (index, test) in verdicts.tests.iter().enumerate() {
                         @if index == 0 || verdicts.tests[index - 1].group != test.group {
-                            @let columns = 7 + usize::from(judged.suite.is_some());
+                            @let more = [judged.suite.is_some(), has_times];
+                            @let columns = 7 + more.iter().filter(|is| **is).count();
                             tr.group { th scope="rowgroup" colspan=(columns) { (test.group) } }
                         }
-                        (row(judged, index, verdicts.margin(test), extent))
+                        (row(judged, index, verdicts.margin(test), extent, has_times))
                     }
                 }
             }
@@ -200,9 +214,10 @@ fn rows(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
     }
 }
 
-fn row(judged: &Judged, index: usize, margin: f64, extent: f64) -> Markup {
+fn row(judged: &Judged, index: usize, margin: f64, extent: f64, has_times: bool) -> Markup {
     let verdict = &judged.verdicts[index];
     let cpu = verdict.costs.iter().find(|(name, _)| name == "cpu/o");
+    let tail = verdict.times.iter().find(|(name, _)| name == TAIL);
     html! {
         tr {
             th scope="row" { a href={ "#test-" (verdict.test) } { (verdict.test) } }
@@ -213,6 +228,12 @@ fn row(judged: &Judged, index: usize, margin: f64, extent: f64) -> Markup {
                 td { "-" } td { "-" } td {}
             }
             td { (cpu.map_or("-".to_string(), |(_, cost)| percent(cost.value))) }
+            @if has_times {
+                @match tail {
+                    Some((_, time)) => td { abbr title=(span(time)) { (percent(time.value)) } }
+                    None => td { "-" }
+                }
+            }
             @if let Some(suite) = &judged.suite {
                 @match &suite.relative[index] {
                     Some(relative) => td {

@@ -8,8 +8,9 @@ use rqps_stats::label::Label;
 use crate::comparison::{Judged, Verdicts, class, percent, word};
 
 const BUDGET_NOTE: &str = "The plots: a connection's time, contender minus base, in microseconds: the bars add \
-     up to the change. Blue is less, orange more; the line is the 95 % interval over rounds, and a pale \
-     bar's leaves out no change. Work of background processes is in it as CPU only.";
+     up to the change. Blue is less, orange more; a line, and what is behind ±, is the 95 % interval over rounds, \
+     the lowest line that of the whole change; a pale bar may be no change at all. Work of background processes \
+     is in it as CPU only.";
 
 const METRICS_NOTE: &str = "The tables: change relative to the base, with its 95 % interval by itself over \
      rounds. Grey is what may be nothing, or less than the base differs from its twin.";
@@ -81,7 +82,7 @@ fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
 
 const NAME: f64 = 110.0;
 const PLOT: f64 = 240.0;
-const VALUE: f64 = 76.0;
+const VALUE: f64 = 132.0;
 const ROW: f64 = 18.0;
 
 /// Bars from the base's time to the contender's, one below the other.
@@ -98,10 +99,12 @@ fn waterfall(evidence: &Evidence) -> Markup {
         steps.push((sum, sum + bar.change));
         sum += bar.change;
     }
+    let whole_change = evidence.time.change.ends();
     let intervals = bars.iter().zip(&steps).filter_map(|(bar, (from, _))| {
-        let change = interval(evidence, bar.part?)?;
-        Some([from + change.low, from + change.high])
+        let (low, high) = bar.interval?;
+        Some([from + low, from + high])
     });
+    let intervals = intervals.chain(whole_change.map(|(low, high)| [low, high]));
     let ends = steps.iter().flat_map(|(from, to)| [*from, *to]).chain(intervals.flatten());
     let ends: Vec<f64> = ends.chain([0.0, sum]).filter(|end| end.is_finite()).collect();
     let low = ends.iter().copied().fold(f64::INFINITY, f64::min);
@@ -116,6 +119,16 @@ fn waterfall(evidence: &Evidence) -> Markup {
             text.value x=(at(NAME + PLOT + VALUE)) y=(at(y + 13.0)) { (micros(value)) }
         }
     };
+    let line = |row: usize, from: f64, interval: Option<(f64, f64)>| {
+        let y = ROW * row as f64 + 9.0;
+        html! {
+            @if let Some((low, high)) = interval {
+                line.interval x1=(x(from + low)) x2=(x(from + high)) y1=(at(y)) y2=(at(y)) {
+                    title { (signed(low)) " to " (signed(high)) " µs" }
+                }
+            }
+        }
+    };
     html! {
         svg width=(NAME + PLOT + VALUE) height=(height) viewBox={ "0 0 " (NAME + PLOT + VALUE) " " (height) }
             role="img" aria-label={ "where the time went in " (evidence.test) } {
@@ -126,20 +139,20 @@ fn waterfall(evidence: &Evidence) -> Markup {
                 text x="0" y=(at(y + 13.0)) { (bar.part.map_or("unaccounted", Part::name)) }
                 rect.more[bar.change >= 0.0].less[bar.change < 0.0].unsure[!bar.is_sure]
                     x=(x(from.min(*to))) y=(at(y + 3.0)) width=(at((to - from).abs() * scale)) height="12" {}
-                @if let Some(change) = bar.part.and_then(|part| interval(evidence, part)) {
-                    line.interval x1=(x(from + change.low)) x2=(x(from + change.high))
-                        y1=(at(y + 9.0)) y2=(at(y + 9.0)) {}
+                (line(index + 1, *from, bar.interval))
+                text.value x=(at(NAME + PLOT + VALUE)) y=(at(y + 13.0)) {
+                    (signed(bar.change)) (reach(bar.interval)) " µs"
                 }
-                text.value x=(at(NAME + PLOT + VALUE)) y=(at(y + 13.0)) { (signed(bar.change)) }
             }
+            (line(bars.len() + 1, 0.0, whole_change))
             (whole(bars.len() + 1, "contender", contender))
         }
     }
 }
 
-fn interval(evidence: &Evidence, part: Part) -> Option<Estimate> {
-    let change = evidence.parts.get(&part)?.change;
-    (change.low.is_finite() && change.high.is_finite()).then_some(change)
+/// How far an interval goes to either side.
+fn reach(interval: Option<(f64, f64)>) -> String {
+    interval.map_or(String::new(), |(low, high)| format!(" ± {:.1}", (high - low) / 2.0))
 }
 
 fn at(value: f64) -> String {
@@ -152,7 +165,7 @@ fn micros(value: f64) -> String {
 
 /// What rounds to nothing has no sign.
 fn signed(value: f64) -> String {
-    if value.abs() < 0.05 { "0.0 µs".to_string() } else { format!("{value:+.1} µs") }
+    if value.abs() < 0.05 { "0.0".to_string() } else { format!("{value:+.1}") }
 }
 
 /// A row for every test, a column for every metric that any test has.
@@ -195,8 +208,7 @@ fn change(evidence: &Evidence, name: &str) -> Markup {
             None => td.missing { "-" },
             Some(change) => {
                 @let log = change.log;
-                @let is_sure = log.is_above(change.noise) || log.negated().is_above(change.noise);
-                td.unsure[!is_sure]
+                td.unsure[!change.is_sure()]
                     title={ (percent(log.low)) " to " (percent(log.high)) ", twin " (percent(change.noise)) } {
                     (percent(log.value)) (whisker(log))
                 }

@@ -88,10 +88,10 @@ fn table(model: &Model, step: &StepModel, operation: Operation, clock: Clock) ->
     Table { headings: headings(), rows: rows.collect() }
 }
 
-pub(super) fn recorded<'t>(totals: &'t Totals, clock: Clock) -> Option<&'t Recorded<u64>> {
+pub(super) fn recorded(totals: &Totals, clock: Clock) -> Option<&Recorded<u64>> {
     match clock {
         Clock::Service => Some(&totals.service),
-        Clock::Response => totals.response.as_deref(),
+        Clock::Response => totals.response.as_ref(),
     }
 }
 

@@ -97,12 +97,7 @@ pub(crate) fn matrix(model: &Model, suite: Option<&Suite>) -> Option<Matrix> {
         more_is_better: false,
     }));
     let times = [("p99", 99.0), ("p99.9", 99.9)];
-    measures.extend(times.map(|(name, _)| Measure {
-        name: name.to_string(),
-        unit: "ms".to_string(),
-        legend: format!("service time of the operation that throughput counts, {name}"),
-        more_is_better: false,
-    }));
+    measures.extend(times.map(|(name, _)| service_time(name)));
     let value = |measured: &Measured, measure: usize| match measure {
         0 => measured.finished_rate(),
         of if of <= columns.len() => (columns[of - 1].value)(&measured.window()),
@@ -164,6 +159,16 @@ pub(crate) fn throughput(counted: &Counted) -> Measure {
         unit: format!("{}/s", counted.many),
         legend: format!("what the test counts, per second{meaning}"),
         more_is_better: true,
+    }
+}
+
+/// A percentile.
+pub(crate) fn service_time(name: &str) -> Measure {
+    Measure {
+        name: name.to_string(),
+        unit: "ms".to_string(),
+        legend: format!("service time of the operation that throughput counts, {name}"),
+        more_is_better: false,
     }
 }
 

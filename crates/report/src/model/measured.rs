@@ -16,34 +16,20 @@ pub(crate) struct Measured<'a> {
     /// CPUs of the host.
     cpus: u32,
     /// By kind of operation, those that the step has workers for.
-    pub(crate) totals: Vec<Totals<'a>>,
+    pub(crate) totals: Vec<Cow<'a, Totals>>,
     /// Per second, what client 1 did of the operation that the step counts, in whole seconds.
     rates: Vec<f64>,
     steadiness: OnceCell<Option<Steadiness>>,
 }
 
 /// All workers of one kind together.
-pub(crate) struct Totals<'a> {
-    pub(crate) operation: Operation,
-    pub(crate) operations: u64,
-    pub(crate) rows: u64,
-    pub(crate) reads: u64,
-    pub(crate) writes: u64,
-    pub(crate) others: u64,
-    pub(crate) retries: u64,
-    /// Nanoseconds.
-    pub(crate) max_lag: u64,
-    /// Borrowed of a single worker, since histograms are large.
-    pub(crate) service: Cow<'a, Histogram<u64>>,
-    pub(crate) response: Option<Cow<'a, Histogram<u64>>>,
-    pub(crate) seconds: Vec<Second>,
-}
+pub(crate) type Totals = WorkerRecord;
 
 impl<'a> Measured<'a> {
     pub(crate) fn new(record: &'a StepRecord, cpus: u32) -> Self {
         let totals = Operation::ALL
             .into_iter()
-            .filter_map(|operation| Totals::new(operation, &record.workers))
+            .filter_map(|operation| together(record, operation))
             .collect();
         let rates = first_clients_rates(record);
         Measured { record, cpus, totals, rates, steadiness: OnceCell::new() }
@@ -53,8 +39,8 @@ impl<'a> Measured<'a> {
         self.record.status == Status::Done
     }
 
-    pub(crate) fn of(&self, operation: Operation) -> Option<&Totals<'a>> {
-        self.totals.iter().find(|totals| totals.operation == operation)
+    pub(crate) fn of(&self, operation: Operation) -> Option<&Totals> {
+        self.totals.iter().map(|totals| &**totals).find(|totals| totals.operation == operation)
     }
 
     /// Operations per second that the step is judged by: queries in the steps that have them, rows
@@ -123,7 +109,7 @@ impl<'a> Measured<'a> {
                 _ => rows(Operation::Insert),
             },
             queries: match self.record.counts {
-                Counts::Statements => self.totals.iter().map(Totals::statements).sum(),
+                Counts::Statements => self.totals.iter().map(|totals| totals.statements()).sum(),
                 Counts::RowsScanned => self.record.counted_rows.unwrap_or(0),
                 _ => self.of(Operation::Query).map_or(0, |totals| totals.operations),
             },
@@ -155,74 +141,13 @@ impl<'a> Measured<'a> {
     }
 }
 
-impl<'a> Totals<'a> {
-    /// None if no worker did this.
-    fn new(operation: Operation, workers: &'a [WorkerRecord]) -> Option<Self> {
-        let mut workers = workers.iter().filter(|worker| worker.operation == operation).peekable();
-        let first = workers.peek()?;
-        let mut totals = Totals {
-            operation,
-            operations: 0,
-            rows: 0,
-            reads: 0,
-            writes: 0,
-            others: 0,
-            retries: 0,
-            max_lag: 0,
-            service: Cow::Borrowed(&first.service),
-            response: first.response.as_ref().map(Cow::Borrowed),
-            seconds: Vec::new(),
-        };
-        for (index, worker) in workers.enumerate() {
-            totals.add(worker);
-            if index > 0 {
-                totals.add_times(worker);
-            }
-        }
-        Some(totals)
+/// A single worker is taken as it is, since histograms are large. None if no worker did this.
+fn together(record: &StepRecord, operation: Operation) -> Option<Cow<'_, Totals>> {
+    match record.workers_of(operation).as_slice() {
+        [] => None,
+        [one] => Some(Cow::Borrowed(*one)),
+        several => Some(Cow::Owned(Totals::together(operation, several))),
     }
-
-    /// As sysbench counts them.
-    pub(crate) fn statements(&self) -> u64 {
-        self.reads + self.writes + self.others
-    }
-
-    fn add(&mut self, worker: &WorkerRecord) {
-        self.operations += worker.operations;
-        self.rows += worker.rows;
-        self.reads += worker.reads;
-        self.writes += worker.writes;
-        self.others += worker.others;
-        self.retries += worker.retries;
-        self.max_lag = self.max_lag.max(worker.max_lag);
-        if self.seconds.len() < worker.seconds.len() {
-            self.seconds.resize(worker.seconds.len(), Second::default());
-        }
-        for (sum, second) in self.seconds.iter_mut().zip(&worker.seconds) {
-            sum.operations += second.operations;
-            sum.rows += second.rows;
-            sum.max_service = sum.max_service.max(second.max_service);
-        }
-    }
-
-    fn add_times(&mut self, worker: &'a WorkerRecord) {
-        add(&mut self.service, &worker.service);
-        match (&mut self.response, &worker.response) {
-            (Some(sum), Some(response)) => add(sum, response),
-            (none @ None, Some(response)) => *none = Some(Cow::Borrowed(response)),
-            (_, None) => {}
-        }
-    }
-}
-
-fn add<'a>(sum: &mut Cow<'a, Histogram<u64>>, part: &'a Histogram<u64>) {
-    // The part may reach further than what is borrowed.
-    if let Cow::Borrowed(first) = sum {
-        let mut own = Histogram::new(3).expect("three significant digits are allowed");
-        own.add(*first).expect("a histogram without bounds grows to hold any value");
-        *sum = Cow::Owned(own);
-    }
-    sum.to_mut().add(part).expect("a histogram without bounds grows to hold any value");
 }
 
 /// The operation that a step's throughput counts.
@@ -243,7 +168,7 @@ fn first_clients_rates(record: &StepRecord) -> Vec<f64> {
     let mut workers = record.workers.iter();
     let worker = workers.find(|worker| worker.client == 1 && worker.operation == operation);
     let Some(worker) = worker else { return Vec::new() };
-    let statements = (worker.reads + worker.writes + worker.others) as f64;
+    let statements = worker.statements() as f64;
     // What one operation is worth in the unit of the throughput.
     let worth = match record.counts {
         Counts::Statements => statements / (worker.operations as f64).max(1.0),

@@ -42,7 +42,8 @@ pub(crate) use history::{History, histories};
 pub(crate) use lanes::{Lane, Watched, lanes};
 pub(crate) use machine::machine;
 pub(crate) use matrix::{
-    Mark, Matrix, Measure as MatrixMeasure, Refused, Row as MatrixRow, matrix, throughput,
+    Mark, Matrix, Measure as MatrixMeasure, Refused, Row as MatrixRow, matrix, service_time,
+    throughput,
 };
 pub(crate) use measured::{Measured, Totals, counted as counted_operation};
 pub(crate) use measures::{

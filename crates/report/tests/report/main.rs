@@ -3,6 +3,7 @@
 mod browser;
 mod comparison;
 mod csv;
+mod evidence;
 mod export;
 mod html;
 mod index;

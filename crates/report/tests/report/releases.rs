@@ -99,7 +99,8 @@ fn every_measure_of_every_round_can_be_saved() {
     let mut lines = rounds.lines();
     assert_eq!(
         lines.next().unwrap(),
-        "test,group,operation,contender,round,throughput (statements/s),cpu/o (us/statement),client cpu/o (us/statement)"
+        "test,group,operation,contender,round,throughput (statements/s),cpu/o (us/statement),client cpu/o (us/statement),\
+         p50 (ms),p95 (ms),p99 (ms)"
     );
     assert!(
         lines.next().unwrap().starts_with("point-query,Point queries,statement,postgres@17.6,1,9")

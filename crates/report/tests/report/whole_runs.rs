@@ -137,7 +137,7 @@ fn complete() -> Run {
 }
 
 /// A test of a page.
-fn part<'p>(page: &'p str, test: &str) -> &'p str {
+pub(crate) fn part<'p>(page: &'p str, test: &str) -> &'p str {
     let part = page.split(&format!("id=\"test-{test}\"")).nth(1).expect(test);
     part.split("<details class=\"test\"").next().unwrap().split("</section>").next().unwrap()
 }

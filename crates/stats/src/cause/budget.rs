@@ -10,6 +10,8 @@ pub struct Bar {
     pub part: Option<Part>,
     /// Microseconds per operation, contender minus base.
     pub change: f64,
+    /// Of 95 %, from low to high; none from too few rounds, and of what no part accounts for.
+    pub interval: Option<(f64, f64)>,
     /// The interval of the change excludes 0; never of what no part accounts for.
     pub is_sure: bool,
 }
@@ -20,12 +22,12 @@ pub fn budget(evidence: &Evidence) -> Vec<Bar> {
     let bar = |part: &Part| {
         let change = evidence.parts.get(part)?.change;
         let is_sure = change.is_above(0.0) || change.negated().is_above(0.0);
-        Some(Bar { part: Some(*part), change: change.value, is_sure })
+        Some(Bar { part: Some(*part), change: change.value, interval: change.ends(), is_sure })
     };
     let mut bars: Vec<Bar> = Part::ALL.iter().filter_map(bar).collect();
     let known: f64 = bars.iter().map(|bar| bar.change).sum();
     let change = evidence.time.change.value - known;
-    bars.push(Bar { part: None, change, is_sure: false });
+    bars.push(Bar { part: None, change, interval: None, is_sure: false });
     bars
 }
 
@@ -77,7 +79,8 @@ mod tests {
         let sum: f64 = bars.iter().map(|bar| bar.change).sum();
         assert!((sum - 20.1).abs() < 1e-9);
         let left = bars.last().unwrap();
-        assert_eq!((left.part, (left.change * 10.0).round()), (None, 3.0));
+        assert_eq!((left.part, (left.change * 10.0).round(), left.interval), (None, 3.0, None));
+        assert_eq!(bars[0].interval, Some((15.3, 16.3)));
         let sure: Vec<_> = bars.iter().filter(|bar| bar.is_sure).map(|bar| bar.part).collect();
         assert_eq!(sure, [Some(Part::ServerUser), Some(Part::ServerSystem), Some(Part::Rest)]);
         assert_eq!(

@@ -1,6 +1,7 @@
 //! What rules look for and what they say of it.
 
 use super::evidence::{Change, Class, Evidence, Part, Planning};
+use super::number::Number;
 use super::rule::Claim;
 use super::view::{View, all, any, at_least, engine, metric};
 use super::words::{change, interval, micros, micros_interval, share};
@@ -30,22 +31,27 @@ pub(super) fn environment(view: &View) -> Option<Claim> {
     let Evidence { environment: seen, .. } = view.evidence;
     let pressed = !seen.is_shared
         && all(&[view.up(metric::INVOLUNTARY), view.up(metric::RUN_QUEUE)]) == Some(true);
-    let reason = if foreign(view) == Some(true) {
-        format!("other programs used {:.0} % of the CPUs", seen.foreign_cpu_percent?)
+    let (reason, numbers) = if foreign(view) == Some(true) {
+        let percent = seen.foreign_cpu_percent?;
+        let reason = format!("other programs used {percent:.0} % of the CPUs");
+        (reason, vec![Number::plain("CPUs used by other programs", "%", percent)])
     } else if seen.canary_moved == Some(true) {
-        "a fixed piece of work was slower, too, by half of it or more".to_string()
+        let reason = "a fixed piece of work was slower, too, by half of it or more".to_string();
+        (reason, Vec::new())
     } else if pressed {
-        let [off, wait] = [metric::INVOLUNTARY, metric::RUN_QUEUE].map(|name| view.change(name));
-        format!(
+        let [off, wait] = [view.change(metric::INVOLUNTARY)?, view.change(metric::RUN_QUEUE)?];
+        let reason = format!(
             "the server was put off its CPUs ({}) and waited for them ({})",
-            change(off?.log.value),
-            change(wait?.log.value)
-        )
+            change(off.log.value),
+            change(wait.log.value)
+        );
+        let off = Number::ratio("involuntary switches", &off.log);
+        (reason, vec![off, Number::ratio("waits for a CPU", &wait.log)])
     } else {
         return None;
     };
     let text = format!("The machine may be why: {reason}; measure again when it is quiet");
-    Some(Claim { text, ..Claim::default() })
+    Some(Claim { text, numbers, ..Claim::default() })
 }
 
 pub(super) fn foreign(view: &View) -> Option<bool> {
@@ -86,16 +92,18 @@ pub(super) fn code_path(view: &View) -> Option<Claim> {
         return None;
     }
     let word = if view.is_slower() { "growth" } else { "fall" };
-    let growths: Vec<String> = view
-        .growths()
+    let mut named = view.growths();
+    named.truncate(NAMED);
+    let growths = named
         .iter()
-        .take(NAMED)
         .map(|growth| format!("`{}` {}", growth.frame, micros(growth.change.value)))
-        .collect();
+        .collect::<Vec<_>>();
     let growths = match growths.is_empty() {
         true => String::new(),
         false => format!(". Top {word}: {}", growths.join(", ")),
     };
+    let cpu = Number::micros(&format!("{what} CPU"), &measured.change);
+    let named = named.iter().map(|growth| Number::micros(&growth.frame, &growth.change));
     Some(Claim {
         share: Some(part),
         text: format!(
@@ -104,6 +112,7 @@ pub(super) fn code_path(view: &View) -> Option<Claim> {
             micros_interval(&measured.change),
             share(part),
         ),
+        numbers: [cpu].into_iter().chain(named).collect(),
         is_partial: part < MAIN_SHARE,
     })
 }
@@ -128,23 +137,29 @@ pub(super) fn contention(view: &View) -> Option<Claim> {
             share(part),
             interval(&waits)
         ),
+        numbers: [Number::ratio("voluntary switches", &waits.log)]
+            .into_iter()
+            .chain(view.number(Part::Rest))
+            .collect(),
         ..Claim::default()
     })
 }
 
 pub(super) fn row_contention(view: &View) -> Option<Claim> {
     let Claim { share: part, .. } = contention(view).filter(|_| view.class().is_hot())?;
-    let locks = view
-        .engine(engine::ROW_LOCKS)
-        .map(|(name, locks)| format!("; {name} per operation change by {}", interval(&locks)));
+    let locks = view.engine(engine::ROW_LOCKS);
+    let told =
+        locks.map(|(name, locks)| format!("; {name} per operation change by {}", interval(&locks)));
+    let locks = locks.map(|(name, locks)| Number::ratio(name, &locks.log));
     Some(Claim {
         share: part,
         text: format!(
             "{}: all clients want the same rows, and waiting explains {} of it{}",
             view.rate(),
             share(part?),
-            locks.unwrap_or_default()
+            told.unwrap_or_default()
         ),
+        numbers: view.number(Part::Rest).into_iter().chain(locks).collect(),
         ..Claim::default()
     })
 }
@@ -170,6 +185,9 @@ pub(super) fn reads(view: &View) -> Option<Claim> {
     };
     let part = view.sure_share(Part::BlockIo);
     let wait = part.map(|part| format!("; waiting for them explains {}", share(part)));
+    let size = view.change(metric::DATABASE);
+    let size = size.map(|size| Number::ratio("size of the database", &size.log));
+    let numbers = [Number::ratio(what, &more.log)].into_iter().chain(size);
     Some(Claim {
         share: part,
         text: format!(
@@ -178,6 +196,7 @@ pub(super) fn reads(view: &View) -> Option<Claim> {
             interval(&more),
             wait.unwrap_or_default()
         ),
+        numbers: numbers.chain(view.number(Part::BlockIo)).collect(),
         ..Claim::default()
     })
 }
@@ -202,8 +221,11 @@ pub(super) fn writes(view: &View) -> Option<Claim> {
         None if other => "; it is neither log nor pages: look at double writes".to_string(),
         None => String::new(),
     };
+    let counted = kinds.iter().filter_map(|(ends, _)| view.engine(ends));
+    let counted = counted.map(|(name, change)| Number::ratio(name, &change.log));
     Some(Claim {
         text: format!("{}: {what} per operation change by {}{kind}", view.rate(), interval(&more)),
+        numbers: [Number::ratio(what, &more.log)].into_iter().chain(counted).collect(),
         // What statements that only read leave to write is little, however often it is the other's.
         is_partial: !view.class().writes(),
         ..Claim::default()
@@ -214,11 +236,16 @@ pub(super) fn checkpoints(view: &View) -> Option<Claim> {
     let (what, more) = more_of(view, &[(metric::WRITE_BYTES, "KiB written")])?;
     let timed = dips_with_checkpoints(view) == Some(true);
     let requested = view.engine_up(engine::CHECKPOINTS) == Some(true);
-    let dips = view.evidence.dips.and_then(|dips| dips.period);
-    let dips = dips.filter(|_| timed).map(|period| format!("dips every {period:.0} s"));
-    let more_often = requested.then(|| view.engine(engine::CHECKPOINTS)).flatten();
-    let more_often = more_often.map(|(name, often)| format!("{name} {}", change(often.log.value)));
+    let period = view.evidence.dips.and_then(|dips| dips.period).filter(|_| timed);
+    let often = requested.then(|| view.engine(engine::CHECKPOINTS)).flatten();
+    let dips = period.map(|period| format!("dips every {period:.0} s"));
+    let more_often = often.map(|(name, often)| format!("{name} {}", change(often.log.value)));
     let signs: Vec<String> = [dips, more_often].into_iter().flatten().collect();
+    let numbers = [
+        Some(Number::ratio(what, &more.log)),
+        period.map(|period| Number::plain("from dip to dip", "s", period)),
+        often.map(|(name, often)| Number::ratio(name, &often.log)),
+    ];
     (!signs.is_empty()).then(|| Claim {
         text: format!(
             "{}: checkpoints ({}); {what} per operation change by {}: the log may be too small",
@@ -226,6 +253,7 @@ pub(super) fn checkpoints(view: &View) -> Option<Claim> {
             signs.join(", "),
             interval(&more)
         ),
+        numbers: numbers.into_iter().flatten().collect(),
         ..Claim::default()
     })
 }
@@ -254,6 +282,10 @@ pub(super) fn compression(view: &View) -> Option<Claim> {
             interval(&written),
             signs.join(", ")
         ),
+        numbers: vec![
+            Number::ratio("user CPU", &user.log),
+            Number::ratio("KiB written", &written.log),
+        ],
         is_partial,
     })
 }
@@ -284,6 +316,7 @@ pub(super) fn garbage(view: &View) -> Option<Claim> {
     let stalls = dips.stalls.filter(|stalls| stalls.times(view.sign).is_above(0.0))?;
     let lag =
         dips.collector_lag.map(|lag| format!(", {lag:.0} s after vacuum, purge or compaction"));
+    let lag_after = dips.collector_lag.map(|lag| Number::plain("from collection to dip", "s", lag));
     Some(Claim {
         text: format!(
             "{}: stalls change by {}{}: the state of old row versions rather than code; decide \
@@ -292,6 +325,7 @@ pub(super) fn garbage(view: &View) -> Option<Claim> {
             change(stalls.value),
             lag.unwrap_or_default()
         ),
+        numbers: [Number::ratio("stalls", &stalls)].into_iter().chain(lag_after).collect(),
         ..Claim::default()
     })
 }
@@ -307,10 +341,15 @@ pub(super) fn dips_with_collector(view: &View) -> Option<bool> {
 pub(super) fn dead_entries(view: &View) -> Option<Claim> {
     let user = view.change(metric::USER_CPU).filter(|user| view.is_up(*user))?;
     let exploded = user.log.times(view.sign).value >= EXPLODES.ln();
+    let mut numbers = vec![Number::ratio("user CPU", &user.log)];
     let who = match view.planning().filter(|planning| is_slowed_planning(*planning)) {
-        Some(Planning { before, after }) => format!(
-            "planning one takes {after:.0} us in the end and {before:.0} us on a fresh table: the planner walks"
-        ),
+        Some(Planning { before, after }) => {
+            numbers.push(Number::plain("planning on a fresh table", "us taken", before));
+            numbers.push(Number::plain("planning in the end", "us taken", after));
+            format!(
+                "planning one takes {after:.0} us in the end and {before:.0} us on a fresh table: the planner walks"
+            )
+        }
         None => "statements walk".to_string(),
     };
     (view.class() == Class::DeleteOldest && exploded).then(|| Claim {
@@ -320,6 +359,7 @@ pub(super) fn dead_entries(view: &View) -> Option<Claim> {
             view.rate(),
             interval(&user)
         ),
+        numbers,
         ..Claim::default()
     })
 }
@@ -336,9 +376,10 @@ pub(super) fn plan_changed(view: &View) -> Option<bool> {
 
 pub(super) fn plan(view: &View) -> Option<Claim> {
     let plans = view.evidence.plans.as_ref().filter(|_| plan_changed(view) == Some(true))?;
-    let buffers = view
-        .engine(engine::BUFFERS)
+    let buffers = view.engine(engine::BUFFERS);
+    let told = buffers
         .map(|(name, buffers)| format!("; {name} per operation change by {}", interval(&buffers)));
+    let buffers = buffers.map(|(name, buffers)| Number::ratio(name, &buffers.log));
     Some(Claim {
         text: format!(
             "{}: the plan has changed: {} -> {}{}; EXPLAIN ANALYZE on data that are kept tells \
@@ -346,8 +387,9 @@ pub(super) fn plan(view: &View) -> Option<Claim> {
             view.rate(),
             plans.base,
             plans.contender,
-            buffers.unwrap_or_default()
+            told.unwrap_or_default()
         ),
+        numbers: buffers.into_iter().collect(),
         ..Claim::default()
     })
 }
@@ -361,7 +403,7 @@ pub(super) fn commit(view: &View) -> Option<Claim> {
         let time = micros_interval(&sync.change);
         let text =
             format!("{time} of waiting for syncs per operation explain {} of it", share(part));
-        Some((part, text))
+        Some((part, text, Number::micros("waiting for syncs", &sync.change)))
     });
     let counted = || {
         let flushes = view.change(metric::FLUSHES).filter(|flushes| view.is_up(*flushes))?;
@@ -370,12 +412,13 @@ pub(super) fn commit(view: &View) -> Option<Claim> {
             share(waiting),
             interval(&flushes)
         );
-        Some((waiting, text))
+        Some((waiting, text, Number::ratio("flushes of the device", &flushes.log)))
     };
-    let (part, text) = timed.or_else(counted)?;
+    let (part, text, syncs) = timed.or_else(counted)?;
     view.class().writes().then(|| Claim {
         share: Some(part),
         text: format!("{}: {text}", view.rate()),
+        numbers: [syncs].into_iter().chain(view.number(Part::Rest)).collect(),
         ..Claim::default()
     })
 }
@@ -411,6 +454,7 @@ pub(super) fn efficiency(view: &View) -> Option<Claim> {
         .collect();
     (!costs.is_empty()).then(|| Claim {
         text: format!("As fast as before ({}), but dearer: {}", view.rate(), costs.join("; ")),
+        numbers: dearer(view).map(|(what, more)| Number::ratio(what, &more.log)).collect(),
         ..Claim::default()
     })
 }

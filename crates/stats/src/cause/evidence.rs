@@ -20,6 +20,11 @@ impl Estimate {
         self.low > limit
     }
 
+    /// From low to high, if it has an end on both sides.
+    pub fn ends(&self) -> Option<(f64, f64)> {
+        (self.low.is_finite() && self.high.is_finite()).then_some((self.low, self.high))
+    }
+
     /// The same seen from the other side.
     pub fn negated(&self) -> Estimate {
         Estimate { value: -self.value, low: -self.high, high: -self.low }
@@ -136,8 +141,24 @@ pub struct Cost {
 /// against base, goes from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Change {
+    /// What an operation of the base and of the contender has of it, in the unit of the metric.
+    pub base: f64,
+    pub contender: f64,
     pub log: Estimate,
     pub noise: f64,
+}
+
+impl Change {
+    /// The interval excludes 0, and it is more than the twins' noise.
+    pub fn is_sure(&self) -> bool {
+        self.is_up(1.0) || self.is_up(-1.0)
+    }
+
+    /// The same of a growth, or seen from the other side where `sign` is negative.
+    pub(super) fn is_up(&self, sign: f64) -> bool {
+        let log = self.log.times(sign);
+        log.is_above(0.0) && log.value > self.noise
+    }
 }
 
 /// What the machine did meanwhile. None: not looked at.

@@ -10,6 +10,7 @@ mod claims;
 mod evidence;
 mod line;
 mod next;
+mod number;
 mod rule;
 mod rules;
 mod suite;
@@ -23,9 +24,11 @@ pub use evidence::{
 };
 pub use line::{Line, fit_line};
 pub use next::Next;
+pub use number::Number;
 pub use rule::{Cause, Check, Confidence, Finding};
 pub use rules::explain;
 pub use suite::{MOST_FINDINGS, explain_suite};
+pub use view::is_looked_at;
 
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::next::Next;
+use super::number::Number;
 use super::view::View;
 
 /// Why rates or costs differ.
@@ -122,6 +123,8 @@ pub struct Finding {
     pub importance: f64,
     /// In words, with the numbers and how sure it is.
     pub statement: String,
+    /// The numbers of the statement, and of those of the other tests that it stands for.
+    pub numbers: Vec<Number>,
     pub contradicted_by: Vec<Check>,
     /// What would tell more.
     pub next: String,
@@ -148,6 +151,8 @@ impl Finding {
 pub(super) struct Claim {
     pub(super) share: Option<f64>,
     pub(super) text: String,
+    /// Those of the text, but for the rate and the share.
+    pub(super) numbers: Vec<Number>,
     /// There is the pattern, but less than the main evidence: no more than a hint, whatever supports it.
     pub(super) is_partial: bool,
 }
@@ -192,6 +197,7 @@ impl Rule {
         };
         let evidence = view.evidence;
         let change = evidence.theta.value.abs();
+        let numbers = claim.numbers.into_iter();
         Some(Finding {
             cause: self.cause,
             confidence,
@@ -200,6 +206,7 @@ impl Rule {
             share: claim.share,
             importance: claim.share.unwrap_or(UNTOLD_SHARE).clamp(0.0, 1.0) * change,
             statement: format!("{} ({confidence}).", claim.text),
+            numbers: numbers.map(|number| number.of(&evidence.test)).collect(),
             contradicted_by: checks,
             next: self.next.text(evidence),
         })

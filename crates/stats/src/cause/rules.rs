@@ -210,6 +210,8 @@ fn unexplained(view: &View, findings: &[Finding]) -> Option<Finding> {
     }
     let evidence = view.evidence;
     let waiting = view.sure_share(Part::Rest).filter(|share| *share >= HALF);
+    let parts: &[Part] = if waiting.is_some() { &[Part::Rest] } else { &Part::ALL };
+    let numbers = parts.iter().filter_map(|part| view.number(*part));
     let text = match waiting {
         Some(waiting) => format!(
             "{} of the {} time is waiting that could not be attributed",
@@ -226,6 +228,7 @@ fn unexplained(view: &View, findings: &[Finding]) -> Option<Finding> {
         share: waiting,
         importance: HALF * evidence.theta.value.abs(),
         statement: format!("{text} ({}).", Confidence::Hint),
+        numbers: numbers.map(|number| number.of(&evidence.test)).collect(),
         contradicted_by: vec![Check { what: "a cause that explains half of it", looked_at: true }],
         next: if waiting.is_some() {
             Next::SystemCalls.text(evidence)

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::evidence::{Class, Estimate, Evidence, Part, Verdict};
 use super::line::{Line, fit_line};
 use super::next::Next;
+use super::number::Number;
 use super::rule::{Cause, Check, Confidence, Finding};
 use super::rules::explain;
 use super::view::View;
@@ -77,6 +78,7 @@ fn merged(findings: Vec<Finding>, tests: &[Evidence]) -> Vec<Finding> {
         let shares = group.iter().filter_map(|one| one.share);
         let share = shares.clone().count();
         let share = (share > 0).then(|| shares.sum::<f64>() / share as f64);
+        let numbers = group.iter().flat_map(|one| one.numbers.clone()).collect();
         let first = group.swap_remove(0);
         result.push(Finding {
             statement: format!(
@@ -91,6 +93,7 @@ fn merged(findings: Vec<Finding>, tests: &[Evidence]) -> Vec<Finding> {
             confidence,
             share,
             importance,
+            numbers,
             ..first
         });
     }
@@ -139,6 +142,7 @@ fn shift(tests: &[Evidence]) -> Option<Finding> {
             change(common),
             valid.len()
         ),
+        numbers: vec![Number::plain("operations/s", "ratio", common.exp())],
         contradicted_by: vec![Check { what: "the twin moves, too", looked_at: !twins.is_empty() }],
         next: Next::Profile.text(pair),
     })
@@ -192,6 +196,7 @@ fn protocol(tests: &[Evidence]) -> Option<Finding> {
             micros(constant * sign),
             system.len()
         ),
+        numbers: vec![Number::plain("system CPU", "us", constant * sign)],
         contradicted_by: vec![Check { what: "it grows with rows", looked_at: line.is_some() }],
         next: Next::SystemCalls.text(valid[0]),
     })
@@ -240,6 +245,11 @@ fn of_family(family: &str, tests: &[&Evidence]) -> Option<Finding> {
             "{family}, {} sizes on a line (p = {p:.2}): {text} ({confidence}).",
             points.len()
         ),
+        numbers: vec![
+            Number::micros("per statement", &intercept),
+            Number::micros("per row", &slope),
+            Number::plain("that sizes on a line are so far from it", "chance", p),
+        ],
         contradicted_by: vec![Check { what: "sizes lie off the line", looked_at: true }],
         next: Next::Profile.text(tests[0]),
     })

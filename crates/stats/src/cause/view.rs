@@ -2,6 +2,7 @@
 //! is the base, so that each rule is written once.
 
 use super::evidence::{Change, Class, Estimate, Evidence, Growth, Part, Planning, Verdict};
+use super::number::Number;
 use super::words::change;
 
 /// Names of metrics in the store.
@@ -31,6 +32,19 @@ pub(super) mod engine {
     pub(crate) const BUFFERS: &[&str] =
         &["blks_hit", "buffers_hit", "buffer_pool_read_requests", "block_cache_hit"];
     pub(crate) const BLOOM: &[&str] = &["bloom_filter_useful", "bloom_useful"];
+
+    pub(crate) const ALL: [&[&str]; 7] =
+        [ROW_LOCKS, LOG_BYTES, PAGES, COMPACTION, CHECKPOINTS, BUFFERS, BLOOM];
+}
+
+/// Whether a rule looks at a counter of the DBMS of this name.
+pub fn is_looked_at(counter: &str) -> bool {
+    engine::ALL.iter().any(|ends| stands_for(counter, ends))
+}
+
+fn stands_for(counter: &str, ends: &[&str]) -> bool {
+    let counter = counter.to_lowercase();
+    ends.iter().any(|end| counter.ends_with(end))
 }
 
 pub(super) struct View<'a> {
@@ -97,8 +111,7 @@ impl<'a> View<'a> {
 
     /// The first counter of the DBMS that stands for something, with its name.
     pub(super) fn engine(&self, ends: &[&str]) -> Option<(&'a str, Change)> {
-        let known = |name: &str| ends.iter().any(|end| name.to_lowercase().ends_with(end));
-        let mut found = self.evidence.metrics.iter().filter(|(name, _)| known(name));
+        let mut found = self.evidence.metrics.iter().filter(|(name, _)| stands_for(name, ends));
         found.next().map(|(name, change)| (name.as_str(), *change))
     }
 
@@ -108,17 +121,15 @@ impl<'a> View<'a> {
     }
 
     pub(super) fn is_up(&self, change: Change) -> bool {
-        let log = change.log.times(self.sign);
-        log.is_above(0.0) && log.value > change.noise
+        change.is_up(self.sign)
     }
 
     fn is_down(&self, change: Change) -> bool {
-        let log = change.log.times(-self.sign);
-        log.is_above(0.0) && log.value > change.noise
+        change.is_up(-self.sign)
     }
 
     pub(super) fn flat(&self, name: &str) -> Option<bool> {
-        self.change(name).map(|change| !self.is_up(change) && !self.is_down(change))
+        self.change(name).map(|change| !change.is_sure())
     }
 
     pub(super) fn engine_up(&self, ends: &[&str]) -> Option<bool> {
@@ -126,7 +137,7 @@ impl<'a> View<'a> {
     }
 
     pub(super) fn engine_flat(&self, ends: &[&str]) -> Option<bool> {
-        self.engine(ends).map(|(_, change)| !self.is_up(change) && !self.is_down(change))
+        self.engine(ends).map(|(_, change)| !change.is_sure())
     }
 
     pub(super) fn engine_down(&self, ends: &[&str]) -> Option<bool> {
@@ -136,6 +147,11 @@ impl<'a> View<'a> {
     /// There is one client. Of several it is not known what one alone would lose.
     pub(super) fn is_one_client(&self) -> Option<bool> {
         (self.evidence.clients == 1).then_some(true)
+    }
+
+    /// What a part contributes, as it was measured.
+    pub(super) fn number(&self, part: Part) -> Option<Number> {
+        Some(Number::micros(part.name(), &self.evidence.parts.get(&part)?.change))
     }
 
     /// What planning takes on the dearer side.

@@ -1,9 +1,9 @@
-//! What an operation cost beside the rate that it had.
+//! What an operation cost beside the rate that it had, and how long it took.
 
 use super::{Cell, Cost};
 use crate::analysis::{Analysis, analyses};
 
-/// A cost of a cell, and its noise between base and twin.
+/// A cost or a time of a cell, and its noise between base and twin.
 pub(super) struct CostAnalysis {
     pub(super) name: String,
     pub(super) analysis: Analysis,
@@ -11,14 +11,17 @@ pub(super) struct CostAnalysis {
 }
 
 /// The costs of each cell, each moderated by the same cost of the other tests of the class.
-pub(super) fn costs(cells: &[Cell], is_paired: bool, drift: f64) -> Vec<Vec<CostAnalysis>> {
+pub(super) fn costs(
+    cells: &[Cell],
+    of: fn(&Cell) -> &[Cost],
+    is_paired: bool,
+    drift: f64,
+) -> Vec<Vec<CostAnalysis>> {
     let keys: Vec<Vec<String>> = cells
         .iter()
-        .map(|cell| {
-            cell.costs.iter().map(|cost| format!("{}\0{}", cell.class, cost.name)).collect()
-        })
+        .map(|cell| of(cell).iter().map(|cost| format!("{}\0{}", cell.class, cost.name)).collect())
         .collect();
-    let samples = cells.iter().flat_map(|cell| cell.costs.iter().map(|cost| &cost.sample));
+    let samples = cells.iter().flat_map(|cell| of(cell).iter().map(|cost| &cost.sample));
     let mut all =
         analyses(keys.iter().flatten().map(String::as_str).zip(samples), is_paired, drift)
             .into_iter();
@@ -28,7 +31,7 @@ pub(super) fn costs(cells: &[Cell], is_paired: bool, drift: f64) -> Vec<Vec<Cost
             let noise = twin.and_then(|twin| twin.primary(0.05)).map_or(0.0, |it| it.value.abs());
             CostAnalysis { name: cost.name.clone(), analysis, noise }
         };
-        cell.costs.iter().zip(all.by_ref()).map(analysis).collect()
+        of(cell).iter().zip(all.by_ref()).map(analysis).collect()
     };
     cells.iter().map(&mut own).collect()
 }

@@ -1,0 +1,26 @@
+//! What the DBMSs themselves counted for an operation on both sides, which causes are computed from.
+
+use rqps_observe::Metric;
+use rqps_stats::cause::{Change, is_looked_at};
+
+use super::{Judged, Verdicts};
+
+impl Verdicts<'_> {
+    /// By name, the counters of a test that differ beyond doubt and by the margin or more, and those that a rule
+    /// looks at. A DBMS has hundreds of others.
+    pub(crate) fn counters<'v>(
+        &self,
+        judged: &'v Judged<'_>,
+        index: usize,
+    ) -> Vec<(&'v str, &'v Change)> {
+        let margin = self.margin(&self.tests[index]);
+        let is_shown = |name: &str, change: &Change| {
+            let differs = change.is_sure() && change.log.value.abs() >= margin;
+            let is_something = change.base > 0.0 || change.contender > 0.0;
+            Metric::from_name(name).is_none() && is_something && (differs || is_looked_at(name))
+        };
+        let all = judged.evidence[index].metrics.iter();
+        let all = all.map(|(name, change)| (name.as_str(), change));
+        all.filter(|(name, change)| is_shown(name, change)).collect()
+    }
+}

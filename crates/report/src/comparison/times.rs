@@ -1,0 +1,104 @@
+//! How long operations took in whole runs, by percentile. Slices keep no times.
+
+use std::collections::BTreeMap;
+
+use rqps_plan::Counts;
+use rqps_stats::Estimate;
+use rqps_stats::histogram::PERCENTILES;
+use rqps_stats::verdict::{Cost, LogValues, Sample};
+use rqps_store::PassRecord;
+
+use super::costs::mean;
+use super::observed::Observed;
+use super::pair::Pair;
+use super::{Judged, TWIN, Verdicts};
+use crate::model::{counted_operation, percentile};
+
+/// The percentile that is told where there is room for one.
+pub(crate) const TAIL: &str = "p99";
+
+/// Round, part and attempt of a pass, and who took part.
+type Place<'a> = (u32, u32, u32, &'a str);
+
+/// Service times of the operation that a test counts, in nanoseconds by [`PERCENTILES`]; none where too few
+/// lie beyond.
+#[derive(Default)]
+pub(crate) struct Times<'a>(BTreeMap<Place<'a>, [Option<u64>; PERCENTILES.len()]>);
+
+impl<'a> Times<'a> {
+    /// Of the passes that count.
+    pub(super) fn of(passes: impl Iterator<Item = &'a PassRecord>, counts: Counts) -> Times<'a> {
+        let operation = counted_operation(counts);
+        let mut times = BTreeMap::new();
+        for pass in passes {
+            for (name, side) in &pass.sides {
+                let Some(work) = side.work.iter().find(|work| work.operation == operation) else {
+                    continue;
+                };
+                let recorded = work.service.unpacked();
+                let within = PERCENTILES.map(|(_, percent)| percentile(&recorded, percent));
+                times.insert(place(pass, name), within);
+            }
+        }
+        Times(times)
+    }
+
+    /// Whether one of the percentiles is known of anybody.
+    pub(super) fn has(&self, which: usize) -> bool {
+        self.0.values().any(|within| within[which].is_some())
+    }
+
+    /// Nanoseconds, of one of the percentiles.
+    pub(super) fn within(&self, pass: &PassRecord, name: &str, which: usize) -> Option<f64> {
+        let nanos = self.0.get(&place(pass, name))?[which];
+        nanos.filter(|nanos| *nanos > 0).map(|nanos| nanos as f64)
+    }
+}
+
+fn place<'p>(pass: &PassRecord, name: &'p str) -> Place<'p> {
+    (pass.round, pass.part, pass.attempt, name)
+}
+
+impl Pair<'_> {
+    /// By percentile and round, those of the contender and the twin against the base's.
+    pub(super) fn times(&self, test: &Observed<'_>, passes: &[&PassRecord]) -> Vec<Cost> {
+        let cost = |(which, (name, _)): (usize, (&str, f64))| {
+            let log =
+                |pass: &PassRecord, name: &str| Some(test.times.within(pass, name, which)?.ln());
+            let round = |pass: &&PassRecord| {
+                let (base, contender) = (log(pass, self.base)?, log(pass, self.contender)?);
+                Some(LogValues { base, twin: log(pass, TWIN), contender })
+            };
+            let rounds: Vec<LogValues> = passes.iter().filter_map(round).collect();
+            (!rounds.is_empty())
+                .then(|| Cost { name: name.to_string(), sample: Sample::Runs(rounds) })
+        };
+        PERCENTILES.into_iter().enumerate().filter_map(cost).collect()
+    }
+}
+
+/// A percentile of the service times of one test and contender.
+pub(crate) struct Time<'v> {
+    pub(crate) name: &'v str,
+    /// Nanoseconds, the mean of the rounds.
+    pub(crate) base: f64,
+    pub(crate) contender: f64,
+    pub(crate) ratio: &'v Estimate,
+}
+
+impl Verdicts<'_> {
+    /// In a test that was measured by whole runs; those that operations enough were recorded of.
+    pub(crate) fn times<'v>(&self, judged: &'v Judged<'_>, index: usize) -> Vec<Time<'v>> {
+        let (test, verdict) = (&self.tests[index], &judged.verdicts[index]);
+        let passes = self.pair(judged).passes(test, verdict.stage);
+        let time = |(name, ratio): &'v (String, Estimate)| {
+            let which = PERCENTILES.iter().position(|(known, _)| known == name)?;
+            let level = |side: &str| {
+                mean(passes.iter().filter_map(|pass| test.times.within(pass, side, which)))
+            };
+            let (base, contender) = (level(&self.base), level(&judged.contender));
+            Some(Time { name, base, contender, ratio })
+        };
+        verdict.times.iter().filter_map(time).collect()
+    }
+}

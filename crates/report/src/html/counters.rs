@@ -1,0 +1,90 @@
+//! What the DBMSs counted in a test of a comparison, folded: a table for each contender.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+use rqps_stats::cause::Change;
+
+use crate::comparison::{Judged, Verdicts};
+use crate::model::number::significant;
+
+const NOTE: &str = "Counters of the DBMS under its own names and in its own units, for an operation of a client: a \
+     statement, a transaction or a batch of rows, warm-up included. Here are those that causes rest on, and those \
+     that differ beyond doubt and by the margin or more. The interval is of the ratio by itself, over rounds; grey \
+     is what may be nothing, or less than the base differs from its twin.";
+
+/// The tables themselves are among the compressed data, for the script.
+pub(super) fn folded(verdicts: &Verdicts<'_>, index: usize) -> Markup {
+    let mut judged = verdicts.judged.iter();
+    html! {
+        @if judged.any(|judged| !verdicts.counters(judged, index).is_empty()) {
+            details data-engine=(verdicts.tests[index].name) {
+                summary { "What the DBMS counted itself" }
+                div {}
+                p.note { (NOTE) }
+            }
+        }
+    }
+}
+
+/// By test.
+pub(super) fn tables<'v>(verdicts: &'v Verdicts<'_>) -> BTreeMap<&'v str, String> {
+    let of = |index: usize| {
+        let judged = verdicts.judged.iter();
+        let parts = judged.map(|judged| table(verdicts, judged, index).into_string());
+        (verdicts.tests[index].name, parts.collect::<String>())
+    };
+    (0..verdicts.tests.len()).map(of).filter(|(_, tables)| !tables.is_empty()).collect()
+}
+
+fn table(verdicts: &Verdicts<'_>, judged: &Judged<'_>, index: usize) -> Markup {
+    let counters = verdicts.counters(judged, index);
+    html! {
+        @if !counters.is_empty() {
+            div.scroll tabindex="0" data-of=(judged.contender) {
+                table {
+                    thead { tr {
+                        th scope="col" { "counter" }
+                        th scope="col" { (verdicts.base) }
+                        th scope="col" { (judged.contender) }
+                        th scope="col" { "ratio" }
+                        th scope="col" { "95 % interval" }
+                    } }
+                    tbody {
+                        @for (name, change) in &counters {
+                            tr {
+                                th scope="row" { (name) }
+                                td { (amount(change.base)) }
+                                td { (amount(change.contender)) }
+                                (ratio(change))
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Much happens once in a million operations.
+fn amount(value: f64) -> String {
+    match value {
+        value if value > 0.0 && value < 1e-3 => format!("{value:.2e}"),
+        value => significant(value),
+    }
+}
+
+/// There is none to nothing.
+fn ratio(change: &Change) -> Markup {
+    let known = change.log.ends().filter(|_| change.base > 0.0 && change.contender > 0.0);
+    let number = |log: f64| significant(log.exp());
+    html! {
+        @match known {
+            None => { td.missing { "-" } td.missing { "-" } },
+            Some((low, high)) => {
+                td.unsure[!change.is_sure()] { (number(change.log.value)) }
+                td.unsure[!change.is_sure()] { (number(low)) " – " (number(high)) }
+            }
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! What the verdicts of a comparison rest on: in the page, as text and for programs.
+
+use hdrhistogram::Histogram;
+use rqps_observe::{Kind, Metric};
+use rqps_report::{Colour, html, result_json, text};
+use rqps_store::{Operation, PackedHistogram, Run, SideRecord};
+use serde_json::{Value, json};
+
+use crate::html::embedded;
+use crate::json::schema;
+use crate::suite;
+use crate::whole_runs::{compared, part};
+
+/// The result, which has the stated shape.
+#[track_caller]
+fn parsed(run: &Run) -> Value {
+    let result: Value = serde_json::from_str(&result_json(run)).unwrap();
+    let errors: Vec<String> =
+        schema().iter_errors(&result).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    result
+}
+
+/// The first contender.
+fn judged(run: &Run) -> Value {
+    parsed(run)["comparison"]["contenders"][0].clone()
+}
+
+fn test<'r>(judged: &'r Value, name: &str) -> &'r Value {
+    let mut tests = judged["tests"].as_array().unwrap().iter();
+    tests.find(|test| test["name"] == name).expect(name)
+}
+
+fn keys(of: &Value) -> Vec<&str> {
+    of.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+fn about(value: &Value, expected: f64) -> bool {
+    (value.as_f64().unwrap() / expected - 1.0).abs() < 0.01
+}
+
+/// Changes what is kept of each contender in each round.
+fn each_side(run: &mut Run, change: impl Fn(&str, u32, &mut SideRecord)) {
+    for pass in &mut run.passes {
+        for (name, side) in &mut pass.sides {
+            change(name, pass.round, side);
+        }
+    }
+}
+
+/// Whole runs whose queries take 200 us, half as long again at `slow`, and a little more in some rounds.
+fn timed() -> Run {
+    let mut run = compared();
+    each_side(&mut run, |name, round, side| {
+        let micros = if name == "slow" { 300 } else { 200 } + u64::from(round % 3);
+        let queries = side.work.iter_mut().filter(|work| work.operation == Operation::Query);
+        for work in queries {
+            let mut times = Histogram::<u64>::new(3).unwrap();
+            times.record_n(micros * 1_000, 2_000).unwrap();
+            work.service = PackedHistogram::of(&times);
+        }
+    });
+    run
+}
+
+#[test]
+fn whole_runs_have_percentiles_of_times_with_intervals_over_rounds() {
+    let run = timed();
+    let found = judged(&run);
+    let times = &test(&found, "qr100")["times"];
+    assert_eq!(keys(times), ["p50", "p95", "p99"], "2,000 are too few for p99.9");
+    for name in keys(times) {
+        let (time, ratio) = (&times[name], &times[name]["ratio"]);
+        assert!(about(&time["base_ns"], 201_000.0), "{time}");
+        assert!(about(&time["contender_ns"], 301_000.0), "{time}");
+        assert!(about(&ratio["value"], 1.5), "{time}");
+        let [low, high] = ["low", "high"].map(|end| ratio[end].as_f64().unwrap());
+        assert!(1.45 < low && low < high && high < 1.55, "{time}");
+    }
+    assert_eq!(test(&found, "l.x")["times"], json!({}), "indexes are no operations");
+
+    let told = text(&run, Colour::Never);
+    let row = told.split("p99 of service times").nth(1).expect(&told);
+    let row = row.lines().find(|line| line.starts_with("  qr100")).expect(&told);
+    assert!(row.contains("201us") && row.contains("301us"), "{row}");
+
+    let page = html(&run);
+    let title = "Service time by percentile, over rounds";
+    assert!(part(&page, "qr100").contains(title) && !part(&page, "l.x").contains(title));
+    let matrix: Value = serde_json::from_str(&embedded(&page, "matrix")).unwrap();
+    let measures: Vec<String> = matrix["measures"].as_array().unwrap().iter().map(named).collect();
+    assert!(measures.ends_with(&["p50 ms".into(), "p95 ms".into(), "p99 ms".into()]));
+    assert!(page.split("id=\"forest\"").nth(1).unwrap().contains(">p99</abbr>"));
+}
+
+fn named(measure: &Value) -> String {
+    format!("{} {}", measure["name"].as_str().unwrap(), measure["unit"].as_str().unwrap())
+}
+
+#[test]
+fn slices_keep_no_times_and_tell_none() {
+    let run = suite::judged();
+    assert_eq!(test(&judged(&run), "point-query")["times"], json!({}));
+    assert!(!text(&run, Colour::Never).contains("service times"));
+    let page = html(&run);
+    assert!(!page.contains("Service time by percentile") && !page.contains(">p99</abbr>"));
+}
+
+/// No label is about times: those of a test whose rate has not changed may take twice as long.
+#[test]
+fn times_have_no_part_in_a_label() {
+    let mut run = timed();
+    for pass in &mut run.passes {
+        let reads = 60_000 + 50 * u64::from(pass.round % 4);
+        pass.slices.iter_mut().for_each(|slice| slice.reads = reads);
+    }
+    let found = judged(&run);
+    let queries = test(&found, "qr100");
+    assert_eq!(queries["label"], "no_change", "{queries}");
+    assert!(queries["times"]["p99"]["ratio"]["low"].as_f64().unwrap() > 1.4);
+}
+
+#[test]
+fn what_the_dbms_counted_is_told_where_it_differs_or_a_rule_looks_at_it() {
+    let mut run = compared();
+    each_side(&mut run, |name, _, side| {
+        let more = if name == "slow" { 3 } else { 2 };
+        side.watched = 10_000;
+        side.engine.set("pg_stat_wal.wal_bytes", Kind::Counter, 500_000 * more);
+        side.engine.set("pg_stat_database.tup_fetched", Kind::Counter, 10_000 * more);
+        side.engine.set("pg_stat_database.tup_returned", Kind::Counter, 70_000);
+        side.engine.set("pg_stat_database.blks_hit", Kind::Counter, 80_000);
+        side.engine.set("pg_stat_database.blks_read", Kind::Counter, 80_000 + more);
+        side.engine.set("pg_stat_user_tables.n_dead_tup", Kind::Gauge, 9 * more);
+    });
+    let found = judged(&run);
+    let counters = &test(&found, "qr100")["counters"];
+    let expected =
+        ["pg_stat_database.blks_hit", "pg_stat_database.tup_fetched", "pg_stat_wal.wal_bytes"];
+    assert_eq!(keys(counters), expected, "neither what is the same nor what does not matter");
+    let log = json!({
+        "base": 100.0, "contender": 150.0, "ratio": 1.5, "low": 1.5, "high": 1.5, "twin": 0.0,
+        "is_sure": true,
+    });
+    assert_eq!(counters["pg_stat_wal.wal_bytes"], log);
+    assert_eq!(counters["pg_stat_database.blks_hit"]["is_sure"], false);
+
+    let page = html(&run);
+    assert!(part(&page, "qr100").contains("<details data-engine=\"qr100\">"));
+    let tables: Value = serde_json::from_str(&embedded(&page, "engine")).unwrap();
+    let table = tables["qr100"].as_str().unwrap();
+    let row = table.split("pg_stat_wal.wal_bytes</th>").nth(1).unwrap();
+    assert!(row.starts_with("<td>100</td><td>150</td>") && row.contains(">1.50</td>"), "{row}");
+    assert!(!table.contains("tup_returned"), "{table}");
+    let none = html(&compared());
+    assert!(!part(&none, "qr100").contains("data-engine"), "what was not counted is left out");
+}
+
+#[test]
+fn what_the_operating_system_counted_is_told_for_each_side() {
+    let found = judged(&compared());
+    let user = &test(&found, "qr100")["metrics"]["server_cpu_user"];
+    // 700 ms a second, for 3,000 queries and for 2,400.
+    assert!(about(&user["base"], 233.0) && about(&user["contender"], 291.0), "{user}");
+    assert_eq!(user["is_sure"], true, "{user}");
+    assert!(user["low"].as_f64() < user["ratio"].as_f64(), "{user}");
+}
+
+#[test]
+fn parts_of_the_time_and_its_change_have_their_intervals() {
+    let run = suite::judged();
+    let found = judged(&run);
+    let budget = &test(&found, "scan")["time_budget"];
+    let is_within = |of: &Value| {
+        let [low, value, high] = ["low", "change", "high"].map(|key| of[key].as_f64().unwrap());
+        low < value && value < high
+    };
+    assert!(is_within(budget), "{budget}");
+    for part in budget["parts"].as_array().unwrap() {
+        match part["name"].is_null() {
+            true => assert_eq!((&part["low"], &part["high"]), (&Value::Null, &Value::Null)),
+            false => assert!(is_within(part) || part["change"] == 0.0, "{part}"),
+        }
+    }
+    let page = html(&run);
+    let why = page.split("id=\"why\"").nth(1).unwrap().split("</section>").next().unwrap();
+    assert!(why.contains(" ± ") && why.contains(" µs</title>"), "{why}");
+}
+
+#[test]
+fn a_finding_has_its_numbers_for_programs() {
+    let found = judged(&suite::judged());
+    let findings = found["findings"].as_array().unwrap();
+    assert!(!findings.is_empty());
+    for finding in findings {
+        let tests = finding["tests"].as_array().unwrap();
+        for number in finding["numbers"].as_array().unwrap() {
+            assert!(number["test"].is_null() || tests.contains(&number["test"]), "{finding}");
+        }
+    }
+    let of_scan = |one: &&Value| one["rule"] == "R1" && one["tests"] == json!(["scan"]);
+    let longer = findings.iter().find(of_scan).unwrap_or_else(|| panic!("{findings:#?}"));
+    let cpu = &longer["numbers"][0];
+    assert_eq!((&cpu["what"], &cpu["unit"]), (&json!("server CPU"), &json!("us")), "{longer}");
+    // A fifth of the 510 us of an operation, all of it CPU.
+    assert!((cpu["value"].as_f64().unwrap() - 102.0).abs() < 5.0, "{longer}");
+    assert!(cpu["low"].as_f64() < cpu["value"].as_f64(), "{longer}");
+}
+
+#[test]
+fn the_most_that_others_used_of_the_cpus_stands_beside_what_speaks_for_trust() {
+    let run = compared();
+    let trust = |run: &Run| {
+        let page = html(run);
+        page.split("<p class=\"trust\">").nth(1).unwrap().split("</p>").next().unwrap().to_string()
+    };
+    assert!(!trust(&run).contains("other programs"), "nobody knows");
+    assert_eq!(parsed(&run)["comparison"]["most_foreign_cpu"], Value::Null);
+
+    let mut busy = run;
+    for (index, pass) in busy.passes.iter_mut().enumerate() {
+        for cost in pass.cost.values_mut() {
+            let server = cost.get(Metric::ServerCpuUser).unwrap();
+            // Of two CPUs for 20.3 seconds 1 %, and 3 % once.
+            let others = if index == 4 { 1_218_000 } else { 406_000 };
+            cost.set(Metric::HostCpuBusy, server + others);
+        }
+    }
+    let told = trust(&busy);
+    assert!(told.contains("other programs used at most 3.0 % of the CPUs"), "{told}");
+    let share = &parsed(&busy)["comparison"]["most_foreign_cpu"];
+    assert!(about(share, 3.0), "{share}");
+}
