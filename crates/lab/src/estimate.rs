@@ -302,14 +302,16 @@ struct Empty {
     allocated: u64,
 }
 
-/// As measured. InnoDB allocates redo logs as large as the config wants them at once: 1 and 2 GB of the default.
+/// As measured with the default config (extents that hold data, and blocks allocated beyond them) of
+/// Postgres 17.6, MariaDB 10.11 and MySQL 8.0.33. InnoDB allocates redo logs at once, as large as the config
+/// wants them; MySQL 5.6 also writes them, so that 2 GB more are copied.
 fn empty(contender: &Contender) -> Empty {
     let (written, allocated) = match (contender.dbms, contender.engine.as_deref()) {
         (Dbms::Sqlite, _) => (0, 0),
-        (Dbms::Postgres, _) => (100, 0),
-        (_, Some("rocksdb")) => (300, 0),
-        (Dbms::Mariadb, _) => (200, 1_000),
-        (Dbms::Mysql, _) => (300, 2_000),
+        (Dbms::Postgres, _) => (50, 0),
+        (_, Some("rocksdb")) => (10, 110),
+        (Dbms::Mariadb, _) => (30, 1_010),
+        (Dbms::Mysql, _) => (110, 2_030),
     };
     Empty { written: written << 20, allocated: allocated << 20 }
 }
@@ -451,7 +453,7 @@ mod tests {
         // 10 s for an empty directory and 1 s for a server on a copy, which has no empty redo logs.
         let small = "innodb_buffer_pool_size=100M";
         let mysql = each(&format!("a=mysql?{small} b=mysql?{small}"));
-        assert!((12.0..14.0).contains(&mysql), "{mysql}");
+        assert!((11.0..13.0).contains(&mysql), "{mysql}");
     }
 
     #[test]

@@ -5,6 +5,9 @@ use rqps_wire::{Connection, Error};
 
 use crate::dialect::Dialect;
 
+/// As text, null where a field has none.
+type Rows = Vec<Vec<Option<String>>>;
+
 /// A statement that a client sends, and how the DBMS goes about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explained {
@@ -43,29 +46,35 @@ pub(crate) fn explained(
         Dialect::Sqlite => &["explain query plan"],
         Dialect::Innodb | Dialect::Myrocks => &["explain"],
     };
-    let mut found = Explained::plain(text);
     for explain in ways {
-        let statement = format!("{explain} {sql}");
-        for _ in 0..PLANNED {
-            match connection.query(&statement) {
-                Ok(rows) => {
-                    let micros = rows.iter().flatten().flatten().find_map(|line| planning(line));
-                    found.planning =
-                        micros.map(|now| found.planning.map_or(now, |least| least.min(now)));
-                    found.plan = Some(shape(dialect, rows)).filter(|shape| !shape.is_empty());
-                }
-                Err(error) if error.is_disconnect() => return Err(error),
-                Err(_) => break,
-            }
-            if found.planning.is_none() {
-                break;
-            }
-        }
-        if found.plan.is_some() {
-            break;
+        if let Some((rows, planning)) = asked(connection, &format!("{explain} {sql}"))? {
+            let plan = Some(shape(dialect, rows)).filter(|shape| !shape.is_empty());
+            return Ok(Explained { plan, planning, ..Explained::plain(text) });
         }
     }
-    Ok(found)
+    Ok(Explained::plain(text))
+}
+
+/// The answer to one way of asking, with the least that planning took if it says so; none if the DBMS
+/// does not know that way.
+fn asked(
+    connection: &mut dyn Connection,
+    statement: &str,
+) -> Result<Option<(Rows, Option<f64>)>, Error> {
+    let mut answer = None;
+    let mut least = f64::INFINITY;
+    for _ in 0..PLANNED {
+        let rows = match connection.query(statement) {
+            Err(error) if !error.is_disconnect() => return Ok(None),
+            rows => rows?,
+        };
+        let Some(micros) = rows.iter().flatten().flatten().find_map(|line| planning(line)) else {
+            return Ok(Some((rows, None)));
+        };
+        least = least.min(micros);
+        answer = Some((rows, Some(least)));
+    }
+    Ok(answer)
 }
 
 /// Microseconds in `Planning Time: 0.041 ms`, as Postgres says it; before 12 with a small `t`.
@@ -76,7 +85,7 @@ fn planning(line: &str) -> Option<f64> {
 }
 
 /// What tells one plan from another: nodes, indexes and the order of joins.
-fn shape(dialect: Dialect, rows: Vec<Vec<Option<String>>>) -> String {
+fn shape(dialect: Dialect, rows: Rows) -> String {
     let lines: Vec<String> = rows
         .into_iter()
         .filter_map(|row| match dialect {
@@ -124,7 +133,7 @@ fn access(row: &[Option<String>]) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn rows(rows: &[&[&str]]) -> Vec<Vec<Option<String>>> {
+    fn rows(rows: &[&[&str]]) -> Rows {
         rows.iter().map(|row| row.iter().map(|field| Some(field.to_string())).collect()).collect()
     }
 

@@ -207,21 +207,31 @@ fn more_of(view: &View, metrics: &[(&str, &'static str)]) -> Option<(&'static st
     metrics.iter().find_map(|(name, what)| Some((*what, up(name)?)))
 }
 
+/// What a DBMS writes, by its counters.
+pub(super) const WRITTEN: [(&[&str], &str); 3] = [
+    (engine::LOG_BYTES, "the log: look at full page images, compression, size of records"),
+    (engine::PAGES, "pages: look at checkpoints and at random changes of secondary indexes"),
+    (engine::COMPACTION, "compaction"),
+];
+
+/// Whether a kind of writes may be behind a growth of all. A sum grows by no more than that of its parts
+/// that grows most, so the kind has to grow by nearly as much.
+pub(super) fn is_behind(view: &View, ends: &[&str], all: Change) -> Option<bool> {
+    let (_, kind) = view.engine(ends)?;
+    Some(view.is_up(kind) && kind.log.value.abs() >= HALF * all.log.value.abs())
+}
+
 pub(super) fn writes(view: &View) -> Option<Claim> {
     let (what, more) = more_of(view, &[(metric::WRITE_BYTES, "KiB written")])?;
-    let kinds = [
-        (engine::LOG_BYTES, "the log: look at full page images, compression, size of records"),
-        (engine::PAGES, "pages: look at checkpoints and at random changes of secondary indexes"),
-        (engine::COMPACTION, "compaction"),
-    ];
-    let kind = kinds.iter().find(|(ends, _)| view.engine_up(ends) == Some(true));
-    let other = all(&kinds.map(|(ends, _)| view.engine_up(ends).map(|up| !up))) == Some(true);
+    let behind = WRITTEN.map(|(ends, _)| is_behind(view, ends, more));
+    let kind = WRITTEN.iter().zip(behind).find(|(_, behind)| *behind == Some(true));
+    let other = all(&behind.map(|behind| behind.map(|is| !is))) == Some(true);
     let kind = match kind {
-        Some((_, kind)) => format!("; it is {kind}"),
+        Some(((_, kind), _)) => format!("; it is {kind}"),
         None if other => "; it is neither log nor pages: look at double writes".to_string(),
         None => String::new(),
     };
-    let counted = kinds.iter().filter_map(|(ends, _)| view.engine(ends));
+    let counted = WRITTEN.iter().filter_map(|(ends, _)| view.engine(ends));
     let counted = counted.map(|(name, change)| Number::ratio(name, &change.log));
     Some(Claim {
         text: format!("{}: {what} per operation change by {}{kind}", view.rate(), interval(&more)),
@@ -396,10 +406,13 @@ pub(super) fn plan(view: &View) -> Option<Claim> {
 
 /// Waiting that is most of the added time, and syncs that explain it: by the time that the device took for
 /// them, or where that is short beside the writes that they wait for, by how many there are.
+/// A commit that begins to wait for a flush takes about one more per operation.
+const BEGINS: f64 = 0.5;
+
 pub(super) fn commit(view: &View) -> Option<Claim> {
-    let waiting = view.sure_share(Part::Rest).filter(|part| *part >= HALF)?;
-    let timed = view.evidence.sync.and_then(|sync| {
-        let part = view.share_of(sync.change.value * view.sign).filter(|part| *part >= HALF)?;
+    let waiting = view.sure_share(Part::Rest)?;
+    let timed = view.evidence.sync.filter(|_| waiting >= HALF).and_then(|sync| {
+        let part = view.share_of(sync.change.value * view.sign)?;
         let time = micros_interval(&sync.change);
         let text =
             format!("{time} of waiting for syncs per operation explain {} of it", share(part));
@@ -407,14 +420,21 @@ pub(super) fn commit(view: &View) -> Option<Claim> {
     });
     let counted = || {
         let flushes = view.change(metric::FLUSHES).filter(|flushes| view.is_up(*flushes))?;
+        let begins = (flushes.contender - flushes.base).abs() >= BEGINS;
+        // Who waits for a flush has the kernel write first, which is system CPU.
+        let (what, part) = match view.sure_share(Part::ServerSystem).filter(|_| begins) {
+            Some(system) => ("waiting and system CPU explain", waiting + system),
+            None => ("waiting explains", waiting),
+        };
         let text = format!(
-            "waiting explains {} of it, and flushes of the device per operation change by {}",
-            share(waiting),
+            "{what} {} of it, and flushes of the device per operation change by {}",
+            share(part),
             interval(&flushes)
         );
-        Some((waiting, text, Number::ratio("flushes of the device", &flushes.log)))
+        Some((part, text, Number::ratio("flushes of the device", &flushes.log)))
     };
-    let (part, text, syncs) = timed.or_else(counted)?;
+    let explains = |(part, ..): &(f64, String, Number)| *part >= HALF;
+    let (part, text, syncs) = timed.filter(explains).or_else(|| counted().filter(explains))?;
     view.class().writes().then(|| Claim {
         share: Some(part),
         text: format!("{}: {text}", view.rate()),

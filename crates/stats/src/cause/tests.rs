@@ -511,6 +511,51 @@ fn r11_more_flushes_are_commit_latency_too() {
     assert!(!as_many.has(Cause::Commit));
 }
 
+/// MyRocks on a device that flushes in 40 us: half of a commit's time is CPU.
+#[test]
+fn r11_a_flush_per_operation_where_there_was_none_is_commit_latency_with_the_cpu_that_it_takes() {
+    let begins = |contender: f64| {
+        Case::slower("update-nonindex", Class::Update, -80.0)
+            .part(Part::Rest, 0.49)
+            .part(Part::ServerSystem, 0.28)
+            .part(Part::ServerUser, 0.23)
+            .with(|evidence| {
+                let log = sure((contender / 0.001).ln());
+                let flushes = Change { base: 0.001, contender, log, noise: 0.1 };
+                evidence.metrics.insert("device_flushes".to_string(), flushes);
+            })
+    };
+    let findings = explain(&begins(1.0).0);
+    assert_eq!(findings.len(), 1, "{findings:#?}");
+    assert_eq!(findings[0].cause, Cause::Commit);
+    let told = "waiting and system CPU explain 77 % of it, and flushes of the device per operation";
+    assert!(findings[0].statement.contains(told), "{}", findings[0].statement);
+    assert!(!begins(0.01).has(Cause::Commit), "one in a hundred operations waits for a flush");
+}
+
+#[test]
+fn of_two_engines_of_a_server_the_one_that_works_is_looked_at() {
+    let written = |innodb: f64, myrocks: f64| {
+        let log = |bytes: f64, growth: f64| Change {
+            base: bytes,
+            contender: bytes * growth,
+            log: if growth == 1.0 { unsure(0.0) } else { sure(growth.ln()) },
+            noise: 0.01,
+        };
+        let case = Case::slower("insert", Class::Insert, -30.0).part(Part::Rest, 0.9);
+        case.metric("device_write_bytes", 4.0).with(|evidence| {
+            evidence.metrics.insert("Innodb_os_log_written".to_string(), log(innodb, 4.0));
+            evidence.metrics.insert("Rocksdb_wal_bytes".to_string(), log(myrocks, 1.0));
+        })
+    };
+    let told = |case: Case| {
+        let found = explain(&case.0).into_iter().find(|finding| finding.cause == Cause::Writes);
+        found.unwrap().statement.contains("it is the log")
+    };
+    assert!(told(written(300.0, 0.0)));
+    assert!(!told(written(0.1, 300.0)));
+}
+
 /// What contenders read and wrote while they took turns on a device is told by their processes.
 #[test]
 fn r4_and_r5_take_the_servers_own_io_where_the_device_is_shared() {

@@ -109,10 +109,13 @@ impl<'a> View<'a> {
         metrics.get(name).or_else(|| metrics.get(own)).copied()
     }
 
-    /// The first counter of the DBMS that stands for something, with its name.
+    /// The counter of the DBMS that stands for something, with its name: of several the one that counts
+    /// most, since a server also counts what an engine does that hardly works.
     pub(super) fn engine(&self, ends: &[&str]) -> Option<(&'a str, Change)> {
-        let mut found = self.evidence.metrics.iter().filter(|(name, _)| stands_for(name, ends));
-        found.next().map(|(name, change)| (name.as_str(), *change))
+        let found = self.evidence.metrics.iter().filter(|(name, _)| stands_for(name, ends));
+        let amount = |change: &Change| change.base.max(change.contender);
+        let most = found.max_by(|(_, one), (_, other)| amount(one).total_cmp(&amount(other)));
+        most.map(|(name, change)| (name.as_str(), *change))
     }
 
     /// More of it on the dearer side: the interval excludes 0, and it is more than the twins' noise.
