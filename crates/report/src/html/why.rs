@@ -2,7 +2,7 @@
 //! it changed.
 
 use maud::{Markup, html};
-use rqps_stats::cause::{Bar, Estimate, Evidence, Part, budget};
+use rqps_stats::cause::{Bar, Change, Estimate, Evidence, Part, budget};
 use rqps_stats::label::Label;
 
 use crate::comparison::{Judged, Verdicts, class, percent, word};
@@ -15,17 +15,18 @@ const BUDGET_NOTE: &str = "The plots: a connection's time, contender minus base,
 const METRICS_NOTE: &str = "The tables: change relative to the base, with its 95 % interval by itself over \
      rounds. Grey is what may be nothing, or less than the base differs from its twin.";
 
-/// Metrics by their name in the store, as columns.
-pub(super) const METRICS: [(&str, &str, &str); 9] = [
-    ("server_cpu_user", "cpu user", "the server's CPU in user mode"),
-    ("server_cpu_system", "cpu sys", "the server's CPU in the kernel"),
-    ("server_voluntary_switches", "cs vol.", "the server gave up a CPU because it had to wait"),
-    ("server_involuntary_switches", "cs invol.", "the server was put off a CPU"),
-    ("server_run_queue_wait", "run queue", "the server's threads waited for a CPU"),
-    ("server_read_bytes", "rKB", "read from storage"),
-    ("server_write_bytes", "wKB", "written to storage"),
-    ("server_minor_faults", "faults", "minor page faults of the server"),
-    ("database_bytes", "size", "tables and indexes"),
+/// Metrics by their name in the store, as columns: of several the first that a test has, as rules look at
+/// them. While contenders take turns, the device is everybody's.
+pub(super) const METRICS: [(&[&str], &str, &str); 9] = [
+    (&["server_cpu_user"], "cpu user", "the server's CPU in user mode"),
+    (&["server_cpu_system"], "cpu sys", "the server's CPU in the kernel"),
+    (&["server_voluntary_switches"], "cs vol.", "the server gave up a CPU because it had to wait"),
+    (&["server_involuntary_switches"], "cs invol.", "the server was put off a CPU"),
+    (&["server_run_queue_wait"], "run queue", "the server's threads waited for a CPU"),
+    (&["device_read_bytes", "server_read_bytes"], "rKB", "read from storage"),
+    (&["device_write_bytes", "server_write_bytes"], "wKB", "written to storage"),
+    (&["server_minor_faults"], "faults", "minor page faults of the server"),
+    (&["database_bytes"], "size", "tables and indexes"),
 ];
 
 pub(super) fn section(verdicts: &Verdicts<'_>) -> Markup {
@@ -170,8 +171,8 @@ fn signed(value: f64) -> String {
 
 /// A row for every test, a column for every metric that any test has.
 fn metrics(judged: &Judged, one: &str) -> Markup {
-    let has = |name: &str| judged.evidence.iter().any(|e| e.metrics.contains_key(name));
-    let columns: Vec<_> = METRICS.iter().filter(|(name, _, _)| has(name)).collect();
+    let has = |names: &[&str]| judged.evidence.iter().any(|one| metric(one, names).is_some());
+    let columns: Vec<_> = METRICS.iter().filter(|(names, _, _)| has(names)).collect();
     html! {
         @if !columns.is_empty() {
             details open {
@@ -190,7 +191,7 @@ fn metrics(judged: &Judged, one: &str) -> Markup {
                                 tr {
                                     th scope="row" { a href={ "#test-" (evidence.test) } { (evidence.test) } }
                                     td.words { span class={ "chip " (class(&verdict.label)) } { (word(&verdict.label, 1)) } }
-                                    @for (name, _, _) in &columns { (change(evidence, name)) }
+                                    @for (names, _, _) in &columns { (change(metric(evidence, names))) }
                                 }
                             }
                         }
@@ -201,10 +202,13 @@ fn metrics(judged: &Judged, one: &str) -> Markup {
     }
 }
 
-fn change(evidence: &Evidence, name: &str) -> Markup {
-    let found = evidence.metrics.get(name).filter(|change| change.log.low.is_finite());
+fn metric<'e>(evidence: &'e Evidence, names: &[&str]) -> Option<&'e Change> {
+    names.iter().find_map(|name| evidence.metrics.get(*name))
+}
+
+fn change(of: Option<&Change>) -> Markup {
     html! {
-        @match found {
+        @match of.filter(|change| change.log.low.is_finite()) {
             None => td.missing { "-" },
             Some(change) => {
                 @let log = change.log;

@@ -51,7 +51,8 @@ pub(super) fn environment(view: &View) -> Option<Claim> {
         return None;
     };
     let text = format!("The machine may be why: {reason}; measure again when it is quiet");
-    Some(Claim { text, numbers, ..Claim::default() })
+    let share = pressed.then(|| view.sure_share(Part::RunQueue)).flatten();
+    Some(Claim { text, share, numbers, ..Claim::default() })
 }
 
 pub(super) fn foreign(view: &View) -> Option<bool> {

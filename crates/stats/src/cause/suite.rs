@@ -46,13 +46,15 @@ pub fn explain_suite(tests: &[Evidence]) -> Vec<Finding> {
     findings
 }
 
-/// The same cause in several tests of a class is one finding; each names its tests.
+/// The same cause in several tests of a class is one finding, as is the machine in tests of any class; each
+/// names its tests.
 fn merged(findings: Vec<Finding>, tests: &[Evidence]) -> Vec<Finding> {
     let of = |name: &str| tests.iter().find(|test| test.test == name);
-    let mut groups: BTreeMap<(Cause, Class, bool), Vec<Finding>> = BTreeMap::new();
+    let mut groups: BTreeMap<(Cause, Option<Class>, bool), Vec<Finding>> = BTreeMap::new();
     for finding in findings {
         let class = finding.tests.first().and_then(|name| of(name)).map(|test| test.class);
-        let key = (finding.cause, class.unwrap_or_default(), finding.slower);
+        let class = class.filter(|_| finding.cause != Cause::Environment);
+        let key = (finding.cause, class, finding.slower);
         groups.entry(key).or_default().push(finding);
     }
     let mut result = Vec::new();
@@ -69,7 +71,9 @@ fn merged(findings: Vec<Finding>, tests: &[Evidence]) -> Vec<Finding> {
         let mut changes: Vec<f64> =
             names.iter().filter_map(|name| Some(of(name)?.theta.value)).collect();
         changes.sort_by(f64::total_cmp);
-        let of_class = tests.iter().filter(|test| test.class == class).count();
+        let is_of_class = |test: &&Evidence| class.is_none_or(|class| test.class == class);
+        let of_class = tests.iter().filter(is_of_class).count();
+        let scope = class.map_or(String::new(), |class| format!("{}: ", class.name()));
         let range = match (changes.first(), changes.last()) {
             (Some(low), Some(high)) => format!("{} to {}", change(*low), change(*high)),
             _ => String::new(),
@@ -82,8 +86,7 @@ fn merged(findings: Vec<Finding>, tests: &[Evidence]) -> Vec<Finding> {
         let first = group.swap_remove(0);
         result.push(Finding {
             statement: format!(
-                "{}: {} of {of_class} tests, {range}: {} ({confidence}). {}: {}",
-                class.name(),
+                "{scope}{} of {of_class} tests, {range}: {} ({confidence}). {}: {}",
                 names.len(),
                 cause.name(slower),
                 first.tests[0],

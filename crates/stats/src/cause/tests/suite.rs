@@ -35,6 +35,23 @@ fn the_same_cause_in_several_tests_of_a_class_is_one_finding() {
 }
 
 #[test]
+fn a_busy_machine_is_one_finding_of_tests_of_all_classes_and_explains_what_its_waits_do() {
+    let pressed = |class: Class| {
+        Case::slower(class.name(), class, -60.0)
+            .part(Part::RunQueue, 0.98)
+            .metric("server_involuntary_switches", 13.0)
+            .metric("server_run_queue_wait", 1500.0)
+            .with(|evidence| evidence.environment = Environment::default())
+    };
+    let cases = [Class::Point, Class::Range, Class::Update].map(pressed);
+    let findings = explain_suite(&evidences(&cases));
+    assert_eq!(findings.len(), 1, "{findings:#?}");
+    assert_eq!((findings[0].cause, findings[0].tests.len()), (Cause::Environment, 3));
+    let told = "3 of 3 tests, a factor of 0.40 to a factor of 0.40: the environment (hint). ";
+    assert!(findings[0].statement.starts_with(told), "{}", findings[0].statement);
+}
+
+#[test]
 fn there_are_at_most_seven_findings_by_importance() {
     let classes = [
         Class::Point,
