@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use procfs::process::Process;
+use procfs::process::{Process, Stat};
 use rqps_observe::descendants;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,11 @@ pub(crate) struct ProcessId {
     started: u64,
 }
 
+/// Has ended; only its parent has not asked how.
+pub(crate) fn is_zombie(stat: &Stat) -> bool {
+    stat.state == 'Z'
+}
+
 impl ProcessId {
     pub(crate) fn of(pid: i32) -> Option<ProcessId> {
         ProcessId::read(&Process::new(pid).ok()?)
@@ -29,8 +34,7 @@ impl ProcessId {
 
     fn read(process: &Process) -> Option<ProcessId> {
         let stat = process.stat().ok()?;
-        // A zombie has ended; only its parent has not asked yet.
-        (stat.state != 'Z').then_some(ProcessId { pid: process.pid, started: stat.starttime })
+        (!is_zombie(&stat)).then_some(ProcessId { pid: process.pid, started: stat.starttime })
     }
 
     pub(crate) fn is_alive(self) -> bool {

@@ -6,6 +6,7 @@ use std::path::Path;
 use procfs::process::Process;
 
 use crate::error::DbmsError;
+use crate::process_id::is_zombie;
 
 const NAME: &str = "postmaster.pid";
 /// No process has such a number: Linux gives them up to 2^22 (man 5 proc, pid_max).
@@ -19,10 +20,8 @@ pub(super) fn release_from_zombie(data: &Path) -> Result<(), DbmsError> {
     let path = data.join(NAME);
     let Ok(text) = fs::read_to_string(&path) else { return Ok(()) };
     let Some((pid, rest)) = text.split_once('\n') else { return Ok(()) };
-    let is_zombie = |pid| {
-        Process::new(pid).and_then(|process| process.stat()).is_ok_and(|stat| stat.state == 'Z')
-    };
-    if !pid.parse().is_ok_and(is_zombie) {
+    let stat = |pid| Process::new(pid).and_then(|process| process.stat()).ok();
+    if !pid.parse().ok().and_then(stat).is_some_and(|stat| is_zombie(&stat)) {
         return Ok(());
     }
     fs::write(&path, format!("{NOBODY}\n{rest}")).map_err(DbmsError::file("write", &path))
@@ -33,6 +32,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+    use crate::process_id::ProcessId;
 
     #[test]
     fn the_lock_of_a_zombie_is_nobodys_and_that_of_a_living_server_stays() {
@@ -48,7 +48,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
 
         server.kill().unwrap();
-        while crate::process_id::ProcessId::of(server.id() as i32).is_some() {
+        while ProcessId::of(server.id() as i32).is_some() {
             std::thread::yield_now();
         }
         release_from_zombie(data.path()).unwrap();

@@ -31,13 +31,13 @@ pub(super) fn environment(view: &View) -> Option<Claim> {
     let Evidence { environment: seen, .. } = view.evidence;
     let pressed = !seen.is_shared
         && all(&[view.up(metric::INVOLUNTARY), view.up(metric::RUN_QUEUE)]) == Some(true);
-    let (reason, numbers) = if foreign(view) == Some(true) {
+    let (reason, share, numbers) = if foreign(view) == Some(true) {
         let percent = seen.foreign_cpu_percent?;
         let reason = format!("other programs used {percent:.0} % of the CPUs");
-        (reason, vec![Number::plain("CPUs used by other programs", "%", percent)])
+        (reason, None, vec![Number::plain("CPUs used by other programs", "%", percent)])
     } else if seen.canary_moved == Some(true) {
         let reason = "a fixed piece of work was slower, too, by half of it or more".to_string();
-        (reason, Vec::new())
+        (reason, None, Vec::new())
     } else if pressed {
         let [off, wait] = [view.change(metric::INVOLUNTARY)?, view.change(metric::RUN_QUEUE)?];
         let reason = format!(
@@ -46,12 +46,12 @@ pub(super) fn environment(view: &View) -> Option<Claim> {
             change(wait.log.value)
         );
         let off = Number::ratio("involuntary switches", &off.log);
-        (reason, vec![off, Number::ratio("waits for a CPU", &wait.log)])
+        let numbers = vec![off, Number::ratio("waits for a CPU", &wait.log)];
+        (reason, view.sure_share(Part::RunQueue), numbers)
     } else {
         return None;
     };
     let text = format!("The machine may be why: {reason}; measure again when it is quiet");
-    let share = pressed.then(|| view.sure_share(Part::RunQueue)).flatten();
     Some(Claim { text, share, numbers, ..Claim::default() })
 }
 
@@ -216,7 +216,7 @@ pub(super) const WRITTEN: [(&[&str], &str); 3] = [
 ];
 
 /// Whether a kind of writes may be behind a growth of all. A sum grows by no more than that of its parts
-/// that grows most, so the kind has to grow by nearly as much.
+/// that grows most, so a kind that grows by less than half as much is not what it is about.
 pub(super) fn is_behind(view: &View, ends: &[&str], all: Change) -> Option<bool> {
     let (_, kind) = view.engine(ends)?;
     Some(view.is_up(kind) && kind.log.value.abs() >= HALF * all.log.value.abs())
@@ -405,11 +405,12 @@ pub(super) fn plan(view: &View) -> Option<Claim> {
     })
 }
 
-/// Waiting that is most of the added time, and syncs that explain it: by the time that the device took for
-/// them, or where that is short beside the writes that they wait for, by how many there are.
 /// A commit that begins to wait for a flush takes about one more per operation.
 const BEGINS: f64 = 0.5;
 
+/// Waiting that is most of the added time, and syncs that explain it: by the time that the device took for
+/// them, or where that is short beside the writes that they wait for, by how many there are. Where operations
+/// begin to flush, what they also do in the kernel counts with the waiting.
 pub(super) fn commit(view: &View) -> Option<Claim> {
     let waiting = view.sure_share(Part::Rest)?;
     let timed = view.evidence.sync.filter(|_| waiting >= HALF).and_then(|sync| {
