@@ -34,6 +34,17 @@ fn texts(statements: Vec<&Statement>) -> Vec<&str> {
 }
 
 #[test]
+fn data_are_checked_whatever_the_planner_is_set_to() {
+    let server = "postgres@17.6?enable_indexscan=off&enable_indexonlyscan=off";
+    for (verb, size) in [("ibench", SMALL), ("micro", "--tests update-index --rows 2K --secs 0.2")]
+    {
+        let rqps = Rqps::new();
+        rqps.start(verb, &format!("{server} {size}")).finish().ok();
+        RunResult::of(&rqps.out()).assert_all_done();
+    }
+}
+
+#[test]
 fn three_major_versions_pass_all_checks() {
     let rqps = Rqps::new();
     let versions = ["12.22", "17.6", "18.0"];

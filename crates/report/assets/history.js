@@ -55,12 +55,17 @@ function drawHistory(holder, matrix, row, cells, releases, anchor, extent) {
     drawn(svg, "polygon", { class: "ribbon", points: [...upper, ...lower].join(" ") });
   }
   drawn(svg, "polyline", { points: known.map(({ cell, at }) => `${x(at)},${y(cell.value)}`).join(" ") });
-  for (const { cell, at } of known) {
-    const dot = drawn(svg, "circle", { cx: x(at), cy: y(cell.value), r: 3.2 });
+  for (const [index, { cell, at }] of known.entries()) {
+    const before = index > 0 ? known[index - 1].at : at;
+    const step = compared(matrix, row, releases[at].index, releases[before].index);
+    const isChange = step.low > 0 || step.high < 0;
+    const dot = drawn(svg, "circle", { cx: x(at), cy: y(cell.value), r: isChange ? 5 : 3.2, class: isChange ? "change" : "" });
     const interval = cell.low == null ? "" : `, from ${percent(cell.low)} to ${percent(cell.high)}`;
     const said = cell.isJudged && cell.mark ? `; ${cell.mark.text}` : "";
     const told = releases[at] === anchor ? "what the others are relative to" : percent(cell.value) + interval + said;
-    drawn(dot, "title", {}, `${releases[at].contender} (${releases[at].version}): ${told}`);
+    const since = isChange
+      ? `; ${percent(step.value)} from ${releases[before].version}, from ${percent(step.low)} to ${percent(step.high)}` : "";
+    drawn(dot, "title", {}, `${releases[at].contender} (${releases[at].version}): ${told}${since}`);
   }
   // As many as there is room for, the first and the last always.
   const every = Math.ceil(releases.length / 4);

@@ -12,7 +12,8 @@ use rqps_plan::{Plan, Workload};
 use rqps_stats::histogram::{NAMES, PERCENTILES};
 use rqps_stats::{COSTS, Column, METRICS, Window, bands};
 use rqps_store::{
-    Column as Values, ContenderRecord, Manifest, Run, Second, Series, StatementRecord, StepRecord,
+    Column as Values, ContenderRecord, Difference, Manifest, Part, Run, Second, Series,
+    StatementRecord, StepRecord,
 };
 use serde::{Serialize, Serializer};
 
@@ -29,6 +30,12 @@ struct Result<'a> {
     schema: &'static str,
     plan: &'a Plan,
     manifest: &'a Manifest,
+    /// Of several runs together, where and how each was made.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    parts: &'a [Part],
+    /// What differs between them although it should not, where they were forced together.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    differences: &'a [Difference],
     /// The contender that `relative` is held against; null if it was never started.
     base: Option<&'a str>,
     contenders: &'a [ContenderRecord],
@@ -277,6 +284,8 @@ fn write(model: &Model, raw: Raw, out: &mut dyn Write) -> io::Result<()> {
         schema: SCHEMA,
         plan: &run.plan,
         manifest: &run.manifest,
+        parts: &run.parts,
+        differences: &run.differences,
         base: model.base.map(|base| model.contenders[base]),
         contenders: &run.contenders,
         steps: Steps { model, raw },

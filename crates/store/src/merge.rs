@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use rqps_plan::{Comparison, Workload};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::join::{Unlike, join};
@@ -13,7 +14,7 @@ use crate::{Run, StepRecord};
 const TRANSPORT: &str = "transport";
 
 /// A run that others were merged with.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Part {
     /// What tells it from the others, such as the name of its directory.
     pub name: String,
@@ -26,7 +27,7 @@ pub struct Part {
 
 /// Something that is not the same in all runs, so that their numbers cannot be held beside each
 /// other.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// A key of the plan, or `transport`.
     pub what: String,

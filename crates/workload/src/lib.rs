@@ -3,6 +3,7 @@
 
 mod dialect;
 mod explain;
+mod index_only;
 pub mod insert_benchmark;
 pub mod microbenchmark;
 mod random;

@@ -6,7 +6,9 @@ use crate::model::History;
 
 const NOTE: &str = "Relative to the base if it is one of these releases, else to the oldest of them; all \
      tests of a DBMS on one scale, which is logarithmic. The ribbon is the 95 % interval of each release, \
-     drawn where rounds were repeated; it says nothing of the releases between two. The measure is \
+     drawn where rounds were repeated; it says nothing of the releases between two. A ring is a release that \
+     differs from the one before it: the 95 % interval of the two leaves out zero, each pair by itself, so that one \
+     of twenty that are alike has a ring by chance. The measure is \
      chosen above the relative table, the number is that of the newest release.";
 
 pub(super) fn section(histories: &[History]) -> Markup {

@@ -251,6 +251,7 @@ fn a_page_of_tests_works_and_its_tables_are_the_result() {
     // Once each, without repeats: a line and no ribbon.
     assert!(seen["histories"].as_u64() > Some(30), "{}", seen["histories"]);
     assert_eq!(seen["ribbons"], 0);
+    assert_eq!(seen["changes"], json!([]));
 }
 
 /// Of the whole suite few tests: each has tables and charts of its own.
@@ -374,6 +375,17 @@ fn a_page_of_a_comparison_works_and_its_tables_are_the_result() {
 fn releases_and_rounds_are_drawn() {
     let Some(seen) = used(&html(&suite::released()), "", LIGHT) else { return };
     assert_eq!((&seen["histories"], &seen["ribbons"]), (&2.into(), &2.into()));
+    // Each release is 2 % slower than the one before it; in rounds the oldest has none before it.
+    let changes: Vec<&str> =
+        seen["changes"].as_array().unwrap().iter().flat_map(Value::as_str).collect();
+    assert_eq!(changes.len(), 6, "{changes:?}");
+    for (release, before) in [("16.10", "9.6.24"), ("17.6", "16.10"), ("18.0", "17.6")] {
+        let is_it = |change: &&&str| {
+            change.contains(&format!("({release}):"))
+                && change.contains(&format!("from {before}, "))
+        };
+        assert_eq!(changes.iter().filter(is_it).count(), 2, "{changes:?}");
+    }
     // Rates and CPU of both tests, and the longest times and the percentiles of the one that was run whole.
     assert_eq!(seen["canvases"], 6);
     assert_eq!(seen["lanes"], json!(["checkpoint", "stall"]), "of whole runs only");

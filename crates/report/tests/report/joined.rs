@@ -3,7 +3,7 @@
 use rqps_observe::Metric;
 use rqps_report::{Colour, html, otava, parquet, result_json, summary_markdown, text};
 use rqps_store::{Run, merge};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::comparison::comparison;
 use crate::export::{is, rows};
@@ -93,7 +93,15 @@ fn which_rounds_are_of_which_run_is_told() {
     let (markdown, page) = (summary_markdown(&run), html(&run));
     assert!(markdown.lines().count() <= 60 && markdown.contains("1 to 6 of 'a'"), "{markdown}");
     assert!(page.contains("1 to 6 of 'a'"));
+    let parts = parsed(&run)["parts"].as_array().cloned().unwrap();
+    let rounds: Vec<_> = parts.iter().map(|part| (&part["name"], &part["rounds"])).collect();
+    let of = |rounds: [u32; 6]| json!(rounds);
+    assert_eq!(
+        rounds,
+        [(&json!("a"), &of([1, 2, 3, 4, 5, 6])), (&json!("b"), &of([7, 8, 9, 10, 11, 12]))]
+    );
     assert!(!remarks(&halves()[0].1).contains("The rounds are of"), "a single run");
+    assert!(parsed(&halves()[0].1).get("parts").is_none(), "a single run");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 use rqps_report::{html, result_json, text};
 use rqps_store::{Run, merge};
+use serde_json::{Value, json};
 
+use crate::json::schema;
 use crate::sample::run;
 
 /// With seconds enough for charts.
@@ -25,8 +27,15 @@ fn runs_of_two_machines_become_one_report() {
     for cell in ["<th scope=\"col\">a</th>", "<th scope=\"col\">b</th>", "AMD EPYC", "Ampere"] {
         assert!(machines.contains(cell), "{cell}");
     }
-    let json: serde_json::Value = serde_json::from_str(&result_json(&merged)).unwrap();
+    let json: Value = serde_json::from_str(&result_json(&merged)).unwrap();
+    assert!(schema().is_valid(&json));
     assert_eq!(json["base"], "postgres@17.6 (a)");
+    let parts = json["parts"].as_array().unwrap();
+    let told: Vec<_> =
+        parts.iter().map(|part| (&part["name"], &part["manifest"]["cpus"])).collect();
+    assert_eq!(told, [(&json!("a"), &json!(2)), (&json!("b"), &json!(64))]);
+    assert_eq!(parts[1]["contenders"], json!(["postgres@17.6 (b)", "sqlite"]));
+    assert!(json.get("differences").is_none());
     assert_eq!(json["steps"][0]["results"].as_array().unwrap().len(), 3);
     // The same work on 64 CPUs is a smaller share of them.
     let share = |index: usize| json["steps"][0]["results"][index]["metrics"]["cpups"].as_f64();
@@ -45,4 +54,7 @@ fn what_was_forced_together_is_labelled() {
     let text = text(&merged, rqps_report::Colour::Never);
     assert!(text.contains("NOT COMPARABLE") && text.contains("seed (42, 7)"), "{text}");
     assert!(html(&merged).contains("NOT COMPARABLE"));
+    let json: Value = serde_json::from_str(&result_json(&merged)).unwrap();
+    assert!(schema().is_valid(&json));
+    assert_eq!(json["differences"], json!([{ "what": "seed", "values": ["42", "7"] }]));
 }

@@ -243,6 +243,7 @@ addEventListener("load", async () => {
   seen.canvases = all("canvas").length;
   seen.histories = all(".history svg").length;
   seen.ribbons = all(".history .ribbon").length;
+  seen.changes = texts(".history .change");
   seen.lanes = texts(".lane > span");
   seen.titles = texts("main figure h4");
   seen.dots = all("svg.dots circle").length;

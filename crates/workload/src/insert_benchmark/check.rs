@@ -8,6 +8,7 @@ use super::rows::Sums;
 use super::schema::{SecondaryIndex, index_hint, secondary_indexes};
 use super::write::{DeleteForm, Ledger};
 use crate::dialect::Dialect;
+use crate::index_only;
 
 /// Why a check failed: what was expected and what is there.
 #[derive(Debug, thiserror::Error)]
@@ -132,22 +133,15 @@ impl Examiner<'_> {
         };
         let dates = if index.columns.contains(&"dateandtime") { ", max(dateandtime)" } else { "" };
         let sql = format!("select count(*), coalesce(sum({column}), 0){dates} from {from}");
-        if self.dialect == Dialect::Postgres {
-            for setting in ["enable_seqscan", "enable_bitmapscan"] {
-                self.connection.run(&format!("set {setting} = off"))?;
+        let rows = match self.dialect {
+            Dialect::Postgres => {
+                let parts = self.index_parts(&name)?;
+                let table = self.table.to_string();
+                index_only::rows(self.connection, &sql, &parts)?
+                    .map_err(|index| CheckError::IndexNotRead { table, index })?
             }
-            self.connection.run("set max_parallel_workers_per_gather = 0")?;
-            let plan = self.connection.query(&format!("explain {sql}"))?;
-            let uses = |index: &String| {
-                plan.iter().flatten().flatten().any(|line| {
-                    line.contains("Index Only Scan") && line.contains(&format!(" {index} "))
-                })
-            };
-            if let Some(index) = self.index_parts(&name)?.into_iter().find(|index| !uses(index)) {
-                return Err(CheckError::IndexNotRead { table: self.table.to_string(), index });
-            }
-        }
-        let rows = self.connection.query(&sql)?;
+            _ => self.connection.query(&sql)?,
+        };
         let number = |column: usize| {
             rows.first().and_then(|row| row[column].as_deref()).and_then(|text| text.parse().ok())
         };

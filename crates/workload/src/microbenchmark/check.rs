@@ -1,7 +1,7 @@
 //! Are the data right? After the load every table is compared with the rows that it was to get, and
 //! after a test that writes with what the clients know they did; and its index with the table.
 
-use rqps_wire::{Connection, Error};
+use rqps_wire::{Connection, Error, Row};
 
 use super::ledger::{Change, Ledger};
 use super::rows::{Rows, Sums, checksum_sql};
@@ -9,6 +9,7 @@ use super::schema::{index_name, table_name};
 use super::statement::Does;
 use super::suite::Test;
 use crate::dialect::Dialect;
+use crate::index_only;
 
 /// Why a check failed: what was expected and what is there.
 #[derive(Debug, thiserror::Error)]
@@ -109,37 +110,18 @@ impl Examiner<'_> {
             Dialect::Sqlite => format!("{name} indexed by {index}"),
         };
         let sql = format!("select count(*), coalesce(sum(k), 0) from {from}");
-        if self.dialect == Dialect::Postgres {
-            for setting in ["enable_seqscan", "enable_bitmapscan"] {
-                self.connection.run(&format!("set {setting} = off"))?;
-            }
-            self.connection.run("set max_parallel_workers_per_gather = 0")?;
-            let plan = self.connection.query(&format!("explain {sql}"))?;
-            let used = plan.iter().flatten().flatten().any(|line| {
-                line.contains("Index Only Scan") && line.contains(&format!(" {index} "))
-            });
-            if !used {
-                return Err(CheckError::IndexNotRead { table: name, index });
-            }
-        }
-        let found: [i64; 2] = self.numbers(&sql)?;
-        if self.dialect == Dialect::Postgres {
-            for setting in
-                ["enable_seqscan", "enable_bitmapscan", "max_parallel_workers_per_gather"]
-            {
-                self.connection.run(&format!("reset {setting}"))?;
-            }
-        }
-        self.expect(&format!("rows and sum of k in {index}"), [table.rows, table.k], found)
+        let what = format!("rows and sum of k in {index}");
+        let rows = match self.dialect {
+            Dialect::Postgres => index_only::rows(self.connection, &sql, &[index])?
+                .map_err(|index| CheckError::IndexNotRead { table: name, index })?,
+            _ => self.connection.query(&sql)?,
+        };
+        self.expect(&what, [table.rows, table.k], numbers(&sql, rows)?)
     }
 
-    /// A row of integers.
     fn numbers<const N: usize>(&mut self, sql: &str) -> Result<[i64; N], Error> {
-        let odd = || Error::Protocol(format!("{N} numbers were expected from: {sql}"));
-        let row = self.connection.query(sql)?.into_iter().next().ok_or_else(odd)?;
-        let parse = |field: &Option<String>| field.as_deref().and_then(|text| text.parse().ok());
-        let numbers: Option<Vec<i64>> = row.iter().map(parse).collect();
-        numbers.and_then(|numbers| numbers.try_into().ok()).ok_or_else(odd)
+        let rows = self.connection.query(sql)?;
+        numbers(sql, rows)
     }
 
     fn expect<T: PartialEq + std::fmt::Debug>(
@@ -158,4 +140,13 @@ impl Examiner<'_> {
             found: format!("{found:?}"),
         })
     }
+}
+
+/// A row of integers.
+fn numbers<const N: usize>(sql: &str, rows: Vec<Row>) -> Result<[i64; N], Error> {
+    let odd = || Error::Protocol(format!("{N} numbers were expected from: {sql}"));
+    let row = rows.into_iter().next().ok_or_else(odd)?;
+    let parse = |field: &Option<String>| field.as_deref().and_then(|text| text.parse().ok());
+    let numbers: Option<Vec<i64>> = row.iter().map(parse).collect();
+    numbers.and_then(|numbers| numbers.try_into().ok()).ok_or_else(odd)
 }
