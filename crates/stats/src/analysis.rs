@@ -200,7 +200,8 @@ impl Analysis {
     fn sd(&self) -> Option<(f64, f64)> {
         let spread = spread(&self.ratios, self.prior.as_ref())?;
         let Some((base, contender)) = self.two_samples() else {
-            return Some((spread.sd(), self.prior.map_or(0.0, |prior| prior.degrees)));
+            let own = (self.ratios.len() - 1) as f64;
+            return Some((spread.sd(), self.prior.map_or(0.0, |prior| prior.beyond(own))));
         };
         let squares = |values: &[f64]| variance(values) * (values.len() - 1) as f64;
         let degrees = (base.len() + contender.len() - 2) as f64;
@@ -210,6 +211,9 @@ impl Analysis {
     pub(crate) fn detectable(&self) -> f64 {
         let Some((sd, prior_degrees)) = self.sd() else { return f64::INFINITY };
         let (design, rounds) = (self.design(), self.ratios.len() as u32);
+        if rounds < design.fewest_rounds(detectable::ALPHA) {
+            return f64::INFINITY;
+        }
         let degrees = design.degrees(rounds) + prior_degrees;
         detectable(design.standard_error(sd, rounds), degrees, detectable::ALPHA) + self.drift
     }

@@ -1,6 +1,7 @@
 //! What a comparison could have seen, and how many rounds it would need (STATISTICS.md §3.4).
 
 use crate::distribution::t_quantile;
+use crate::hodges_lehmann::mann_whitney_k;
 
 /// The chance to see a change of the minimal detectable size.
 pub const POWER: f64 = 0.80;
@@ -34,6 +35,17 @@ impl Design {
             Design::TwoSample { base_per_round } => rounds * f64::from(1 + base_per_round) - 2.0,
         }
     }
+
+    /// The fewest rounds that can tell a change at the two-sided `alpha`, however large it is: runs are judged
+    /// by their ranks, of which there are only so many orders.
+    pub fn fewest_rounds(self, alpha: f64) -> u32 {
+        let Design::TwoSample { base_per_round } = self else { return 2 };
+        let tells = |rounds: &u32| {
+            let base = (base_per_round * rounds) as usize;
+            mann_whitney_k(base, *rounds as usize, alpha) > 0
+        };
+        (2..RANKS_LIMIT).find(tells).unwrap_or(RANKS_LIMIT)
+    }
 }
 
 /// An effect of this size is seen with a chance of [`POWER`] at the two-sided `alpha`, given the
@@ -48,6 +60,8 @@ pub fn detectable(standard_error: f64, degrees: f64, alpha: f64) -> f64 {
 
 /// More rounds than anyone runs.
 const ROUNDS_LIMIT: u32 = 100_000;
+/// Ranks of so many rounds tell a change at any level that a report has.
+const RANKS_LIMIT: u32 = 30;
 
 /// The smallest number of rounds whose detectable effect is at most `effect`. `prior_degrees` are
 /// the degrees of freedom that a moderated SD has beyond its own; 0 for a plain one.
@@ -66,7 +80,7 @@ pub fn rounds_needed(
         detectable(design.standard_error(sd, rounds), degrees, alpha) <= effect
     };
     // The detectable effect falls with the rounds, so the boundary is found by halving.
-    let (mut low, mut high) = (2, ROUNDS_LIMIT);
+    let (mut low, mut high) = (design.fewest_rounds(alpha), ROUNDS_LIMIT);
     if !is_enough(high) {
         return None;
     }
@@ -120,7 +134,8 @@ mod tests {
                     detectable(design.standard_error(1.0, rounds), design.degrees(rounds), ALPHA)
                 };
                 assert!(at(rounds) <= effect, "{design:?} {effect}");
-                assert!(rounds == 2 || at(rounds - 1) > effect, "{design:?} {effect}");
+                let fewest = design.fewest_rounds(ALPHA);
+                assert!(rounds == fewest || at(rounds - 1) > effect, "{design:?} {effect}");
                 // Never fewer than the normal formula, and not many more.
                 let factor = if design == RUNS { 2.0 } else { 1.0 };
                 let normal = (factor * (2.8016 / effect).powi(2)).ceil() as u32;
@@ -128,7 +143,18 @@ mod tests {
             }
         }
         assert_eq!(rounds_needed(RUNS, 1.0, 0.0, 0.0, ALPHA), None);
-        assert_eq!(rounds_needed(RUNS, 0.0, 0.01, 0.0, ALPHA), Some(2));
+        assert_eq!(rounds_needed(Design::Paired, 0.0, 0.01, 0.0, ALPHA), Some(2));
+    }
+
+    /// Of three runs against three there are 20 orders, so that the least two-sided p is 0.1.
+    #[test]
+    fn ranks_need_as_many_rounds_as_have_orders_enough() {
+        assert_eq!(RUNS.fewest_rounds(ALPHA), 4);
+        assert_eq!(rounds_needed(RUNS, 0.0, 0.01, 0.0, ALPHA), Some(4));
+        let twin = Design::TwoSample { base_per_round: 2 };
+        assert_eq!(twin.fewest_rounds(ALPHA), 3, "2 of 84 orders");
+        assert_eq!(twin.fewest_rounds(ALPHA / 7.0), 4, "2 of 495");
+        assert!(RUNS.fewest_rounds(1e-4) < RANKS_LIMIT);
     }
 
     #[test]

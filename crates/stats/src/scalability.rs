@@ -1,8 +1,5 @@
 //! Where more clients stop helping: the universal scalability law (Gunther 2007; CAUSES.md R14).
 
-use crate::distribution::t_quantile;
-use crate::estimate::{Interval, variance};
-
 /// The rate that so many clients reached together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
@@ -126,84 +123,21 @@ fn solve(points: &[Point], free: &[usize]) -> Option<[f64; 3]> {
     solution.iter().all(|value| value.is_finite()).then_some(solution)
 }
 
-/// A fitted law and how well it is known.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Scalability {
-    pub law: Law,
-    pub contention: Interval,
-    pub coherency: Interval,
-    /// None where some group left out would leave no knee.
-    pub knee: Option<Interval>,
-}
-
-/// Fits the law to all points, with intervals at the level 1 − `alpha` from the jackknife: each group
-/// is left out in turn (Efron and Tibshirani 1993, chapter 11). A group is a round, or a single
-/// point where there are fewer than three rounds. None where [`Law::fit`] has none, also without
-/// one of the groups.
-pub fn scalability(groups: &[Vec<Point>], alpha: f64) -> Option<Scalability> {
-    let law = Law::fit(&groups.concat())?;
-    let without = |left_out: usize| {
-        let others = groups.iter().enumerate().filter(|(index, _)| *index != left_out);
-        Law::fit(&others.flat_map(|(_, group)| group.iter().copied()).collect::<Vec<_>>())
-    };
-    let laws: Vec<Law> = (0..groups.len()).map(without).collect::<Option<_>>()?;
-    let interval = |value: fn(&Law) -> f64| {
-        jackknife(value(&law), &laws.iter().map(value).collect::<Vec<_>>(), alpha)
-    };
-    let knees: Option<Vec<f64>> = laws.iter().map(Law::knee).collect();
-    Some(Scalability {
-        law,
-        contention: not_negative(interval(|law| law.contention)?),
-        coherency: not_negative(interval(|law| law.coherency)?),
-        knee: law
-            .knee()
-            .zip(knees)
-            // A knee is a ratio of small numbers, more even on the log scale.
-            .and_then(|(knee, knees)| {
-                let logs: Vec<f64> = knees.iter().map(|knee| knee.ln()).collect();
-                Some(jackknife(knee.ln(), &logs, alpha)?.exp())
-            }),
-    })
-}
-
-/// `value` ± t · SE, where SE² = (n − 1)² / n times the variance of the values without one each.
-/// None for fewer than two.
-fn jackknife(value: f64, without: &[f64], alpha: f64) -> Option<Interval> {
-    if without.len() < 2 {
-        return None;
-    }
-    let count = without.len() as f64;
-    let error = ((count - 1.0).powi(2) / count * variance(without)).sqrt();
-    Some(Interval::around(value, t_quantile(1.0 - alpha / 2.0, count - 1.0) * error))
-}
-
-fn not_negative(interval: Interval) -> Interval {
-    Interval { low: interval.low.max(0.0), high: interval.high }
-}
-
 #[cfg(test)]
 mod tests {
-    use rand::SeedableRng;
-    use rand_xoshiro::Xoshiro256PlusPlus;
-
     use super::*;
-    use crate::simulation::normals;
 
     const CLIENTS: [f64; 7] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 48.0];
 
-    fn points(law: &Law, noise: &[f64]) -> Vec<Point> {
-        let point = |(clients, noise): (f64, &f64)| Point {
-            clients,
-            rate: law.rate(clients) * noise.exp(),
-        };
-        CLIENTS.into_iter().zip(noise).map(point).collect()
+    fn points(law: &Law) -> Vec<Point> {
+        CLIENTS.map(|clients| Point { clients, rate: law.rate(clients) }).to_vec()
     }
 
     #[test]
     fn a_law_without_noise_is_found_again() {
         for (contention, coherency) in [(0.05, 0.001), (0.0, 0.002), (0.1, 0.0), (0.0, 0.0)] {
             let law = Law { single: 1000.0, contention, coherency };
-            let found = Law::fit(&points(&law, &[0.0; 7])).unwrap();
+            let found = Law::fit(&points(&law)).unwrap();
             assert!((found.single / 1000.0 - 1.0).abs() < 1e-6, "{found:?}");
             assert!((found.contention - contention).abs() < 1e-8, "{found:?}");
             assert!((found.coherency - coherency).abs() < 1e-8, "{found:?}");
@@ -227,43 +161,6 @@ mod tests {
         let law = Law::fit(&points).unwrap();
         assert_eq!((law.contention, law.coherency), (0.0, 0.0));
         assert!((1000.0..1130.0).contains(&law.single), "{law:?}");
-    }
-
-    #[test]
-    fn intervals_hold_the_true_law() {
-        let law = Law { single: 1000.0, contention: 0.05, coherency: 0.002 };
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(30);
-        let (mut contention, mut coherency, mut knee) = (0, 0, 0);
-        const TIMES: usize = 400;
-        for _ in 0..TIMES {
-            let rounds: Vec<Vec<Point>> = (0..8)
-                .map(|_| {
-                    let noise: Vec<f64> =
-                        normals(&mut random, 7).iter().map(|x| 0.01 * x).collect();
-                    points(&law, &noise)
-                })
-                .collect();
-            let found = scalability(&rounds, 0.05).unwrap();
-            contention += usize::from(found.contention.contains(law.contention));
-            coherency += usize::from(found.coherency.contains(law.coherency));
-            knee += usize::from(found.knee.unwrap().contains(law.knee().unwrap()));
-        }
-        for covered in [contention, coherency, knee] {
-            let share = covered as f64 / TIMES as f64;
-            assert!((0.92..=0.98).contains(&share), "{share}");
-        }
-    }
-
-    #[test]
-    fn points_can_be_left_out_one_by_one() {
-        let law = Law { single: 1000.0, contention: 0.05, coherency: 0.002 };
-        let noise = [0.004, -0.006, 0.003, 0.008, -0.005, 0.002, -0.004];
-        let each: Vec<Vec<Point>> =
-            points(&law, &noise).into_iter().map(|point| vec![point]).collect();
-        let found = scalability(&each, 0.05).unwrap();
-        assert!(found.contention.contains(0.05) && found.contention.half_width() < 0.02);
-        assert_eq!(scalability(&each[..3], 0.05), None, "two points fit any law");
-        assert_eq!(scalability(&[], 0.05), None);
     }
 
     #[test]

@@ -202,11 +202,10 @@ mod tests {
 
     #[test]
     fn stopping_on_precision_keeps_the_level_and_stopping_on_p_does_not() {
-        let rule = StopRule::for_margin(0.02);
+        let rule = StopRule { least_rounds: 6, most_rounds: 16, half_width: 0.01 };
         let precise = false_alarms(|estimate, rounds| {
             let half_width = estimate.interval.half_width();
-            let progress = Progress { rounds, half_width, elapsed: 0.0, next_round: 0.0 };
-            rule.decide(&progress).is_some()
+            rule.is_precise(&Progress { rounds, half_width })
         });
         assert!(precise <= MOST_FALSE, "{precise}");
         let significant = false_alarms(|estimate, _| estimate.is_significant());

@@ -41,8 +41,9 @@ pub use family::{Options, SCREEN_ALPHA, Stage, flagged};
 /// Which way from slices and runs to a verdict this is. To be raised by one whenever the same slices or runs
 /// would come to another number of a round, another estimate or interval, or another label: what a selftest
 /// has found of another way says nothing of this one. The first that is numbered holds a contender against
-/// base and twin one by one; until then it was held against their mean in each cycle.
-pub const ESTIMATOR: u32 = 1;
+/// base and twin one by one; until then it was held against their mean in each cycle. From the second on a
+/// variance borrows from tests whose noise is alike, and knows no more than all of them together.
+pub const ESTIMATOR: u32 = 2;
 
 /// A cost per operation or a time, in the rounds of the rate.
 #[derive(Clone, Debug, PartialEq)]
@@ -183,7 +184,9 @@ pub fn judge(cells: &[Cell], options: &Options) -> Report {
                 detectable,
                 rounds_needed,
                 is_agreed: rate.is_agreed(&estimate, alpha),
-                risen_cost: risen(&costs[index], cell.margin, alpha),
+                // A screen finds nothing: what it sees first is seen again in fresh rounds, or was chance.
+                risen_cost: risen(&costs[index], cell.margin, alpha)
+                    .filter(|_| cell.stage != Stage::Screen),
             }
             .label(),
         };

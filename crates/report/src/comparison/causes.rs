@@ -10,7 +10,7 @@ use rqps_store::{ContenderRecord, PassRecord, Run, StatementRecord};
 use super::costs::estimate;
 use super::course;
 use super::drift::Drift;
-use super::observed::{Observed, foreign_percent};
+use super::observed::{Observed, clients_of, foreign_percent};
 use super::pair::Pair;
 use super::profile::Profiled;
 
@@ -64,7 +64,7 @@ impl Pair<'_> {
         let passes = self.passes(test, verdict.stage);
         let method = self.plan.method_of(test.name);
         let class = CLASSES.iter().find(|(name, _)| *name == test.class);
-        let clients = passes.iter().flat_map(|pass| &pass.slices).map(|slice| slice.client).max();
+        let clients = passes.first().map(|pass| clients_of(self.plan, pass));
         let pair = self.contenders(run);
         let again = pair.last().and_then(|contender| run.plan.command_of(contender, test.name));
         let family = test.name.split_once("_range=").map(|(family, _)| family.to_string());

@@ -12,7 +12,7 @@ use rqps_store::{PassRecord, Run};
 
 use super::TWIN;
 use super::drift::Drift;
-use super::observed::{Quantity, level};
+use super::observed::{Quantity, clients_of, level};
 use super::pair::Pair;
 
 /// Less than this per statement is what a server does by itself, whatever it is asked: by the second
@@ -85,7 +85,11 @@ impl Pair<'_> {
     }
 
     fn time_in(&self, pass: &PassRecord) -> Option<Both> {
-        self.in_cycles(pass, Quantity::Rate, time).or_else(|| self.both(pass, time))
+        self.in_cycles(pass, Quantity::Rate, time).or_else(|| {
+            // A whole run has the time of all its clients together.
+            let clients = f64::from(clients_of(self.plan, pass));
+            self.both(pass, time).map(|(base, contender)| (base * clients, contender * clients))
+        })
     }
 
     fn cpu_in(&self, pass: &PassRecord) -> Option<Both> {
@@ -362,7 +366,7 @@ pub(super) fn interval(rounds: &[f64]) -> Estimate {
 #[cfg(test)]
 mod tests {
     use rqps_observe::Reading;
-    use rqps_plan::Comparison;
+    use rqps_plan::{Compared, Comparison};
     use rqps_store::SliceRecord;
 
     use super::*;
@@ -433,6 +437,20 @@ mod tests {
         assert!(by_slices(&writing([64, 10, 0], None)).is_empty(), "next to nothing");
         let from_little = by_slices(&writing([0, 6_400, 0], None));
         assert!(is_near(from_little[0].contender, 101.0));
+    }
+
+    #[test]
+    fn a_whole_run_has_the_time_of_all_its_clients() {
+        let mut plan = fixture::plan();
+        let rounds = rounds();
+        let passes: Vec<&PassRecord> = rounds.iter().collect();
+        let one = fixture::pair(&plan, None).time(&passes);
+        assert!((one.base - 100.0).abs() < 1.0, "{one:?}");
+        let Compared::InsertBenchmark(benchmark) = &mut plan.of else { unreachable!() };
+        benchmark.clients = 4;
+        let four = fixture::pair(&plan, None).time(&passes);
+        assert!((four.base / one.base - 4.0).abs() < 1e-9, "{four:?}");
+        assert!((four.change.value / one.change.value - 4.0).abs() < 1e-9, "{four:?}");
     }
 
     #[test]

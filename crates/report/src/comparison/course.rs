@@ -11,7 +11,7 @@ use rqps_store::{PassRecord, SideRecord};
 use super::Pair;
 use super::costs::interval;
 use super::observed::{Quantity, level};
-use super::whole::{operations, sampled};
+use super::whole::{operations, rates, sampled};
 
 /// Stalls that come so many seconds after vacuum, purge or compaction, or before, may belong to it.
 const LONGEST_LAG: usize = 10;
@@ -32,8 +32,9 @@ const TO_COLLECT: [&str; 3] = ["n_dead_tup", "history_list_length", "trx_rseg_hi
 pub(super) fn dips(pair: &Pair<'_>, passes: &[&PassRecord]) -> Option<Dips> {
     let slower = slower(pair, passes)?;
     let series = |name: &str| -> Vec<Vec<f64>> {
-        let sides = passes.iter().filter_map(|pass| pass.sides.get(name));
-        sides.map(operations).filter(|rates| rates.len() >= FEWEST_SECONDS).collect()
+        // Without what is left of the last second, which would be a stall.
+        let of = passes.iter().map(|pass| rates(pass, name));
+        of.filter(|rates| rates.len() >= FEWEST_SECONDS).collect()
     };
     let shares = |name: &str| -> Vec<f64> {
         // One second more or less.
@@ -49,8 +50,10 @@ pub(super) fn dips(pair: &Pair<'_>, passes: &[&PassRecord]) -> Option<Dips> {
     let sides: Vec<&SideRecord> = passes.iter().filter_map(|pass| pass.sides.get(slower)).collect();
     let found = series(slower).into_iter().filter_map(|rates| stalls(&rates).period);
     let periods = found.map(|period| period as f64);
-    let lags = sides.iter().filter_map(|side| {
-        lag_of_stalls(&operations(side), &collecting(side), LONGEST_LAG).map(|lag| lag as f64)
+    let lags = passes.iter().filter_map(|pass| {
+        let (rates, side) = (rates(pass, slower), pass.sides.get(slower)?);
+        let collecting = collecting(side, rates.len());
+        lag_of_stalls(&rates, &collecting, LONGEST_LAG).map(|lag| lag as f64)
     });
     Some(Dips {
         period: middle(periods.collect()),
@@ -109,9 +112,9 @@ fn checkpoints(side: &SideRecord) -> Option<f64> {
     (times.len() > 1).then(|| (last - first) / (times.len() - 1) as f64)
 }
 
-/// In which seconds old row versions were removed.
-fn collecting(side: &SideRecord) -> Vec<bool> {
-    let mut seconds = vec![false; operations(side).len()];
+/// In which of so many seconds old row versions were removed.
+fn collecting(side: &SideRecord, seconds: usize) -> Vec<bool> {
+    let mut seconds = vec![false; seconds];
     let mut left: Option<u64> = None;
     for (index, at) in side.engine_samples.at().iter().enumerate() {
         let grown = |kind: Kind, names: &[&str]| -> u64 {
@@ -137,4 +140,47 @@ fn ends(name: &str, ends: &[&str]) -> bool {
 fn middle(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use rqps_plan::Comparison;
+    use rqps_store::{Operation, Second, SliceRecord, WorkerRecord};
+
+    use super::*;
+    use crate::comparison::fixture;
+
+    /// Rounds of whole runs at an even rate, which end within a second.
+    fn rounds(seconds: [(&str, f64); 2]) -> Vec<PassRecord> {
+        let mut pass = PassRecord { test: "l.i1".to_string(), ..PassRecord::default() };
+        for (place, (name, seconds)) in (0..).zip(seconds) {
+            pass.slices.push(SliceRecord {
+                place,
+                client: 1,
+                contender: name.to_string(),
+                nanos: (seconds * 1e9) as u64,
+                writes: 20_000,
+                ..SliceRecord::default()
+            });
+            let second =
+                |operations: f64| Second { operations: operations as u64, ..Second::default() };
+            let rate = 20_000.0 / seconds;
+            let mut all = vec![second(rate); seconds as usize];
+            all.push(second(rate * seconds.fract()));
+            let work = WorkerRecord { seconds: all, ..WorkerRecord::of_several(Operation::Insert) };
+            let side = SideRecord { work: vec![work.packed()], ..SideRecord::default() };
+            pass.sides.insert(name.to_string(), side);
+        }
+        vec![pass; 3]
+    }
+
+    #[test]
+    fn what_is_left_of_the_last_second_is_no_stall() {
+        let plan: Comparison = fixture::plan();
+        let rounds = rounds([("old", 20.3), ("new", 23.2)]);
+        let found = dips(&fixture::pair(&plan, None), &rounds.iter().collect::<Vec<_>>()).unwrap();
+        // A second more or less, of 20 and of 23.
+        let stalls = found.stalls.unwrap().value;
+        assert!((stalls - (20.0_f64 / 23.0).ln()).abs() < 1e-9, "{found:?}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use rqps_plan::{Cache, Workload};
 use rqps_stats::label::Label;
-use rqps_stats::stop::{Progress, Stop, StopRule};
+use rqps_stats::stop::{Progress, StopRule};
 use rqps_stats::verdict::{Stage, Verdict};
 use rqps_store::PassRecord;
 
@@ -61,18 +61,14 @@ pub fn interim(plan: &rqps_plan::Plan, passes: &[PassRecord]) -> Interim {
         least_rounds: least_rounds.min(most_rounds),
         most_rounds,
         half_width: comparison.precision,
-        budget: None,
     };
     let first = rule(comparison.fewest_rounds, comparison.rounds);
     let fresh = rule(comparison.fewest_rounds, comparison.confirm.unwrap_or(0));
     let progress = |verdict: &Verdict| Progress {
         rounds: verdict.contributions.len() as u32,
         half_width: verdict.plain.interval.half_width(),
-        elapsed: 0.0,
-        next_round: 0.0,
     };
-    let is_narrow =
-        |rule: &StopRule, verdict: &Verdict| rule.decide(&progress(verdict)) == Some(Stop::Precise);
+    let is_narrow = |rule: &StopRule, verdict: &Verdict| rule.is_precise(&progress(verdict));
     let mut narrow = vec![true; tests.len()];
     let mut confirmed = vec![true; tests.len()];
     for contender in others {

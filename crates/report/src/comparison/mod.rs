@@ -38,6 +38,7 @@ use rqps_stats::verdict::Verdict;
 use rqps_store::{Run, StatementRecord};
 
 use crate::model::Counted;
+use costs::estimate;
 use drift::Drift;
 use observed::Observed;
 use pair::{Pair, Suite, kind};
@@ -121,7 +122,11 @@ impl<'a> Verdicts<'a> {
             let report = pair.judge(&tests);
             let names = tests.iter().map(|test| test.name);
             let profiles = profile::profiled(run, names, base, contender);
-            let evidence = pair.evidence(run, &tests, &report.verdicts, &profiles);
+            let suite = pair.suite(&tests, &report.verdicts, seed);
+            let mut evidence = pair.evidence(run, &tests, &report.verdicts, &profiles);
+            for one in &mut evidence {
+                one.suite = suite.as_ref().map(|suite| estimate(&suite.shift));
+            }
             let with_tests = tests.iter().zip(&report.verdicts);
             Judged {
                 contender: contender.clone(),
@@ -129,7 +134,7 @@ impl<'a> Verdicts<'a> {
                 invalid: report.invalid,
                 is_paired: report.is_paired,
                 noise: with_tests.map(|(test, verdict)| pair.noise(test, verdict)).collect(),
-                suite: pair.suite(&tests, &report.verdicts, seed),
+                suite,
                 verdicts: report.verdicts,
                 findings: explain_suite(&evidence),
                 evidence,

@@ -123,6 +123,16 @@ impl<'a> Observed<'a> {
     }
 }
 
+/// The clients of a contender at a time, each of which waits for what it sent; of whole scans one for each
+/// table.
+pub(crate) fn clients_of(plan: &Comparison, pass: &PassRecord) -> u32 {
+    match (&plan.of, plan.method_of(&pass.test)) {
+        (Compared::InsertBenchmark(of), _) => of.clients,
+        (Compared::Microbenchmark(of), Method::Runs) if pass.class == SCAN => of.tables,
+        (Compared::Microbenchmark(of), _) => of.clients.iter().copied().max().unwrap_or(1),
+    }
+}
+
 /// A contender's level against the base's in a pass: the median over the cycles of the log ratios.
 pub(crate) fn restart(
     pass: &PassRecord,
@@ -156,6 +166,7 @@ pub(crate) fn by_cycle(pass: &PassRecord, contender: &str, quantity: Quantity) -
     let Some(last) = own().map(|slice| slice.place / cycle).max().filter(|last| *last > 0) else {
         return Vec::new();
     };
+    let quantity = as_read(pass, contender, quantity);
     let mut sums = vec![(0.0, 0.0); last as usize + 1];
     for slice in own() {
         let (amount, per) = measured(slice, quantity);
@@ -179,6 +190,7 @@ fn clients(pass: &PassRecord, quantity: Quantity) -> f64 {
 /// The level of a contender in a pass, over all its slices.
 pub(crate) fn level(pass: &PassRecord, contender: &str, quantity: Quantity) -> Option<f64> {
     let own = pass.slices.iter().filter(|slice| slice.contender == contender);
+    let quantity = as_read(pass, contender, quantity);
     let (amount, per) = own
         .map(|slice| measured(slice, quantity))
         .fold((0.0, 0.0), |(amount, per), (more, longer)| (amount + more, per + longer));
@@ -235,12 +247,24 @@ fn names(pass: &PassRecord) -> Vec<&str> {
 
 fn parts(pass: &PassRecord, names: &[&str], quantity: Quantity) -> Vec<Slice> {
     let cycle = names.len() as u32;
+    let quantities: Vec<Quantity> =
+        names.iter().map(|name| as_read(pass, name, quantity)).collect();
     let part = |slice: &SliceRecord| {
         let contender = names.iter().position(|name| *name == slice.contender)?;
-        let (amount, per) = measured(slice, quantity);
+        let (amount, per) = measured(slice, quantities[contender]);
         Some(Slice { cycle: slice.place / cycle, contender, amount, per })
     };
     pass.slices.iter().filter_map(part).collect()
+}
+
+/// Inside the client there is no server to be read. Of a server the first client reads what all clients cost
+/// it, so that the slices of the others have none of it.
+fn as_read(pass: &PassRecord, contender: &str, quantity: Quantity) -> Quantity {
+    let mut own = pass.slices.iter().filter(|slice| slice.contender == contender);
+    match quantity {
+        Quantity::Cpu if own.all(|slice| slice.server_cpu == 0) => Quantity::Client,
+        _ => quantity,
+    }
 }
 
 /// An amount, and what it is divided by.
@@ -249,8 +273,6 @@ fn measured(slice: &SliceRecord, quantity: Quantity) -> (f64, f64) {
     let micros = |nanos: u64| nanos as f64 / 1e3;
     match quantity {
         Quantity::Rate => (statements, slice.nanos as f64 / 1e9),
-        // Inside the client there is no server to be read.
-        Quantity::Cpu if slice.server_cpu == 0 => (micros(slice.client_cpu), statements),
         Quantity::Cpu => (micros(slice.server_cpu), statements),
         Quantity::Client => (micros(slice.client_cpu), statements),
         Quantity::RunQueue => (micros(slice.server_run_queue_wait), statements),
@@ -281,6 +303,28 @@ mod tests {
             slice(5, "new", 550),
         ];
         PassRecord { slices, ..PassRecord::default() }
+    }
+
+    /// Four clients that take 1 ms of CPU for 250 statements each.
+    fn of_four_clients(server_cpu: u64) -> PassRecord {
+        let slice = |client: u32| SliceRecord {
+            client,
+            contender: "new".to_string(),
+            nanos: 10_000_000,
+            reads: 250,
+            client_cpu: 1_000_000,
+            server_cpu: if client == 1 { server_cpu } else { 0 },
+            ..SliceRecord::default()
+        };
+        PassRecord { slices: (1..=4).map(slice).collect(), ..PassRecord::default() }
+    }
+
+    #[test]
+    fn the_first_client_reads_what_all_of_them_cost_the_server() {
+        let pass = of_four_clients(8_000_000);
+        assert_eq!(level(&pass, "new", Quantity::Cpu), Some(8.0));
+        assert_eq!(level(&pass, "new", Quantity::Client), Some(4.0));
+        assert_eq!(level(&of_four_clients(0), "new", Quantity::Cpu), Some(4.0), "in the client");
     }
 
     #[test]

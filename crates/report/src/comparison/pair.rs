@@ -97,6 +97,7 @@ impl Pair<'_> {
         let kind = kind(self.is_io_bound, test);
         let passes = self.passes(test, stage);
         let mut cell = Cell::new(test.name, kind, self.sample(&passes, Quantity::Rate));
+        cell.class = alike(kind, test);
         cell.stage = stage;
         if let Some(margin) = self.plan.margin {
             cell.margin = margin;
@@ -207,10 +208,41 @@ impl Pair<'_> {
     }
 }
 
+/// Names the tests whose noise is alike: a scan takes as long as thousands of points.
+pub(crate) fn alike(kind: Kind, test: &Observed<'_>) -> String {
+    match test.writes() {
+        true => format!("{kind:?}"),
+        false => format!("{kind:?}, {}", test.class),
+    }
+}
+
 pub(crate) fn kind(is_io_bound: bool, test: &Observed<'_>) -> Kind {
     match (is_io_bound, test.writes()) {
         (true, _) => Kind::IoBound,
         (false, true) => Kind::CachedWrite,
         (false, false) => Kind::CachedRead,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rqps_store::PassRecord;
+
+    use super::*;
+    use crate::comparison::observed::tests;
+
+    #[test]
+    fn noise_is_alike_among_writes_and_among_reads_of_a_kind() {
+        let classes = ["point", "point", "scan", "update", "insert"];
+        let pass = |(place, class): (usize, &&str)| PassRecord {
+            test: format!("test{place}"),
+            class: class.to_string(),
+            ..PassRecord::default()
+        };
+        let passes: Vec<PassRecord> = classes.iter().enumerate().map(pass).collect();
+        let alike: Vec<String> =
+            tests(&passes).iter().map(|test| alike(kind(false, test), test)).collect();
+        assert!(alike[0] == alike[1] && alike[3] == alike[4], "{alike:?}");
+        assert!(alike[0] != alike[2] && alike[0] != alike[3] && alike[2] != alike[3], "{alike:?}");
     }
 }

@@ -1,10 +1,10 @@
 //! Each whole run by itself, as if it had been a step: for formats that know nothing but steps.
 
-use rqps_plan::{Compared, Counts, Method};
+use rqps_plan::Method;
 use rqps_store::{PassRecord, StepRecord};
 
 use super::Verdicts;
-use super::observed::Observed;
+use super::observed::{Observed, clients_of};
 use super::together::step;
 use crate::model::Measured;
 
@@ -33,19 +33,10 @@ impl Verdicts<'_> {
         let side = pass.sides.get(name)?;
         let counts = test.counts(self.plan);
         Some(StepRecord {
-            clients: self.clients(counts),
+            clients: clients_of(self.plan, pass),
             workers: side.work.iter().map(|work| work.clone().unpacked()).collect(),
             samples: side.samples.clone(),
             ..step(test, 0, counts, name, &[pass])?
         })
-    }
-
-    /// How many there were at a time; of scans one for each table.
-    fn clients(&self, counts: Counts) -> u32 {
-        match (&self.plan.of, counts) {
-            (Compared::InsertBenchmark(of), _) => of.clients,
-            (Compared::Microbenchmark(of), Counts::RowsScanned) => of.tables,
-            (Compared::Microbenchmark(of), _) => of.clients.iter().copied().max().unwrap_or(1),
-        }
     }
 }

@@ -10,7 +10,7 @@ use rqps_store::PassRecord;
 
 use super::{Cell, Experiment, Intervention, SYNTHETIC, Treatment, Variant};
 use crate::comparison::observed::{self, Observed, Quantity};
-use crate::comparison::pair::{Pair, kind};
+use crate::comparison::pair::{Pair, alike, kind};
 
 /// Fewer rounds are no cell.
 const FEWEST_ROUNDS: usize = 3;
@@ -104,7 +104,9 @@ impl Held<'_> {
 
     fn judged(&self, test: &Observed<'_>) -> verdict::Cell {
         let rate = self.sample(test, Quantity::Rate);
-        let mut cell = verdict::Cell::new(test.name, kind(false, test), rate);
+        let kind = kind(false, test);
+        let mut cell = verdict::Cell::new(test.name, kind, rate);
+        cell.class = alike(kind, test);
         let mut costs = vec![("cpu/o", self.sample(test, Quantity::Cpu))];
         if test.writes() {
             // Against one alone, as comparisons have it.

@@ -1,6 +1,6 @@
 //! What rules look for and what they say of it.
 
-use super::evidence::{Change, Class, Evidence, Part, Planning};
+use super::evidence::{Change, Class, Cost, Evidence, Part, Planning};
 use super::number::Number;
 use super::rule::Claim;
 use super::view::{View, all, any, at_least, engine, metric};
@@ -226,10 +226,13 @@ pub(super) fn writes(view: &View) -> Option<Claim> {
     let (what, more) = more_of(view, &[(metric::WRITE_BYTES, "KiB written")])?;
     let behind = WRITTEN.map(|(ends, _)| is_behind(view, ends, more));
     let kind = WRITTEN.iter().zip(behind).find(|(_, behind)| *behind == Some(true));
-    let other = all(&behind.map(|behind| behind.map(|is| !is))) == Some(true);
+    // Compaction is counted by MyRocks alone.
+    let other = behind[..2] == [Some(false); 2] && behind[2] != Some(true);
     let kind = match kind {
         Some(((_, kind), _)) => format!("; it is {kind}"),
-        None if other => "; it is neither log nor pages: look at double writes".to_string(),
+        None if other => {
+            "; it is neither log nor pages: look at double writes and temporary files".to_string()
+        }
         None => String::new(),
     };
     let counted = WRITTEN.iter().filter_map(|(ends, _)| view.engine(ends));
@@ -413,7 +416,8 @@ const BEGINS: f64 = 0.5;
 /// begin to flush, what they also do in the kernel counts with the waiting.
 pub(super) fn commit(view: &View) -> Option<Claim> {
     let waiting = view.sure_share(Part::Rest)?;
-    let timed = view.evidence.sync.filter(|_| waiting >= HALF).and_then(|sync| {
+    let is_longer = |sync: &Cost| sync.change.times(view.sign).is_above(0.0);
+    let timed = view.evidence.sync.filter(is_longer).filter(|_| waiting >= HALF).and_then(|sync| {
         let part = view.share_of(sync.change.value * view.sign)?;
         let time = micros_interval(&sync.change);
         let text =

@@ -249,6 +249,8 @@ pub struct Evidence {
     pub sync: Option<Cost>,
     /// The pair's reads are the same.
     pub reads_unaffected: Option<bool>,
+    /// What all tests have in common, as a log.
+    pub suite: Option<Estimate>,
     /// Settings with different values.
     pub settings: Vec<String>,
     pub profile: Vec<Growth>,

@@ -108,8 +108,9 @@ fn named(finding: Finding) -> Finding {
     Finding { statement, ..finding }
 }
 
+/// What is said of all tests counts those that have a change to look at: one round has none.
 fn is_valid(test: &&Evidence) -> bool {
-    test.verdict != Verdict::Invalid
+    test.verdict != Verdict::Invalid && test.theta.value.is_finite()
 }
 
 /// Most tests of all classes move the same way by about the same factor.
@@ -124,10 +125,12 @@ fn shift(tests: &[Evidence]) -> Option<Finding> {
     let same_size = |test: &&&Evidence| test.theta.low <= common && common <= test.theta.high;
     let (way, size) =
         (valid.iter().filter(same_way).count(), valid.iter().filter(same_size).count());
+    // Tests without a change hold any small factor, and by chance have its sign.
+    let suite = valid[0].suite?.times(common.signum());
     let twins: Vec<bool> = valid.iter().filter_map(|test| test.environment.twin_moved).collect();
     let twin_moves = twins.iter().filter(|moved| **moved).count() * 2 > twins.len();
-    if valid.len() < FEWEST_OF_SUITE || classes.len() < 2 || way < most || size < most || twin_moves
-    {
+    let is_common = way >= most && size >= most && suite.is_above(0.0);
+    if valid.len() < FEWEST_OF_SUITE || classes.len() < 2 || !is_common || twin_moves {
         return None;
     }
     let confidence = if twins.is_empty() { Confidence::Likely } else { Confidence::Strong };

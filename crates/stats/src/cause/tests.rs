@@ -272,7 +272,7 @@ fn r5_writes_are_told_by_where_they_go() {
     );
     let pages = more_writes().metric("Innodb_pages_written", 1.3).only();
     assert!(pages.statement.contains("random changes of secondary indexes"));
-    let neither = ["Innodb_pages_written", "Innodb_os_log_written", "rocksdb_compaction_bytes"];
+    let neither = ["Innodb_pages_written", "Innodb_os_log_written"];
     let neither = neither.into_iter().fold(more_writes(), |case, name| case.metric(name, 1.0));
     let double = explain(&neither.0).into_iter().find(|one| one.cause == Cause::Writes).unwrap();
     assert!(double.statement.contains("double writes"));

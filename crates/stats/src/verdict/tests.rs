@@ -7,6 +7,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rqps_observe::Usual;
 
 use super::*;
+use crate::distribution::t_quantile;
 use crate::simulation::{self, Order, normals};
 
 /// Restarts around a log ratio of `effect` with the SD of SLICES.md, in percent.
@@ -154,6 +155,8 @@ fn a_cost_that_rose_is_told_where_the_rate_did_not() {
     assert_eq!(words(with_cost(0.0, 0.12)), "efficiency regression (server CPU)");
     assert_eq!(words(with_cost(0.0, 0.01)), words(with_cost(0.0, -0.12)), "below the margin");
     assert_eq!(words(with_cost(-0.05, 0.12)), "regression");
+    let screened = Cell { stage: Stage::Screen, ..with_cost(0.0, 0.12) };
+    assert_eq!(words(screened), words(with_cost(0.0, 0.01)), "a screen finds nothing");
     let report = judge(&[with_cost(0.0, 0.12)], &Options::default());
     let (name, cost) = &report.verdicts[0].costs[0];
     assert_eq!(name, "server CPU");
@@ -201,11 +204,12 @@ fn tests_of_a_class_share_what_is_known_of_their_noise() {
     let half_width = |verdict: &Verdict| verdict.plain.interval.half_width();
     assert!(half_width(&of_class[5]) > half_width(&alone));
 
-    // Equal variances are pooled, so that t becomes normal: squares of 36e-6 on 7 degrees.
+    // Equal variances are pooled, so that t is that of all degrees together: squares of 36e-6 on 7 each.
     let equal = judge(&cells[..5], &Options::default()).verdicts;
     let error = (36e-6_f64 / 7.0 / 8.0).sqrt();
-    assert!((half_width(&equal[0]) - 1.96 * error).abs() < 1e-6);
-    assert!((equal[0].detectable - (1.96 + 0.8416) * error).abs() < 1e-6);
+    let (reach, power) = (t_quantile(0.975, 35.0), t_quantile(0.8, 35.0));
+    assert!((half_width(&equal[0]) - reach * error).abs() < 1e-9);
+    assert!((equal[0].detectable - (reach + power) * error).abs() < 1e-9);
 }
 
 #[test]

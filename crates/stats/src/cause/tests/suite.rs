@@ -106,6 +106,19 @@ fn r12_the_same_system_cpu_everywhere_is_the_protocol() {
     );
 }
 
+/// It is inconclusive, and there is no change of it.
+#[test]
+fn r12_does_not_ask_a_test_of_one_round() {
+    let mut tests = syscalls(|_| 1.5);
+    let all = find(&explain_suite(&tests), Cause::Protocol).cloned();
+    let mut short = tests[0].clone();
+    short.verdict = Verdict::Inconclusive;
+    short.theta = Estimate::new(f64::NAN, f64::NEG_INFINITY, f64::INFINITY);
+    tests.push(short);
+    assert!(all.is_some());
+    assert_eq!(find(&explain_suite(&tests), Cause::Protocol).cloned(), all);
+}
+
 #[test]
 fn r12_is_contradicted_by_system_cpu_that_grows_with_rows() {
     let findings = explain_suite(&syscalls(|rows| 1.5 + rows / 100.0));
@@ -187,6 +200,7 @@ fn suite(twin_moved: Option<bool>) -> Vec<Evidence> {
                     evidence.verdict = Verdict::NoChange;
                 }
                 evidence.environment.twin_moved = twin_moved;
+                evidence.suite = Some(Estimate::new(-0.015, -0.018, -0.012));
             })
         })
         .collect();
@@ -202,6 +216,17 @@ fn r16_most_tests_that_move_alike_have_a_common_factor() {
          size, host) rather than 30 causes (strong)."
     );
     assert_eq!(findings[0].tests.len(), 30);
+}
+
+#[test]
+fn r16_tests_that_are_alike_by_chance_have_no_factor() {
+    let mut tests = suite(Some(false));
+    for test in &mut tests {
+        test.suite = Some(Estimate::new(-0.015, -0.031, 0.001));
+    }
+    assert_eq!(find(&explain_suite(&tests), Cause::SuiteShift), None);
+    tests.iter_mut().for_each(|test| test.suite = None);
+    assert_eq!(find(&explain_suite(&tests), Cause::SuiteShift), None);
 }
 
 #[test]
