@@ -94,7 +94,8 @@ fn list(home: &Home, cancel: &Cancel) -> anyhow::Result<Exit> {
     let mut fetching = Fetching::new();
     let mut tell = |event| fetching.tell(event, cancel);
     let installed = source::installed(home, &mut tell).map_err(rqps_dbms::DbmsError::from)?;
-    let available = source::available(Dbms::Postgres, &mut tell);
+    let available = [Dbms::Postgres, Dbms::Mysql, Dbms::Mariadb]
+        .map(|dbms| (dbms, source::available(dbms, &mut tell)));
     fetching.finish();
 
     let mut builds = table(&["INSTALLED", "SOURCE", "COMPILER", "LIBC", "DIRECTORY"]);
@@ -114,13 +115,17 @@ fn list(home: &Home, cancel: &Cancel) -> anyhow::Result<Exit> {
         let names: Vec<&str> = of_family.map(|config| config.name).collect();
         text += &format!("\nconfigs of {family}: {}", names.join(", "));
     }
-    match available {
-        Ok(available) => {
-            text += &format!("\n\npostgres can be fetched as: {}\n", available.versions.join(" "));
-            available.unasked.iter().for_each(|reason| output::note(reason));
+    text.push('\n');
+    for (dbms, available) in available {
+        match available {
+            Ok(available) => {
+                text += &format!("\n{dbms} can be fetched as: {}", available.versions.join(" "));
+                available.unasked.iter().for_each(|reason| output::note(reason));
+            }
+            Err(error) => output::note(&format!("what {dbms} can be fetched as: {error}")),
         }
-        Err(error) => output::note(&format!("what can be fetched is not known: {error}")),
     }
+    text.push('\n');
     let leases = Lease::all(home)?;
     if !leases.is_empty() {
         let mut servers = table(&["RUNNING", "PID", "URL"]);

@@ -12,8 +12,8 @@ enum Stage {
     Final,
 }
 
-/// A version in a package registry, as `17.6.0-beta.15`, `11.22.1`, `10.5.0-1`, `9.6.24`, `8.0.33.1`
-/// or `10.11.14-0+deb12u2`.
+/// A version in a package registry, as `17.6.0-beta.15`, `11.22.1`, `10.5.0-1`, `9.6.24`, `8.0.33.1`,
+/// `10.11.14-0+deb12u2` or `11.8.9+ds-0+deb13u1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Packaged {
     /// What the registry calls it.
@@ -29,7 +29,9 @@ pub(super) struct Packaged {
 impl Packaged {
     /// Nothing where the name does not start with numbers.
     pub(super) fn parse(dbms: Dbms, source: Source, name: &str) -> Option<Packaged> {
-        let (numbers, tag) = name.split_once('-').unwrap_or((name, ""));
+        let (upstream, tag) = name.split_once('-').unwrap_or((name, ""));
+        // Debian says behind a plus what it left out of the sources: `11.8.9+ds`.
+        let numbers = upstream.split_once('+').map_or(upstream, |(numbers, _)| numbers);
         let numbers: Vec<u32> =
             numbers.split('.').map(|n| n.parse().ok()).collect::<Option<_>>()?;
         // The minor release is the third number, but not since Postgres 10.
@@ -188,6 +190,7 @@ mod tests {
             (Dbms::Mysql, Source::Debian, "9.7.4-2", "9.7.4"),
             (Dbms::Mariadb, Source::Maven, "10.11.5", "10.11.5"),
             (Dbms::Mariadb, Source::Debian, "11.8.6-0+deb13u1", "11.8.6"),
+            (Dbms::Mariadb, Source::Debian, "11.8.9+ds-0+deb13u1", "11.8.9"),
         ] {
             let packaged = Packaged::parse(dbms, source, name).unwrap();
             assert_eq!((packaged.version.as_str(), packaged.stage), (version, Stage::Final));
