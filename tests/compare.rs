@@ -85,7 +85,7 @@ fn a_faster_contender_is_an_improvement() {
 
 #[test]
 fn slices_are_in_balanced_random_order_and_all_are_kept() {
-    let rqps = Rqps::alone();
+    let rqps = Rqps::with_own_locks();
     let arguments = format!("sqlite again=sqlite --workload micro:point-query {SMALL}");
     let ended = start(&rqps, &arguments).finish();
     assert!(ended.status.code().is_some_and(|code| code < 2), "{}", ended.stderr);
@@ -124,7 +124,7 @@ fn loads(rqps: &Rqps) -> Vec<(u32, u32)> {
 
 #[test]
 fn rounds_take_turns_with_as_many_loads_as_are_named() {
-    let rqps = Rqps::alone();
+    let rqps = Rqps::with_own_locks();
     let arguments =
         format!("sqlite again=sqlite --workload micro:point-query --no-twin --loads 2 {SMALL}");
     let ended = start(&rqps, &arguments).finish();
@@ -209,7 +209,7 @@ fn a_whole_run_whose_server_stands_still_is_made_again_and_told() {
                      --rows 1K --secs 3 --rounds 3 --loads 1 --no-twin";
     let running = start(&rqps, arguments);
     let stopper = Stopper::start(running.pid());
-    running.wait_for("of 100 operations per second were reached");
+    running.wait_for("of the 100 rows per second that were promised");
     drop(stopper);
     running.wait_for("round 1: ");
     processes::signal(running.pid(), Signal::INT);
@@ -228,7 +228,7 @@ fn a_whole_run_whose_server_stands_still_is_made_again_and_told() {
 
 #[test]
 fn a_server_that_dies_between_slices_is_out_of_the_test_and_the_others_go_on() {
-    let rqps = Rqps::alone();
+    let rqps = Rqps::with_own_locks();
     let arguments = "postgres@17.6 fit=postgres@17.6 ill=postgres@17.6 --no-twin --rows 2K --secs 2 \
                      --workload micro:point-query --rounds 3 --loads 1 --no-guards";
     let running = start(&rqps, arguments);
@@ -292,7 +292,7 @@ fn servers_that_do_not_fit_into_the_memory_together_take_turns_with_the_base() {
 
 #[test]
 fn a_budget_that_is_too_small_says_what_would_fit() {
-    let rqps = Rqps::alone();
+    let rqps = Rqps::with_own_locks();
     let arguments = "sqlite again=sqlite --workload micro:point-query,hot-points --rows 2K --secs 0.2 \
                      --loads 1 --no-guards --budget 1s";
     let ended = start(&rqps, arguments).finish();
@@ -422,7 +422,7 @@ fn whole_runs_are_compared_where_slices_cannot_be() {
 
 #[test]
 fn what_makes_no_sense_is_refused_before_anything_is_started() {
-    let rqps = Rqps::alone();
+    let rqps = Rqps::with_own_locks();
     let refused = |arguments: &str, texts: &[&str]| {
         rqps.run(&format!("compare {arguments}")).refuses(2, texts);
     };
@@ -498,7 +498,7 @@ fn compare(rqps: &Rqps, out: &str, arguments: &[&str]) -> common::result::Finish
 
 #[test]
 fn a_stored_base_stands_for_one_of_now_and_is_told() {
-    let rqps = Rqps::alone();
+    let rqps = Rqps::with_own_locks();
     let runs = ["--method", "runs"];
     let first = compare(&rqps, "first", &[&["sqlite", "again=sqlite"], &runs[..]].concat());
     assert!(first.status.code().is_some_and(|code| code < 2), "{}", first.stderr);

@@ -5,10 +5,11 @@ mod common;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::Command;
+use std::sync::Mutex;
+use std::thread;
 
 use common::pages::{Page, pages, root, workflow};
-use common::{Rqps, can_limit_memory};
+use common::{Rqps, can_limit_memory, lock};
 use rcgen::{CertificateParams, KeyPair};
 
 /// A comparison may find a regression: its exit code is a verdict, and no failure of the page. From its
@@ -230,10 +231,9 @@ fn run(rqps: &Rqps, script: &str, place: &str) {
         symlink(env!("CARGO_BIN_EXE_rqps"), programs.join("rqps")).unwrap();
     }
     let path = std::env::var("PATH").unwrap();
-    let output = Command::new("bash")
+    let output = rqps
+        .program("bash")
         .args(["-euo", "pipefail", "-c", &format!("{PRELUDE}\n{script}")])
-        .current_dir(rqps.work())
-        .env("RQPS_HOME", rqps.home())
         .env("ROOT", root())
         .env("PATH", format!("{}:{path}", programs.display()))
         .output()
@@ -304,24 +304,30 @@ fn assert_files_are_described(rqps: &Rqps) {
 
 #[test]
 fn every_command_does_what_its_page_says_and_every_file_it_leaves_is_described() {
-    let mut ran = Vec::new();
-    for page in pages() {
-        let is_run = |info: &[&str]| page.blocks().iter().any(|block| block.is(info));
-        if !is_run(&["sh"]) && !is_run(&["sh", "small"]) {
-            continue;
-        }
+    let is_run = |page: &Page| {
+        let has = |info: &[&str]| page.blocks().iter().any(|block| block.is(info));
+        has(&["sh"]) || has(&["sh", "small"])
+    };
+    let of = |page: Page| {
         let given = GIVEN.iter().find(|given| given.page == page.name).unwrap_or(&NOTHING);
-        if given.limits_memory && !can_limit_memory() {
-            continue;
+        (!given.limits_memory || can_limit_memory()).then_some((page, given))
+    };
+    let left: Vec<(Page, &Given)> = pages().into_iter().filter(is_run).filter_map(of).collect();
+    assert!(left.iter().any(|(page, _)| page.name == "docs/tutorial.md"));
+    let left = Mutex::new(left);
+    let run_pages = || {
+        let next = || lock(&left).pop();
+        while let Some((page, given)) = next() {
+            let rqps = Rqps::with_own_locks();
+            run_page(&rqps, &page, given);
+            rqps.assert_no_server_is_left();
+            assert_files_are_described(&rqps);
         }
-        // One comparison measures on a machine at a time.
-        let rqps = Rqps::alone();
-        run_page(&rqps, &page, given);
-        rqps.assert_no_server_is_left();
-        assert_files_are_described(&rqps);
-        ran.push(page.name);
-    }
-    assert!(ran.contains(&"docs/tutorial.md".to_string()), "{ran:?}");
+    };
+    thread::scope(|scope| {
+        scope.spawn(run_pages);
+        run_pages();
+    });
 }
 
 #[test]
@@ -350,7 +356,7 @@ fn the_verdicts_in_the_readme_are_those_of_the_run_that_it_names() {
 
 #[test]
 fn the_documented_gate_compares_two_builds_and_shows_the_verdicts() {
-    let rqps = Rqps::alone();
+    let rqps = Rqps::with_own_locks();
     let workflow = workflow();
     let steps = workflow["jobs"]["compare"]["steps"].as_array().unwrap();
     let step = |name: &str| {

@@ -84,7 +84,7 @@ pub enum GuardFailure {
     Steal(f64),
     #[error("a fixed piece of work took {off:+.1} % against its usual time (at most {most:.1} %)")]
     Canary { off: f64, most: f64 },
-    #[error("{reached:.0} of {wanted:.0} operations per second were reached")]
+    #[error("inserts reached {reached:.0} of the {wanted:.0} rows per second that were promised")]
     Rate { reached: f64, wanted: f64 },
     #[error("the wall clock jumped by {0:+.3} s")]
     ClockJump(f64),
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(
             said,
             [
-                "927 of 1000 operations per second were reached",
+                "inserts reached 927 of the 1000 rows per second that were promised",
                 "the wall clock jumped by -1.000 s",
                 "10.0 of 11.5 planned seconds were measured (at least 90 %)",
             ]

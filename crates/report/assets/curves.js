@@ -48,8 +48,8 @@ function drawCurve(figure, curves, key, { title, over, xs, isLog, sync, least = 
 function drawCurves(figure, curves) {
   figure.replaceChildren();
   const isSeconds = curves.of === "second";
-  const length = key => Math.max(...curves.lines.map(line => line[key].mid.length));
-  const places = Array.from({ length: length("rate") }, (_, index) => index * curves.stretch + (curves.stretch + 1) / 2);
+  const longest = Math.max(...curves.lines.map(line => line.rate.mid.length));
+  const places = Array.from({ length: longest }, (_, index) => index * curves.stretch + (curves.stretch + 1) / 2);
   const isProgress = isSeconds && state.x === "progress";
   const [over, xs] = isProgress ? [PROGRESS, HUNDREDTHS] : [isSeconds ? SECONDS : CYCLES, places];
   const sync = curves.test;
@@ -60,8 +60,11 @@ function drawCurves(figure, curves) {
   drawCurve(figure, curves, "cpu", { title: isSeconds ? "CPUs that the server kept busy" : "The server's CPU per statement, us", over, xs, sync });
   drawCurve(figure, curves, "read", { title: "MiB per second read from storage", over, xs, sync, least: LEAST });
   drawCurve(figure, curves, "written", { title: "MiB per second written to storage", over, xs, sync, least: LEAST });
-  drawCurve(figure, curves, "ms", {
-    title: "Service times by percentile, ms (logarithmic)", over: NINES, isLog: true,
-    xs: Array.from({ length: length("ms") }, (_, index) => index / 4),
-  });
+  for (const { title, lines } of curves.times) {
+    const quarters = Math.max(...lines.map(line => line.ms.mid.length));
+    drawCurve(figure, { ...curves, lines }, "ms", {
+      title: `${title}, by percentile, ms (logarithmic)`, over: NINES, isLog: true,
+      xs: Array.from({ length: quarters }, (_, index) => index / 4),
+    });
+  }
 }

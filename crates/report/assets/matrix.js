@@ -56,10 +56,11 @@ function classOf({ mark, isJudged, isKnown }) {
   return { faster: "faster", slower: "slower", unknown: "inconclusive" }[said] ?? "";
 }
 
-/** As many decimals as the interval supports. */
+/** As many decimals as the interval supports, by the rule of all formats: crates/stats/src/digits.rs. */
 function ratio({ value, low, high }) {
-  const digits = low != null && high != null && high - low < 0.2 ? 3 : 2;
-  return Math.exp(value).toFixed(digits);
+  const reach = low == null || high == null ? Infinity : (Math.exp(high) - Math.exp(low)) / 2;
+  const decimals = Math.ceil(Math.log10(3.55 / reach));
+  return Math.exp(value).toFixed(Math.min(4, Math.max(2, decimals)));
 }
 
 function whisker(parent, cell, extent) {

@@ -12,7 +12,7 @@ use rqps_store::Run;
 use crate::comparison::{self, Verdicts};
 use crate::model::{self, METRICS_NOTE, Model, Prose, Suite, Table, Tone};
 
-pub(crate) use suite::published;
+pub(crate) use suite::{grouped, published};
 
 /// Whether tones are drawn with terminal escape codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

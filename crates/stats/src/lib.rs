@@ -15,6 +15,7 @@ pub mod client_share;
 pub mod columns;
 pub mod costs;
 pub mod detectable;
+pub mod digits;
 mod distribution;
 mod estimate;
 pub mod histogram;

@@ -20,6 +20,20 @@ pub fn is_met(achieved: f64, target: f64) -> bool {
     achieved.round() >= threshold(target)
 }
 
+/// Of each second whether it has less rows than promised. Rows come in commits: those of the last ones
+/// (`commits` rows, of all clients) are not missing where the second before or after has them instead.
+pub fn short(rows: &[f64], commits: f64, target: f64) -> Vec<bool> {
+    let surplus = |index: Option<usize>| {
+        let rows = index.and_then(|index| rows.get(index));
+        rows.map_or(0.0, |rows| (rows - target).max(0.0))
+    };
+    let is_short = |(index, rows): (usize, &f64)| {
+        let moved = surplus(index.checked_sub(1)) + surplus(index.checked_add(1));
+        !is_met(rows + moved.min(commits), target)
+    };
+    rows.iter().enumerate().map(is_short).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -30,6 +44,15 @@ mod tests {
         assert_eq!(threshold(2000.0), 1900.0);
         assert!(is_met(1900.0, 2000.0));
         assert!(!is_met(1899.0, 2000.0));
+    }
+
+    #[test]
+    fn a_commit_that_ended_a_moment_too_late_is_not_missing() {
+        let of = |rows: &[f64]| short(rows, 50.0, 100.0);
+        assert_eq!(of(&[100.0, 50.0, 150.0, 100.0]), [false; 4]);
+        assert_eq!(of(&[150.0, 50.0, 100.0]), [false; 3], "or too early");
+        assert_eq!(of(&[100.0, 0.0, 200.0, 100.0]), [false, true, false, false], "a stall");
+        assert_eq!(of(&[90.0, 90.0, 90.0]), [true; 3], "nobody has them instead");
     }
 
     #[test]

@@ -27,6 +27,9 @@ const PLACES: [&str; 8] = [
 /// The comment by which rqps knows its schema.
 const MARK: &str = "made by rqps";
 
+const COMPILED: &str = "select 'pg_config.' || name, setting from pg_config \
+     where name in ('CC', 'CFLAGS', 'CONFIGURE', 'CPPFLAGS', 'LDFLAGS', 'LIBS')";
+
 /// From this version on VACUUM can be told not to skip indexes.
 const INDEX_CLEANUP_SINCE: u32 = 120_000;
 
@@ -50,7 +53,14 @@ impl Control for PostgresControl {
             let value = if unit.is_empty() { setting } else { format!("{setting} x {unit}") };
             (!PLACES.contains(&name.as_str())).then_some((name, value))
         };
-        Ok(rows.into_iter().filter_map(pair).collect())
+        let mut settings: BTreeMap<String, String> = rows.into_iter().filter_map(pair).collect();
+        // How it was compiled can be a difference, too. Only superusers are told, and since 9.6.
+        let compiled = connection.query(COMPILED).unwrap_or_default().into_iter();
+        settings.extend(compiled.filter_map(|row| {
+            let mut fields = row.into_iter();
+            Some((fields.next()??, fields.next()??))
+        }));
+        Ok(settings)
     }
 
     fn database_bytes(&self, target: &Target, _data: Option<&Path>) -> Result<u64, DbmsError> {

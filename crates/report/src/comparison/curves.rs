@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::observed::{Observed, Quantity, by_cycle};
 use super::whole::{done, sampled, whole_seconds};
 use crate::model::number::short;
-use crate::model::{Lane, POINTS, Watched, counted_operation, lanes, times_by_percentile};
+use crate::model::{Clock, Lane, POINTS, Watched, counted_operation, lanes, times_by_percentile};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -28,6 +28,22 @@ pub(crate) struct Curves<'a> {
     lines: Vec<Line<'a>>,
     /// Of whole runs.
     lanes: Vec<Lane<'a>>,
+    /// Of whole runs, what the rate counts first.
+    times: Vec<Times<'a>>,
+}
+
+/// Of one kind of operation, by one of the two clocks.
+#[derive(Serialize)]
+struct Times<'a> {
+    title: String,
+    lines: Vec<Percentiles<'a>>,
+}
+
+#[derive(Serialize)]
+struct Percentiles<'a> {
+    contender: &'a str,
+    /// Milliseconds within which 1 - 10^(-i / 4) of the operations ended.
+    ms: Band,
 }
 
 #[derive(Serialize)]
@@ -42,8 +58,6 @@ struct Line<'a> {
     /// Of whole runs, MiB per second between the server and storage.
     read: Band,
     written: Band,
-    /// Milliseconds within which 1 - 10^(-i / 4) of the operations of a whole run ended.
-    ms: Band,
 }
 
 /// Over rounds.
@@ -62,7 +76,6 @@ struct Course {
     cpu: Vec<f64>,
     read: Vec<f64>,
     written: Vec<f64>,
-    ms: Vec<f64>,
 }
 
 /// What the seconds of a whole run count.
@@ -121,7 +134,6 @@ fn of_test<'a>(test: &Observed<'a>, counts: Counts, names: &[&'a str]) -> Option
             cpu: of(|course| &course.cpu),
             read: of(|course| &course.read),
             written: of(|course| &course.written),
-            ms: band(courses.iter().map(|course| course.ms.as_slice()), 1),
         }
     };
     let lines = courses.into_iter().filter(|(_, courses)| !courses.is_empty()).map(line).collect();
@@ -129,13 +141,14 @@ fn of_test<'a>(test: &Observed<'a>, counts: Counts, names: &[&'a str]) -> Option
         true => ("second", title(counts), in_background(&passes, counts, stretch)),
         false => ("cycle", "Statements per second, by cycle", Vec::new()),
     };
-    Some(Curves { test: test.name, of, title, stretch, lines, lanes })
+    let times = times(&passes, operation);
+    Some(Curves { test: test.name, of, title, stretch, lines, lanes, times })
 }
 
 /// Of a whole run.
 fn of_seconds(pass: &PassRecord, contender: &str, operation: Operation) -> Option<Course> {
     let side = pass.sides.get(contender)?;
-    let work = side.work.iter().find(|work| work.operation == operation)?;
+    side.work.iter().find(|work| work.operation == operation)?;
     let whole = whole_seconds(pass, contender);
     let seconds = done(side, operation, whole);
     let sampled = |metrics: &[Metric], unit: f64| -> Vec<f64> {
@@ -147,7 +160,6 @@ fn of_seconds(pass: &PassRecord, contender: &str, operation: Operation) -> Optio
         cpu: sampled(&[Metric::ServerCpuUser, Metric::ServerCpuSystem], 1e6),
         read: sampled(&[Metric::ServerReadBytes], MIB),
         written: sampled(&[Metric::ServerWriteBytes], MIB),
-        ms: times_by_percentile(&work.service.unpacked()),
     })
 }
 
@@ -158,6 +170,31 @@ fn rates(seconds: &[Second], operation: Operation) -> Vec<f64> {
         Operation::Query | Operation::Transaction => second.operations as f64,
     };
     seconds.iter().map(rate).collect()
+}
+
+fn times<'a>(passes: &[(&'a str, Vec<&'a PassRecord>)], first: Operation) -> Vec<Times<'a>> {
+    let mut operations = Operation::ALL;
+    operations.sort_by_key(|operation| *operation != first);
+    let all = operations.into_iter().flat_map(|of| Clock::ALL.map(|clock| (of, clock)));
+    let known = all.filter_map(|(operation, clock)| {
+        let line = |(contender, passes): &(&'a str, Vec<&PassRecord>)| {
+            let rounds = passes.iter().filter_map(|pass| {
+                let side = pass.sides.get(*contender)?;
+                let work = side.work.iter().find(|work| work.operation == operation)?;
+                let recorded = match clock {
+                    Clock::Service => &work.service,
+                    Clock::Response => work.response.as_ref()?,
+                };
+                Some(times_by_percentile(&recorded.unpacked()))
+            });
+            let rounds: Vec<Vec<f64>> = rounds.collect();
+            let ms = band(rounds.iter().map(Vec::as_slice), 1);
+            (ms.mid.len() > 1).then_some(Percentiles { contender, ms })
+        };
+        let lines: Vec<Percentiles<'_>> = passes.iter().filter_map(line).collect();
+        (!lines.is_empty()).then(|| Times { title: clock.title(operation), lines })
+    });
+    known.collect()
 }
 
 fn in_background<'a>(

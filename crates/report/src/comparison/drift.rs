@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use rqps_observe::Usual;
 use rqps_plan::{Comparison, StoredBase};
+use rqps_stats::Interval;
+use rqps_stats::digits::Digits;
 
 use super::observed::Observed;
-use super::text::percent;
 
 /// What base and contenders may differ by because they did not take turns.
 pub(crate) struct Drift<'a> {
@@ -44,14 +45,15 @@ impl<'a> Drift<'a> {
     /// What a reader must know of it.
     pub(crate) fn remark(&self) -> String {
         let StoredBase { path, created, .. } = self.base;
+        let digits = Digits::of(Interval::around(self.canary, self.unseen));
         format!(
             "The base was not measured: its runs are those of '{}', begun {created}, and were not interleaved \
              with the contenders'. The canary takes {} of its time then, and does not tell {} apart: every \
              interval is wider by both to either side, and no more rounds make it narrower. It sees the CPU \
              and the memory; what disk, kernel or history of the data have changed it does not see.",
             path.display(),
-            percent(self.canary),
-            percent(self.unseen).trim_start_matches('+'),
+            digits.percent(self.canary),
+            digits.size(self.unseen),
         )
     }
 }

@@ -1,6 +1,7 @@
 //! Where a comparison stands before its end.
 
 use rqps_plan::{Cache, Workload};
+use rqps_stats::digits::Digits;
 use rqps_stats::label::Label;
 use rqps_stats::stop::{Progress, StopRule};
 use rqps_stats::verdict::{Stage, Verdict};
@@ -9,7 +10,6 @@ use rqps_store::PassRecord;
 use super::drift::Drift;
 use super::observed;
 use super::pair::Pair;
-use super::text::percent;
 
 #[derive(Clone, Debug, Default)]
 pub struct Interim {
@@ -84,9 +84,12 @@ pub fn interim(plan: &rqps_plan::Plan, passes: &[PassRecord]) -> Interim {
             narrow[index] &= is_narrow(&first, &screen.verdicts[index]);
             let is_fresh = verdict.stage == Stage::Fresh;
             confirmed[index] &= !flagged.contains(&index) || is_fresh && is_narrow(&fresh, verdict);
-            let width = verdict.plain.interval.half_width();
+            let (plain, width) = (verdict.plain, verdict.plain.interval.half_width());
             let estimate = match width.is_finite() {
-                true => format!("{} ± {:.2} %", percent(verdict.plain.value), 100.0 * width),
+                true => {
+                    let digits = Digits::of(plain.interval);
+                    format!("{} ± {}", digits.percent(plain.value), digits.size(width))
+                }
                 false => "too few rounds".to_string(),
             };
             let state = match (is_fresh, narrow[index]) {

@@ -5,7 +5,7 @@ use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
 use rqps_store::Run;
 
-use super::{Judged, Verdicts, label, span};
+use super::{Judged, Verdicts, label, ratio, span};
 
 /// A suite for each contender, a case for each test. A regression of the rate or of its cost by the
 /// margin or more is a failure; what is invalid is an error; what is inconclusive is skipped; all
@@ -63,8 +63,8 @@ fn told(verdict: &Verdict) -> String {
     match verdict.contributions.len() {
         0 | 1 => verdict.label.to_string(),
         _ => {
-            let span = span(&verdict.estimate);
-            format!("rQPS {:.3} ({span}): {}", verdict.ratio(), verdict.label)
+            let (ratio, span) = (ratio(&verdict.estimate), span(&verdict.estimate));
+            format!("rQPS {ratio} ({span}): {}", verdict.label)
         }
     }
 }

@@ -9,6 +9,8 @@ struct Name {
     key: &'static str,
     /// In the style sheet.
     class: &'static str,
+    /// Where there is little room.
+    short: &'static str,
     word: &'static str,
     /// Of more than one test.
     words: &'static str,
@@ -17,22 +19,29 @@ struct Name {
 const fn name(
     key: &'static str,
     class: &'static str,
+    short: &'static str,
     word: &'static str,
     words: &'static str,
 ) -> Name {
-    Name { key, class, word, words }
+    Name { key, class, short, word, words }
 }
 
 /// In the order in which they are worth looking at.
 const NAMES: [Name; 8] = [
-    name("regression", "slower", "regression", "regressions"),
-    name("small_regression", "slower", "small regression", "small regressions"),
-    name("efficiency_regression", "slower", "efficiency regression", "efficiency regressions"),
-    name("improvement", "faster", "improvement", "improvements"),
-    name("small_improvement", "faster", "small improvement", "small improvements"),
-    name("no_change", "same", "no change", "no change"),
-    name("inconclusive", "unknown", "inconclusive", "inconclusive"),
-    name("invalid", "unknown", "invalid", "invalid"),
+    name("regression", "slower", "slower", "regression", "regressions"),
+    name("small_regression", "slower", "(slower)", "small regression", "small regressions"),
+    name(
+        "efficiency_regression",
+        "slower",
+        "dearer",
+        "efficiency regression",
+        "efficiency regressions",
+    ),
+    name("improvement", "faster", "faster", "improvement", "improvements"),
+    name("small_improvement", "faster", "(faster)", "small improvement", "small improvements"),
+    name("no_change", "same", "same", "no change", "no change"),
+    name("inconclusive", "unknown", "unclear", "inconclusive", "inconclusive"),
+    name("invalid", "unknown", "invalid", "invalid", "invalid"),
 ];
 
 /// Its place in the order in which labels are worth looking at.
@@ -57,6 +66,11 @@ pub(crate) fn label(label: &Label) -> &'static str {
 /// The label in the style sheet.
 pub(crate) fn class(label: &Label) -> &'static str {
     NAMES[place(label)].class
+}
+
+/// The label in a cell of a table for a post.
+pub(crate) fn short(label: &Label) -> &'static str {
+    NAMES[place(label)].short
 }
 
 /// The label for so many tests.

@@ -3,7 +3,7 @@
 use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
 
-use super::{Judged, Verdicts, counts, percent, span, word};
+use super::{Judged, Verdicts, change, counts, ratio, reach, span, word};
 use crate::markdown::{escape, rest};
 
 /// Contenders, rows, findings and refusals that are shown: with what stands around them they stay
@@ -12,12 +12,6 @@ const CONTENDERS: usize = 6;
 const ROWS: usize = 14;
 const FINDINGS: usize = 7;
 const REFUSALS: usize = 4;
-
-/// A test of a contender.
-struct Row<'a> {
-    judged: &'a Judged<'a>,
-    verdict: &'a Verdict,
-}
 
 pub(crate) fn lines(verdicts: &Verdicts<'_>) -> Vec<String> {
     let mut lines = vec![String::new()];
@@ -39,37 +33,53 @@ pub(crate) fn lines(verdicts: &Verdicts<'_>) -> Vec<String> {
     lines
 }
 
-/// The changes first, the largest of them at the top; then what is not known, then what has not
-/// changed.
+/// A row for each test, and contenders side by side if there are several.
 fn table(verdicts: &Verdicts<'_>) -> Vec<String> {
-    let of = |judged| move |verdict| Row { judged, verdict };
-    let mut rows: Vec<Row<'_>> =
-        verdicts.judged.iter().flat_map(|one| one.verdicts.iter().map(of(one))).collect();
-    // The sort is stable: what is alike stays in the order of the tests.
-    rows.sort_by(|left, right| {
-        let size = |row: &Row<'_>| row.verdict.estimate.value.abs();
-        let larger = || match order(&left.verdict.label) {
-            0 => size(right).total_cmp(&size(left)),
-            _ => std::cmp::Ordering::Equal,
-        };
-        order(&left.verdict.label).cmp(&order(&right.verdict.label)).then_with(larger)
-    });
-    let many = verdicts.judged.len() > 1;
-    let head = if many { "| contender " } else { "" };
-    let rule = if many { "|---" } else { "" };
-    let mut lines = vec![
-        format!("| test {head}| rQPS | 95 % interval | cpu/o | rounds | verdict |"),
-        format!("|---{rule}|--:|--:|--:|--:|---|"),
-    ];
-    lines.extend(rows.iter().take(ROWS).map(|row| line(row, many)));
-    if let Some(rest) = rest(rows.len(), ROWS) {
-        let folded = counts(rows[ROWS..].iter().map(|row| row.verdict)).into_iter();
-        let folded = folded.map(|(label, tests)| format!("{tests} {}", word(label, tests)));
-        let empty = if many { "| " } else { "" };
-        let folded = folded.collect::<Vec<_>>().join(", ");
-        lines.push(format!("| {rest} {empty}| | | | | {folded} |"));
+    let judged = &verdicts.judged;
+    let row = |name: &str, cells: Vec<String>| format!("| {name} | {} |", cells.join(" | "));
+    let (mut lines, cell, unsaid): (_, fn(&Verdict) -> String, _) = match judged.len() {
+        1 => {
+            let headings = "| test | rQPS | 95 % interval | cpu/o | rounds | verdict |";
+            let lines = [headings, "|---|--:|--:|--:|--:|---|"].map(str::to_string);
+            (lines.to_vec(), alone, "| | | | ")
+        }
+        many => {
+            let base = escape(&verdicts.base);
+            let names = judged.iter().map(|one| escape(&one.contender)).collect();
+            let note = format!("rQPS relative to {base}, ± half of its 95 % interval:");
+            let rule = format!("|---{}|", "|---".repeat(many));
+            (vec![note, String::new(), row("test", names), rule], among_others, "")
+        }
+    };
+    let tests = sorted(verdicts);
+    let (shown, folded) = tests.split_at(tests.len().min(ROWS));
+    lines.extend(shown.iter().map(|&test| {
+        let cells = judged.iter().map(|one| cell(&one.verdicts[test])).collect();
+        row(&escape(verdicts.tests[test].name), cells)
+    }));
+    if let Some(rest) = rest(tests.len(), ROWS) {
+        let counts = judged.iter().map(|one| format!("{unsaid}{}", counted(one, folded)));
+        lines.push(row(&rest, counts.collect()));
     }
     lines
+}
+
+/// The tests that have changed first, the largest change at the top; then those of which nothing is known, then
+/// those that have not changed.
+fn sorted(verdicts: &Verdicts<'_>) -> Vec<usize> {
+    let rank = |test: &usize| {
+        let all = || verdicts.judged.iter().map(|one| &one.verdicts[*test]);
+        let first = all().map(|verdict| order(&verdict.label)).min();
+        let changed = all().filter(|verdict| order(&verdict.label) == 0);
+        (first, changed.map(|verdict| verdict.estimate.value.abs()).fold(0.0, f64::max))
+    };
+    let mut tests: Vec<usize> = (0..verdicts.tests.len()).collect();
+    // The sort is stable: what is alike stays in the order of the tests.
+    tests.sort_by(|one, other| {
+        let ((first, change), (second, larger)) = (rank(one), rank(other));
+        first.cmp(&second).then_with(|| larger.total_cmp(&change))
+    });
+    tests
 }
 
 /// 0 for what has changed, 1 for what is not known, 2 for what has not changed.
@@ -85,25 +95,39 @@ fn order(label: &Label) -> u8 {
     }
 }
 
-fn line(row: &Row<'_>, many: bool) -> String {
-    let verdict = row.verdict;
-    let rounds = verdict.contributions.len();
-    let (ratio, interval) = match rounds < 2 {
-        true => ("-".to_string(), "-".to_string()),
-        false => (format!("{:.3}", verdict.ratio()), span(&verdict.estimate)),
-    };
+/// The cells of the only contender.
+fn alone(verdict: &Verdict) -> String {
     let cpu = verdict.costs.iter().find(|(name, _)| name == "cpu/o");
-    let cpu = cpu.map_or("-".to_string(), |(_, cost)| percent(cost.value));
-    let label = match (&verdict.label, order(&verdict.label)) {
-        (label, 0) => format!("**{}**", escape(&label.to_string())),
-        (label, _) => escape(&label.to_string()),
-    };
-    let contender = match many {
-        true => format!("| {} ", escape(&row.judged.contender)),
-        false => String::new(),
-    };
-    let test = escape(&verdict.test);
-    format!("| {test} {contender}| {ratio} | {interval} | {cpu} | {rounds} | {label} |")
+    let cells = [
+        ratio(&verdict.estimate),
+        span(&verdict.estimate),
+        cpu.map_or("-".to_string(), |(_, cost)| change(cost)),
+        verdict.contributions.len().to_string(),
+        marked(&verdict.label, &verdict.label.to_string()),
+    ];
+    cells.join(" | ")
+}
+
+/// The cell of one of several contenders.
+fn among_others(verdict: &Verdict) -> String {
+    let label = marked(&verdict.label, word(&verdict.label, 1));
+    let parts = [ratio(&verdict.estimate), reach(&verdict.estimate), label];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// What has changed stands out.
+fn marked(label: &Label, words: &str) -> String {
+    match order(label) {
+        0 => format!("**{}**", escape(words)),
+        _ => escape(words),
+    }
+}
+
+/// How many of these tests have each label.
+fn counted(judged: &Judged<'_>, tests: &[usize]) -> String {
+    let counted = counts(tests.iter().map(|test| &judged.verdicts[*test])).into_iter();
+    let counted = counted.map(|(label, tests)| format!("{tests} {}", word(label, tests)));
+    counted.collect::<Vec<_>>().join(", ")
 }
 
 fn findings(verdicts: &Verdicts<'_>) -> Vec<String> {

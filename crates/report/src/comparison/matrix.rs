@@ -122,10 +122,14 @@ impl Verdicts<'_> {
         values.extend(times.iter().map(|which| {
             by_round(&|pass, name| Some(test.times.within(pass, name, *which)? / NANOS_OF_MS))
         }));
-        let verdicts = self.judged.iter().map(|judged| &judged.verdicts[index]);
+        let judged = self.judged.iter().map(|judged| Some(judgement(&judged.verdicts[index])));
         let twin = self.judged.first().and_then(|judged| judged.verdicts[index].twin.as_ref());
-        let marks = [None].into_iter().chain(verdicts.map(|verdict| Some(judgement(verdict))));
+        let marks = [None].into_iter().chain(judged);
         let marks = marks.chain(self.plan.twin.then(|| twin.map(of_twin)));
+        let marks = names.iter().zip(marks).map(|(name, mark)| match test.missed_rate(name) {
+            Some(rates) => Some(missed(rates, mark)),
+            None => mark,
+        });
         MatrixRow {
             name: test.name.to_string(),
             group: test.group.to_string(),
@@ -156,6 +160,18 @@ fn judgement(verdict: &Verdict) -> Mark {
         true => Mark { text, ..mark(&verdict.estimate, class(&verdict.label)) },
         false => Mark { class: class(&verdict.label), text, ratio: None, low: None, high: None },
     }
+}
+
+/// Queries per second are no result where writes fell behind, whatever was judged of them.
+fn missed((reached, wanted): (f64, f64), judged: Option<Mark>) -> Mark {
+    let text = format!("SLA missed: {reached:.0} of {wanted:.0} rows/s");
+    let nothing = Mark { class: "missed", text: String::new(), ratio: None, low: None, high: None };
+    let judged = judged.filter(|mark| mark.ratio.is_some()).unwrap_or(nothing);
+    let text = match judged.text.is_empty() {
+        true => text,
+        false => format!("{text}; {}", judged.text),
+    };
+    Mark { class: "missed", text, ..judged }
 }
 
 fn of_twin(estimate: &Estimate) -> Mark {

@@ -2,9 +2,10 @@
 
 use rqps_observe::{Metric, foreign_cpu};
 use rqps_plan::{Compared, Comparison, Counts, Group, Method};
+use rqps_stats::sla;
 use rqps_stats::slices::{self, Restart, Slice};
 use rqps_stats::verdict::Stage;
-use rqps_store::{PassRecord, SliceRecord};
+use rqps_store::{Operation, PassRecord, SideRecord, SliceRecord};
 
 use super::times::Times;
 
@@ -56,7 +57,17 @@ pub(crate) fn tests(passes: &[PassRecord]) -> Vec<Observed<'_>> {
 
 /// Whether a contender was up in a pass.
 pub(crate) fn takes_part(pass: &PassRecord, contender: &str) -> bool {
-    pass.slices.iter().any(|slice| slice.contender == contender)
+    slices_of(pass, contender).next().is_some()
+}
+
+fn slices_of<'p>(pass: &'p PassRecord, contender: &str) -> impl Iterator<Item = &'p SliceRecord> {
+    pass.slices.iter().filter(move |slice| slice.contender == contender)
+}
+
+/// Rows of a whole run.
+fn inserted(side: &SideRecord) -> u64 {
+    let inserts = side.work.iter().filter(|work| work.operation == Operation::Insert);
+    inserts.map(|work| work.rows).sum()
 }
 
 impl<'a> Observed<'a> {
@@ -79,9 +90,33 @@ impl<'a> Observed<'a> {
         })
     }
 
+    /// Those in which a contender took part, whether they count or not.
+    pub(crate) fn all_with(&self, contender: &str) -> impl Iterator<Item = &'a PassRecord> {
+        self.passes.iter().copied().filter(move |pass| takes_part(pass, contender))
+    }
+
     /// Those in which a contender took part: not everybody is up in every pass.
     pub(crate) fn counted_with(&self, contender: &str) -> impl Iterator<Item = &'a PassRecord> {
         self.counted().filter(move |pass| takes_part(pass, contender))
+    }
+
+    /// Rows per second that a contender inserted and that it promises, where it kept that in none of its
+    /// runs: none of them counts then, and that is what was found of it.
+    pub(crate) fn missed_rate(&self, contender: &str) -> Option<(f64, f64)> {
+        let (mut rows, mut nanos, mut promised) = (0, 0, None);
+        for pass in self.all_with(contender) {
+            let side = pass.sides.get(contender)?;
+            let target = side.target_rate?;
+            let of_pass = inserted(side);
+            let lasted = slices_of(pass, contender).map(|slice| slice.nanos).sum::<u64>();
+            if sla::is_met(of_pass as f64 / (lasted as f64 / 1e9), target) {
+                return None;
+            }
+            rows += of_pass;
+            nanos += lasted;
+            promised = Some(target);
+        }
+        Some((rows as f64 / (nanos as f64 / 1e9), promised?))
     }
 
     /// Why passes do not count.

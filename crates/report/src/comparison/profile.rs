@@ -2,6 +2,7 @@
 
 use rqps_observe::CUT;
 use rqps_stats::cause::{Estimate, Growth};
+use rqps_stats::digits::decimals;
 use rqps_stats::profile::{
     Anchored, Function, Measure, Profile, anchored, falls, functions, growths, innermost, merged,
     share, total,
@@ -90,6 +91,17 @@ impl Profiled<'_> {
     /// What is told of the functions: those that surely cost more, and those that surely cost less.
     pub(crate) fn told(functions: &[Function]) -> [Vec<&Function>; 2] {
         [growths(functions).take(MOST).collect(), falls(functions).take(MOST).collect()]
+    }
+
+    /// Microseconds of the base and the contender, the change between them, and the ends of its interval.
+    pub(crate) fn numbers(function: &Function) -> [String; 5] {
+        let Function { base, contender, change, .. } = function;
+        let interval = change.interval;
+        let decimals = decimals(interval.half_width(), 0..=4);
+        let plain = |micros: f64| format!("{micros:.decimals$}");
+        let signed = |micros: f64| format!("{micros:+.decimals$}");
+        let [change, low, high] = [change.value, interval.low, interval.high].map(signed);
+        [plain(*base), plain(*contender), change, low, high]
     }
 
     /// For rules that look for a cause.

@@ -38,16 +38,16 @@ fn table(told: [Vec<&Function>; 2]) -> String {
     drawn.force_no_tty();
     for (title, functions) in ["dearer", "cheaper"].into_iter().zip(told) {
         for (index, function) in functions.into_iter().enumerate() {
-            let interval = function.change.interval;
+            let [base, contender, change, low, high] = Profiled::numbers(function);
             let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
             drawn.add_row([
                 Cell::new(if index == 0 { title } else { "" }),
                 Cell::new(short(&readable(&function.name))),
-                right(format!("{:.2}", function.base)),
+                right(base),
                 Cell::new("->"),
-                right(format!("{:.2}", function.contender)),
-                right(format!("{:+.2}", function.change.value)),
-                Cell::new(format!("({:+.2} to {:+.2})", interval.low, interval.high)),
+                right(contender),
+                right(change),
+                Cell::new(format!("({low} to {high})")),
             ]);
         }
     }

@@ -11,8 +11,7 @@ use rqps_store::PassRecord;
 use super::drift::Drift;
 use super::joined::spans;
 use super::observed::foreign_percent;
-use super::text::percent;
-use super::{Judged, Verdicts, counts, word};
+use super::{Judged, Verdicts, counts, with_interval, word};
 use crate::model::{loaded, method};
 
 /// A share of the noise above which more rounds help more than longer ones.
@@ -51,12 +50,6 @@ impl Judged<'_> {
     }
 }
 
-/// `-0.40 % (-0.90 % to +0.10 %)`
-pub(crate) fn with_interval(estimate: &Estimate) -> String {
-    let interval = estimate.interval;
-    format!("{} ({} to {})", percent(estimate.value), percent(interval.low), percent(interval.high))
-}
-
 impl Verdicts<'_> {
     /// What a reader must know of how sure this is, a sentence each.
     pub(crate) fn remarks(&self) -> Vec<String> {
@@ -81,7 +74,7 @@ impl Verdicts<'_> {
     }
 
     /// How often the base differs from itself.
-    fn twins(&self) -> String {
+    pub(crate) fn twins(&self) -> String {
         let Some(first) = self.judged.first().filter(|_| self.plan.twin) else {
             return "Without a twin of the base nothing shows how much a build differs from itself."
                 .to_string();

@@ -5,9 +5,8 @@ use comfy_table::{Cell, CellAlignment, Color, Table};
 use rqps_plan::Compared;
 use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
-use rqps_stats::{Estimate, Interval};
 
-use super::{Judged, TAIL, Verdicts, profile_text};
+use super::{Judged, TAIL, Verdicts, change, post, profile_text, ratio, span};
 use crate::Colour;
 use crate::model::loaded;
 use crate::model::number::duration;
@@ -16,35 +15,9 @@ use crate::text::{bullets, wrapped};
 /// Refusals that are shown.
 const REFUSALS: usize = 10;
 
-/// `-2.3 %` of a ratio.
-pub(crate) fn percent(log: f64) -> String {
-    let percent = 100.0 * log.exp_m1();
-    match percent.is_finite() {
-        true => format!("{percent:+.2} %"),
-        false => "-".to_string(),
-    }
-}
-
-/// "-" where so few rounds leave none.
-pub(crate) fn ratio(estimate: &Estimate) -> String {
-    match estimate.ratio() {
-        ratio if ratio.is_finite() => format!("{ratio:.3}"),
-        _ => "-".to_string(),
-    }
-}
-
-/// The interval of a ratio; "-" where so few rounds leave none, as of three by ranks.
-pub(crate) fn span(estimate: &Estimate) -> String {
-    let Interval { low, high } = estimate.interval.exp();
-    match low > 0.0 && high.is_finite() {
-        true => format!("{low:.3} – {high:.3}"),
-        false => "-".to_string(),
-    }
-}
-
 /// The verdicts as text, without the facts of the run.
 pub(crate) fn text(verdicts: &Verdicts<'_>, colour: Colour) -> String {
-    let mut parts = Vec::new();
+    let mut parts = vec![post::text(verdicts)];
     for judged in &verdicts.judged {
         parts.push(format!("{} relative to {}\n", judged.contender, verdicts.base));
         if let Some(why) = &judged.invalid {
@@ -115,11 +88,11 @@ fn table(verdicts: &Verdicts<'_>, judged: &Judged, colour: Colour) -> String {
     if let Some(suite) = &judged.suite {
         drawn.add_row([
             Cell::new("suite shift"),
-            right(format!("{:.3}", suite.shift.ratio())),
+            right(ratio(&suite.shift)),
             right(span(&suite.shift)),
             Cell::new(""),
             right(suite.rounds.to_string()),
-            Cell::new(format!("what all tests have in common: {}", percent(suite.shift.value))),
+            Cell::new(format!("what all tests have in common: {}", change(&suite.shift))),
         ]);
     }
     let mut group = "";
@@ -128,12 +101,8 @@ fn table(verdicts: &Verdicts<'_>, judged: &Judged, colour: Colour) -> String {
             group = test.group;
             drawn.add_row([Cell::new(group)]);
         }
-        let (ratio, interval) = match verdict.contributions.len() < 2 {
-            true => ("-".to_string(), "-".to_string()),
-            false => (format!("{:.3}", verdict.ratio()), span(&verdict.estimate)),
-        };
         let cpu = verdict.costs.iter().find(|(name, _)| name == "cpu/o");
-        let cpu = cpu.map_or("-".to_string(), |(_, cost)| percent(cost.value));
+        let cpu = cpu.map_or("-".to_string(), |(_, cost)| change(cost));
         let label = Cell::new(verdict.label.to_string());
         let label = match tone(verdict).filter(|_| colour == Colour::Always) {
             Some(tone) => label.fg(tone),
@@ -141,8 +110,8 @@ fn table(verdicts: &Verdicts<'_>, judged: &Judged, colour: Colour) -> String {
         };
         drawn.add_row([
             Cell::new(format!("  {}", test.name)),
-            right(ratio),
-            right(interval),
+            right(ratio(&verdict.estimate)),
+            right(span(&verdict.estimate)),
             right(cpu),
             right(verdict.contributions.len().to_string()),
             label,
@@ -207,16 +176,4 @@ fn legend(verdicts: &Verdicts<'_>) -> String {
         loaded(verdicts.plan),
     );
     wrapped([[legend.as_str()]].into_iter())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_interval_that_leaves_nothing_out_has_no_numbers() {
-        let estimate = |interval| Estimate { value: 0.01, interval, p: 1.0 };
-        assert_eq!(span(&estimate(Interval { low: -0.01, high: 0.02 })), "0.990 – 1.020");
-        assert_eq!(span(&estimate(Interval::EVERYTHING)), "-");
-    }
 }

@@ -15,13 +15,31 @@ use crate::model::{Model, StepModel, Table, by_known_column};
 impl Verdicts<'_> {
     /// One for each test and contender that has runs which count; none of slices.
     pub(crate) fn together(&self) -> Vec<StepRecord> {
+        self.steps(|test, contender| test.counted_with(contender).collect())
+    }
+
+    /// The same, with all runs of where none counts, as none does that writes fell behind in.
+    pub(crate) fn promising(&self) -> Vec<StepRecord> {
+        self.steps(|test, contender| {
+            let counted: Vec<&PassRecord> = test.counted_with(contender).collect();
+            match counted.is_empty() {
+                true => test.all_with(contender).collect(),
+                false => counted,
+            }
+        })
+    }
+
+    fn steps<'p>(
+        &'p self,
+        passes: impl Fn(&Observed<'p>, &str) -> Vec<&'p PassRecord>,
+    ) -> Vec<StepRecord> {
         let names = self.names();
         let mut steps = Vec::new();
         for (order, test) in (0..).zip(&self.tests) {
             if self.plan.method_of(test.name) == Method::Runs {
                 let counts = test.counts(self.plan);
                 steps.extend(names.iter().filter_map(|name| {
-                    let passes: Vec<&PassRecord> = test.counted_with(name).collect();
+                    let passes = passes(test, name);
                     let step = step(test, order, counts, name, &passes)?;
                     Some(StepRecord { cost: self.of_one_machine(step.cost), ..step })
                 }));

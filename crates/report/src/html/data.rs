@@ -13,17 +13,20 @@ use serde::Serialize;
 
 use super::counters;
 use super::table::table;
+use crate::Colour;
 use crate::comparison::Verdicts;
 use crate::csv::{csv, suite_files};
 use crate::json::summary_json;
 use crate::model::{History, Matrix, Model, charts, engine, machine, percentiles};
+use crate::text::text;
 
 /// Offered for saving: the id of the script element, the name of the file, and what it is.
 type File = (&'static str, &'static str, &'static str);
 
-const FILES: [File; 2] = [
+const FILES: [File; 3] = [
     ("plan", "plan.toml", "what was run, to run it again"),
     ("result", "result-summary.json", "everything but the single seconds, as JSON"),
+    ("text", "report.txt", "the tables as text, for a post or a mail"),
 ];
 const OF_STEPS: File = ("metrics-csv", "metrics.csv", "the metrics of all steps as CSV");
 const OF_ROUNDS: File = ("rounds-csv", "rounds.csv", "every measure of every round as CSV");
@@ -62,6 +65,7 @@ pub(super) fn section(
             (json("engine", &verdicts.map_or_else(|| engine_tables(model), counters::tables)))
             (embedded("plan", &model.run.plan.to_toml()))
             (embedded("result", &summary_json(model)))
+            (embedded("text", &text(model.run, Colour::Never)))
             (embedded(file.0, &csv(model.run)))
             @for (file, content) in &of_suite { (embedded(file, content)) }
         }

@@ -8,6 +8,7 @@ mod legend;
 mod profiles;
 mod relative;
 mod rounds;
+mod sizes;
 mod statements;
 mod step;
 mod strip;
@@ -22,8 +23,9 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use rqps_store::Run;
 
 use self::legend::Legend;
+use self::table::table;
 use crate::comparison::Verdicts;
-use crate::model::{Matrix, Model, Prose, Suite, histories, matrix};
+use crate::model::{Matrix, Model, Prose, Suite, Table, histories, matrix};
 
 pub(crate) const STYLE: &str = include_str!("../../assets/report.css");
 /// One after the other, in one scope of their own.
@@ -58,7 +60,9 @@ pub fn html(run: &Run) -> String {
     let histories = if matrix.is_some() { histories(run) } else { Vec::new() };
     let records = verdicts.as_ref().map(Verdicts::together).unwrap_or_default();
     let everybody = verdicts.as_ref().map(Verdicts::names).unwrap_or_default();
-    let together = Model::of(run, everybody, &records);
+    let together = Model::of(run, everybody.clone(), &records);
+    let promising = verdicts.as_ref().map(Verdicts::promising).unwrap_or_default();
+    let promising = Model::of(run, everybody, &promising);
     let legend = Legend {
         is_suite: suite.is_some(),
         verdicts: verdicts.as_ref(),
@@ -81,7 +85,7 @@ pub fn html(run: &Run) -> String {
                 header { (head(&prose)) }
                 nav aria-label="Contents" {
                     @let has_history = !histories.is_empty();
-                    (contents(&model, suite.as_ref(), verdicts.as_ref(), &together, &matrix, has_history))
+                    (contents(&model, suite.as_ref(), verdicts.as_ref(), (&together, &promising), &matrix, has_history))
                     (relative::contenders(names))
                 }
                 main {
@@ -92,15 +96,15 @@ pub fn html(run: &Run) -> String {
                         (why::section(verdicts))
                         @if verdicts.is_profiled() { (profiles::section(verdicts)) }
                         @if let Some(matrix) = &matrix { (rounds::section(verdicts, matrix, &together)) }
-                        (together::promises_section(&together))
-                        (together::sizes_section(&together))
+                        (together::promises_section(&promising))
+                        (sizes::section(&together, "Sizes at the end of each run, in the last round", by_test))
                     } @else if let Some(suite) = &suite {
                         (suite::sections(suite, matrix.as_ref()))
                     } @else {
                         (summary::section(&model))
                         @if let Some(matrix) = &matrix { (relative::section(matrix)) }
                         @for step in &model.steps { (step::section(&model, step)) }
-                        (summary::sizes_section(&model))
+                        (sizes::section(&model, "Sizes at the end of each step", by_contender))
                     }
                     (history::section(&histories))
                     (environment::sections(&model))
@@ -128,15 +132,26 @@ fn head(prose: &Prose) -> Markup {
     }
 }
 
+/// Sizes of a few steps.
+fn by_contender(title: &'static str, cells: &Table) -> Markup {
+    html! { h3 { (title) } (table("contender", cells)) }
+}
+
+/// Sizes of tests, which may be many.
+fn by_test(title: &'static str, cells: &Table) -> Markup {
+    html! { h3 { (title) } (table("test", &cells.transposed())) }
+}
+
 fn contents(
     model: &Model,
     suite: Option<&Suite>,
     verdicts: Option<&Verdicts<'_>>,
-    together: &Model,
+    (together, promising): (&Model, &Model),
     matrix: &Option<Matrix>,
     has_history: bool,
 ) -> Markup {
     let has_matrix = matrix.is_some();
+    let sized = if verdicts.is_some() { together } else { model };
     html! {
         @if let Some(verdicts) = verdicts {
             a href="#verdicts" { "Verdicts" }
@@ -147,8 +162,7 @@ fn contents(
             @if why::is_known(verdicts) { a href="#why" { "Why" } }
             @if verdicts.is_profiled() { a href="#profiles" { "Profiles" } }
             @if has_matrix { a href="#tests" { "Tests" } }
-            @if together::has_promises(together) { a href="#sla" { "Write rates" } }
-            @if together::has_sizes(together) { a href="#sizes" { "Sizes" } }
+            @if together::has_promises(promising) { a href="#sla" { "Write rates" } }
         } @else {
             a href="#summary" { "Summary" }
             @if has_matrix { a href="#relative" { "Relative" } }
@@ -157,8 +171,8 @@ fn contents(
             } @else {
                 @for step in &model.steps { a href={ "#" (step::anchor(step)) } { (step.name) } }
             }
-            a href="#sizes" { "Sizes" }
         }
+        @if sizes::are_known(sized) { a href="#sizes" { "Sizes" } }
         @if has_history { a href="#history" { "History" } }
         a href="#environment" { "Environment" }
         a href="#legend" { "Legend" }

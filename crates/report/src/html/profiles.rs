@@ -98,14 +98,14 @@ fn table(profiled: &Profiled, functions: &[Function], what: &str) -> Markup {
 }
 
 fn row(function: &Function) -> Markup {
-    let interval = function.change.interval;
+    let [base, contender, change, low, high] = Profiled::numbers(function);
     html! {
         tr {
             th scope="row" { (readable(&function.name)) }
-            td { (format!("{:.2}", function.base)) }
-            td { (format!("{:.2}", function.contender)) }
-            td { (format!("{:+.2}", function.change.value)) }
-            td { (format!("{:+.2} – {:+.2}", interval.low, interval.high)) }
+            td { (base) }
+            td { (contender) }
+            td { (change) }
+            td { (low) " – " (high) }
         }
     }
 }

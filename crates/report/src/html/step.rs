@@ -77,7 +77,7 @@ pub(super) fn histogram_tables(model: &Model, step: &StepModel) -> Markup {
     let histograms = model::histograms(model, step);
     html! {
         @for histogram in &histograms {
-            h3 { (histogram.title()) }
+            h3 { (histogram.clock.title(histogram.operation)) }
             (table("contender", &histogram.table))
         }
         @if !histograms.is_empty() { p.note { (HISTOGRAM_NOTE) } }

@@ -2,14 +2,13 @@
 
 use maud::{Markup, html};
 
-use super::relative;
 use super::step::{anchor, bars, chart, cost_table, engine_table, histogram_tables, sent};
 use super::strip::{TESTS, strip};
-use super::summary::AMPLIFICATION;
 use super::table::{draw, table};
+use super::{relative, sizes};
 use crate::model::{
     BUSY, Grouped, Growth, MEASURES, Matrix, Model, PUBLISHED_NOTE, RATE, SCALEUP_NOTE, SCAN_NOTE,
-    SHARE, Size, StepModel, Suite, Test, UNREPORTED, amplification, normalised, sizes, variations,
+    SHARE, StepModel, Suite, Table, Test, UNREPORTED, normalised, variations,
 };
 
 const SHARE_NOTE: &str = "The client's CPU as a percentage of the client's and the DBMS's together. \
@@ -38,7 +37,7 @@ pub(super) fn sections(suite: &Suite, matrix: Option<&Matrix>) -> Markup {
         @if let Some(matrix) = matrix { (relative::section(matrix)) }
         @for group in &suite.groups { (tests(suite.model, group.title, &group.tests)) }
         @if !suite.unreported.is_empty() { (tests(suite.model, UNREPORTED, &suite.unreported)) }
-        (sizes_section(suite.model))
+        (sizes::section(suite.model, "Sizes at the end of each step", by_step))
     }
 }
 
@@ -244,20 +243,11 @@ fn body(model: &Model, step: &StepModel) -> Markup {
 }
 
 /// A row for every step, since there are many.
-fn sizes_section(model: &Model) -> Markup {
+fn by_step(title: &'static str, cells: &Table) -> Markup {
     html! {
-        section #sizes {
-            h2 { "Sizes at the end of each step" }
-            @let tables = Size::ALL.map(|size| (size.title(), sizes(model, size)));
-            @let relative = (AMPLIFICATION, amplification(model, Size::Directory));
-            @for (title, cells) in tables.into_iter().chain([relative]) {
-                @if !cells.is_empty() {
-                    details {
-                        summary { (title) }
-                        (table("step", &cells.transposed()))
-                    }
-                }
-            }
+        details {
+            summary { (title) }
+            (table("step", &cells.transposed()))
         }
     }
 }

@@ -1,19 +1,16 @@
-//! The tables that a reader wants first, and the sizes.
+//! The tables that a reader wants first.
 
 use maud::{Markup, html};
 
 use super::strip::{STEPS, strip};
 use super::table::table;
 use crate::model::{
-    self, ABSOLUTE_NOTE, LAG_NOTE, Model, RELATIVE_NOTE, SHORT_NOTE, SLA_NOTE, Size, Table,
+    self, ABSOLUTE_NOTE, LAG_NOTE, Model, RELATIVE_NOTE, SHORT_NOTE, SLA_NOTE, Table,
 };
 
 const CPU_NOTE: &str = "Microseconds of CPU per row in the l. steps and per query in the others, \
      user and system together: of the DBMS's processes (server) and of the threads of rqps that \
      drive it (client).";
-
-/// Also of the microbenchmarks.
-pub(super) const AMPLIFICATION: &str = "Whole data directory as a multiple of the smallest";
 
 /// A title, a table and what must be known of it.
 pub(super) type Noted = (&'static str, &'static str, Table);
@@ -49,21 +46,6 @@ pub(super) fn drawn((title, note, cells): &Noted) -> Markup {
             h3 { (title) }
             (table("contender", cells))
             p.note { (note) }
-        }
-    }
-}
-
-pub(super) fn sizes_section(model: &Model) -> Markup {
-    let mut tables: Vec<(&str, Table)> =
-        Size::ALL.into_iter().map(|size| (size.title(), model::sizes(model, size))).collect();
-    tables.push((AMPLIFICATION, model::amplification(model, Size::Directory)));
-    html! {
-        section #sizes {
-            h2 { "Sizes at the end of each step" }
-            @for (title, cells) in tables.iter().filter(|(_, cells)| !cells.is_empty()) {
-                h3 { (title) }
-                (table("contender", cells))
-            }
         }
     }
 }

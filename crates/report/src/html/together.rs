@@ -3,10 +3,10 @@
 use maud::{Markup, html};
 
 use super::step::{cost_table, histogram_tables};
-use super::summary::{AMPLIFICATION, drawn, promises};
+use super::summary::{drawn, promises};
 use super::table::table;
 use crate::comparison::metrics_together;
-use crate::model::{Model, Size, StepModel, Table, amplification, sizes};
+use crate::model::{Model, StepModel};
 
 const NOTE: &str = "The tables below take the runs of all rounds that count as one.";
 
@@ -36,7 +36,8 @@ pub(super) fn test(together: &Model, name: &str) -> Markup {
 }
 
 const PROMISES_NOTE: &str = "The runs of all rounds that count, one after the other: the end of one and the \
-     beginning of the next can be one stretch of seconds.";
+     beginning of the next can be one stretch of seconds. Where none counts, as if the rate was never kept, \
+     it is all that were made.";
 
 /// How the runs kept the write rates that they promise; nothing where none does.
 pub(super) fn promises_section(together: &Model) -> Markup {
@@ -53,30 +54,4 @@ pub(super) fn promises_section(together: &Model) -> Markup {
 
 pub(super) fn has_promises(together: &Model) -> bool {
     together.steps.iter().any(StepModel::is_promising)
-}
-
-/// By test; nothing where none was read.
-pub(super) fn sizes_section(together: &Model) -> Markup {
-    let tables = size_tables(together);
-    html! {
-        @if !tables.is_empty() {
-            section #sizes {
-                h2 { "Sizes at the end of each run, in the last round" }
-                @for (title, cells) in &tables {
-                    h3 { (title) }
-                    (table("test", &cells.transposed()))
-                }
-            }
-        }
-    }
-}
-
-pub(super) fn has_sizes(together: &Model) -> bool {
-    !size_tables(together).is_empty()
-}
-
-fn size_tables(together: &Model) -> Vec<(&'static str, Table)> {
-    let all = Size::ALL.map(|size| (size.title(), sizes(together, size)));
-    let relative = (AMPLIFICATION, amplification(together, Size::Directory));
-    all.into_iter().chain([relative]).filter(|(_, cells)| !cells.is_empty()).collect()
 }

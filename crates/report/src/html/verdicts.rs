@@ -8,12 +8,12 @@ use rqps_stats::verdict::Verdict;
 use rqps_store::Run;
 
 use crate::comparison::{
-    Judged, TAIL, Verdicts, class, counts, percent, span, with_interval, word,
+    Judged, TAIL, Verdicts, change, class, counts, ratio, span, with_interval, word,
 };
 use crate::model::loaded;
 
-const NOTE: &str = "The line is the 95 % interval of rQPS over rounds, adjusted for the number of tests; the dots \
-     are rounds, each a restart of all servers. The band is the margin below which a change does not matter \
+const NOTE: &str = "The largest slowdown comes first. The line is the 95 % interval of rQPS over rounds, adjusted for the \
+     number of tests; the dots are rounds, each a restart of all servers. The band is the margin below which a change does not matter \
      in practice. The suite shift is what all tests have in common, to suite what is left of a test without \
      it. Each contender has a scale of its own.";
 
@@ -55,6 +55,9 @@ fn contender(verdicts: &Verdicts<'_>, index: usize, judged: &Judged) -> Markup {
                 }
                 @if let Some(seen) = detectable(&judged.verdicts) {
                     span.dim { "half of the tests without a change could have seen " (seen) }
+                }
+                @if let Some(suite) = &judged.suite {
+                    span.dim { "suite shift " (with_interval(&suite.shift)) }
                 }
             }
             @if !judged.findings.is_empty() {
@@ -104,25 +107,12 @@ fn detectable(verdicts: &[Verdict]) -> Option<String> {
 
 /// How it was measured, and what the base against itself says of that.
 fn trust(verdicts: &Verdicts<'_>, run: &Run) -> Markup {
-    let twins: Vec<bool> = verdicts
-        .judged
-        .first()
-        .iter()
-        .flat_map(|judged| &judged.verdicts)
-        .filter_map(|verdict| Some(verdict.twin.as_ref()?.is_significant()))
-        .collect();
     let rounds = run.passes.iter().map(|pass| pass.round).max().unwrap_or(0);
     let refused = run.passes.iter().filter(|pass| pass.invalid.is_some()).count();
     html! {
         p.trust {
             b { "Trust: " }
-            @if twins.is_empty() {
-                "no twin, so nothing says how much the base differs from itself"
-            } @else {
-                "the base against its twin differs in " (twins.iter().filter(|hit| **hit).count())
-                " of " (twins.len()) " tests"
-            }
-            " · " (rounds) " rounds in random order, seed " (run.plan.seed)
+            (verdicts.twins()) " " (rounds) " rounds in random order, seed " (run.plan.seed)
             " · data " (loaded(verdicts.plan)) " · "
             @if let Some(share) = verdicts.most_foreign() {
                 "other programs used at most " (format!("{share:.1} %")) " of the CPUs · "
@@ -166,6 +156,10 @@ pub(super) fn forest(verdicts: &Verdicts<'_>) -> Markup {
 
 fn rows(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
     let extent = extent(&judged.verdicts);
+    let effect = |test: &usize| judged.verdicts[*test].estimate.value;
+    let mut tests: Vec<usize> = (0..verdicts.tests.len()).collect();
+    // What is not a number comes last.
+    tests.sort_by(|one, other| effect(one).total_cmp(&effect(other)));
     let one = verdicts.counted().one;
     let has_times = judged.verdicts.iter().any(|verdict| !verdict.times.is_empty());
     html! {
@@ -187,6 +181,7 @@ fn rows(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
                         }
                         th scope="col" { "rounds" }
                         th.words scope="col" { "verdict" }
+                        th.words scope="col" { "group" }
                     }
                 }
                 tbody {
@@ -198,15 +193,11 @@ fn rows(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
                             td {} td {} @if has_times { td {} }
                             td { (suite.rounds) }
                             td.words { "what all tests have in common" }
+                            td {}
                         }
                     }
-                    @for (index, test) in verdicts.tests.iter().enumerate() {
-                        @if index == 0 || verdicts.tests[index - 1].group != test.group {
-                            @let more = [judged.suite.is_some(), has_times];
-                            @let columns = 7 + more.iter().filter(|is| **is).count();
-                            tr.group { th scope="rowgroup" colspan=(columns) { (test.group) } }
-                        }
-                        (row(judged, index, verdicts.margin(test), extent, has_times))
+                    @for index in tests {
+                        (row(verdicts, judged, index, extent, has_times))
                     }
                 }
             }
@@ -214,8 +205,14 @@ fn rows(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
     }
 }
 
-fn row(judged: &Judged, index: usize, margin: f64, extent: f64, has_times: bool) -> Markup {
-    let verdict = &judged.verdicts[index];
+fn row(
+    verdicts: &Verdicts<'_>,
+    judged: &Judged,
+    index: usize,
+    extent: f64,
+    has_times: bool,
+) -> Markup {
+    let (test, verdict) = (&verdicts.tests[index], &judged.verdicts[index]);
     let cpu = verdict.costs.iter().find(|(name, _)| name == "cpu/o");
     let tail = verdict.times.iter().find(|(name, _)| name == TAIL);
     html! {
@@ -223,27 +220,28 @@ fn row(judged: &Judged, index: usize, margin: f64, extent: f64, has_times: bool)
             th scope="row" { a href={ "#test-" (verdict.test) } { (verdict.test) } }
             @if verdict.contributions.len() > 1 {
                 (measured(&verdict.estimate))
-                td { (plot(&verdict.estimate, &verdict.contributions, margin, extent)) }
+                td { (plot(&verdict.estimate, &verdict.contributions, verdicts.margin(test), extent)) }
             } @else {
                 td { "-" } td { "-" } td {}
             }
-            td { (cpu.map_or("-".to_string(), |(_, cost)| percent(cost.value))) }
+            td { (cpu.map_or("-".to_string(), |(_, cost)| change(cost))) }
             @if has_times {
                 @match tail {
-                    Some((_, time)) => td { abbr title=(span(time)) { (percent(time.value)) } }
+                    Some((_, time)) => td { abbr title=(span(time)) { (change(time)) } }
                     None => td { "-" }
                 }
             }
             @if let Some(suite) = &judged.suite {
                 @match &suite.relative[index] {
                     Some(relative) => td {
-                        abbr title=(with_interval(relative)) { (format!("{:.3}", relative.ratio())) }
+                        abbr title=(with_interval(relative)) { (ratio(relative)) }
                     }
                     None => td { "-" }
                 }
             }
             td { (verdict.contributions.len()) }
             td.words { (told(&verdict.label)) }
+            td.words.dim { (test.group) }
         }
     }
 }
@@ -261,7 +259,7 @@ fn told(label: &Label) -> Markup {
 /// A ratio and its interval.
 fn measured(estimate: &Estimate) -> Markup {
     html! {
-        td { (format!("{:.3}", estimate.ratio())) }
+        td { (ratio(estimate)) }
         td { (span(estimate)) }
     }
 }
@@ -271,10 +269,9 @@ fn plot(estimate: &Estimate, rounds: &[f64], margin: f64, extent: f64) -> Markup
     let x = |log: f64| (WIDTH / 2.0) * (1.0 + log.clamp(-extent, extent) / extent);
     let at = |value: f64| format!("{value:.1}");
     let (low, high) = (estimate.interval.low, estimate.interval.high);
-    let label = format!("{:.3}", estimate.ratio());
     html! {
         svg.forest viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } preserveAspectRatio="none" role="img"
-            aria-label=(label) {
+            aria-label=(ratio(estimate)) {
             rect.margin x=(at(x(-margin))) y="0" width=(at(x(margin) - x(-margin))) height=(HEIGHT) {}
             line.zero x1=(at(x(0.0))) x2=(at(x(0.0))) y1="0" y2=(HEIGHT) {}
             @for log in rounds {

@@ -2,10 +2,12 @@
 //! it changed.
 
 use maud::{Markup, html};
+use rqps_stats::Interval;
 use rqps_stats::cause::{Bar, Change, Estimate, Evidence, Part, budget};
+use rqps_stats::digits::Digits;
 use rqps_stats::label::Label;
 
-use crate::comparison::{Judged, Verdicts, class, percent, word};
+use crate::comparison::{Judged, Verdicts, class, word};
 
 const BUDGET_NOTE: &str = "The plots: a connection's time, contender minus base, in microseconds: the bars add \
      up to the change. Blue is less, orange more; a line, and what is behind ±, is the 95 % interval over rounds, \
@@ -212,6 +214,8 @@ fn change(of: Option<&Change>) -> Markup {
             None => td.missing { "-" },
             Some(change) => {
                 @let log = change.log;
+                @let digits = Digits::of(Interval { low: log.low, high: log.high });
+                @let percent = |log| digits.percent(log);
                 td.unsure[!change.is_sure()]
                     title={ (percent(log.low)) " to " (percent(log.high)) ", twin " (percent(change.noise)) } {
                     (percent(log.value)) (whisker(log))

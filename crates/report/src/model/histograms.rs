@@ -41,18 +41,16 @@ impl Clock {
             Clock::Response => "response",
         }
     }
-}
 
-impl Histogram {
-    /// `Insert response time`
-    pub(crate) fn title(&self) -> String {
-        let operation = match self.operation {
+    /// `Insert response time, from when it was due`
+    pub(crate) fn title(self, operation: Operation) -> String {
+        let operation = match operation {
             Operation::Insert => "Insert",
             Operation::Delete => "Delete",
             Operation::Query => "Query",
             Operation::Transaction => "Transaction",
         };
-        match self.clock {
+        match self {
             Clock::Service => format!("{operation} service time, from when it was sent"),
             Clock::Response => format!("{operation} response time, from when it was due"),
         }

@@ -132,10 +132,13 @@ fn mean(rounds: &[Vec<u64>]) -> Vec<f64> {
 }
 
 impl Background {
-    /// The first of its counters that there is in any round.
+    /// The first of its counters that was more than nothing in any round.
     fn cells(&self, rounds: &[Watched<'_>], stretch: usize) -> Option<(String, Vec<Vec<u64>>)> {
-        let names = || rounds.iter().flat_map(|round| round.samples.columns());
-        let has = |end: &&str| names().find(|(name, _)| name.to_lowercase().ends_with(*end));
+        let columns = || rounds.iter().flat_map(|round| round.samples.columns());
+        let moved = |column: &Column| column.values().any(|value| value.is_some_and(|v| v > 0));
+        let has = |end: &&str| {
+            columns().find(|(name, column)| name.to_lowercase().ends_with(*end) && moved(column))
+        };
         let (counter, _) = self.counters.iter().find_map(has)?;
         let of = |round: &Watched<'_>| match round.samples.column(counter) {
             Some(column) => cells(round.samples, column, stretch),
@@ -199,6 +202,21 @@ mod tests {
             EngineSample { at: f64::from(second), values }
         };
         (1..).zip(pages).map(sample).collect()
+    }
+
+    #[test]
+    fn a_counter_that_stood_still_hides_no_other() {
+        let sample = |second: u32| {
+            let mut values = EngineReading::default();
+            values.set("Innodb_log_waits", Kind::Counter, 0);
+            values.set("Innodb_buffer_pool_wait_free", Kind::Counter, u64::from(second == 2));
+            EngineSample { at: f64::from(second), values }
+        };
+        let samples: Series<String> = (1..4).map(sample).collect();
+        let found = lanes(&[("new", vec![Watched { rates: Vec::new(), samples: &samples }])], 1);
+        let told: Vec<(&str, &str)> =
+            found.iter().map(|lane| (lane.counter.as_str(), lane.cells.as_str())).collect();
+        assert_eq!(told, [("Innodb_buffer_pool_wait_free", "090")]);
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub(crate) use costs::{costs, cpu_split};
 pub(crate) use counted::Counted;
 pub(crate) use differences::differences;
 pub(crate) use engine::{ENGINE_NOTE, engine, has_engine};
-pub(crate) use histograms::{HISTOGRAM_NOTE, bucket_counts, histograms, percentile};
+pub(crate) use histograms::{Clock, HISTOGRAM_NOTE, bucket_counts, histograms, percentile};
 pub(crate) use history::{History, histories};
 pub(crate) use lanes::{Lane, Watched, lanes};
 pub(crate) use machine::machine;

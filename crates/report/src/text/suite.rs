@@ -113,7 +113,7 @@ fn normalised_writes(suite: &Suite) -> Vec<String> {
 
 /// The groups under each other, each with its title over the names. What is wider than a terminal is
 /// cut into several of them.
-fn grouped(table: &Grouped, colour: Colour) -> String {
+pub(crate) fn grouped(table: &Grouped, colour: Colour) -> String {
     let marked = table.rows().any(|row| row.cells.iter().any(|cell| !cell.tone.mark().is_empty()));
     let width = |column: usize| {
         let cells = table.rows().map(|row| row.cells[column].text.chars().count());

@@ -336,10 +336,13 @@ fn a_page_of_a_comparison_works_and_its_tables_are_the_result() {
     for (contender, name) in ["slow", "like"].into_iter().enumerate() {
         let table = rows(&seen["tables"][format!("forest {name} relative to sqlite")]);
         let tests = |row: &&Vec<&str>| row.len() == table[0].len() && row[0] != "suite shift";
-        let end = table[0].len() - 1;
+        let end = table[0].len() - 2;
         for row in table[1..].iter().filter(tests) {
             let found = test(contender, row[0]);
             agrees(row[1], &found["ratio"]["value"], row[0]);
+            let shown = rows(&seen["shown"]).into_iter().find(|shown| shown[0] == row[0]).unwrap();
+            let drawn = shown[2 + contender].trim_end_matches(['▲', '▼', '✕']);
+            assert_eq!(drawn, row[1], "the script prints as many digits");
             let (low, high) = row[2].split_once(" – ").unwrap();
             agrees(low, &found["ratio"]["low"], row[0]);
             agrees(high, &found["ratio"]["high"], row[0]);

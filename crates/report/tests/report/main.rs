@@ -12,6 +12,7 @@ mod json;
 mod markdown;
 mod merged;
 mod microbenchmark;
+mod post;
 mod profile;
 mod releases;
 mod sample;

@@ -265,6 +265,22 @@ fn whole_runs_have_the_tables_of_a_step_of_all_rounds_together() {
 }
 
 #[test]
+fn times_by_percentile_are_of_every_operation_by_both_clocks() {
+    let curves = data(&complete(), "curves");
+    let titles = |test: usize| -> Vec<&str> {
+        let times = curves[test]["times"].as_array().unwrap().iter();
+        times.map(|times| times["title"].as_str().unwrap()).collect()
+    };
+    let sent = "Insert service time, from when it was sent";
+    assert_eq!(titles(0), [sent]);
+    let queries = "Query service time, from when it was sent";
+    let due = "Insert response time, from when it was due";
+    assert_eq!(titles(1), [queries, sent, due], "what the test counts is first");
+    let line = &curves[1]["times"][2]["lines"][1];
+    assert_eq!((&line["contender"], &line["ms"]["mid"][4]), (&json!("slow"), &json!(0.2)));
+}
+
+#[test]
 fn promised_write_rates_are_told_of_all_rounds_together() {
     let page = html(&compared());
     assert!(page.contains("href=\"#sla\""));
@@ -278,6 +294,30 @@ fn promised_write_rates_are_told_of_all_rounds_together() {
     for told in ["<td>6 (1)</td>", "<td>120 (120)</td>", "<td>40.0us</td>", "<td>2.00s</td>"] {
         assert!(promises.contains(told), "{told}: {promises}");
     }
+}
+
+/// A guard refuses such runs, but that writes fell behind is what a reader must know.
+#[test]
+fn a_rate_that_was_never_kept_is_told_although_no_such_run_counts() {
+    let mut run = compared();
+    let fell_behind = |pass: &PassRecord| pass.test == "qr100" && pass.sides.contains_key("slow");
+    run.passes.iter_mut().filter(|pass| fell_behind(pass)).for_each(|pass| {
+        pass.invalid = Some("inserts fell behind".to_string());
+    });
+    let page = html(&run);
+    let promises = page.split("<section id=\"sla\">").nth(1).unwrap();
+    let promises = promises.split("</section>").next().unwrap();
+    assert!(promises.contains("<td>99</td>") && promises.contains("<td class=\"bad\">89"));
+    let row = &data(&run, "matrix")["rows"][2];
+    assert_eq!(row["name"], "qr100");
+    let mark = &row["marks"][1];
+    assert_eq!(mark["class"], "missed");
+    assert_eq!(mark["text"], "SLA missed: 89 of 100 rows/s");
+    assert_eq!(row["marks"][0], Value::Null, "the base kept it");
+    let mark = &data(&compared(), "matrix")["rows"][2]["marks"][1];
+    let text = mark["text"].as_str().unwrap();
+    assert!(text.starts_with("SLA missed: 89 of 100 rows/s; "), "counted without guards: {text}");
+    assert!(mark["ratio"].is_number());
 }
 
 #[test]

@@ -30,7 +30,8 @@ pub(super) const COMPRESSION: [&str; 7] =
 pub(super) fn environment(view: &View) -> Option<Claim> {
     let Evidence { environment: seen, .. } = view.evidence;
     let pressed = !seen.is_shared
-        && all(&[view.up(metric::INVOLUNTARY), view.up(metric::RUN_QUEUE)]) == Some(true);
+        && all(&[view.up(metric::INVOLUNTARY), view.up(metric::RUN_QUEUE)]) == Some(true)
+        && !presses_itself(view);
     let (reason, share, numbers) = if foreign(view) == Some(true) {
         let percent = seen.foreign_cpu_percent?;
         let reason = format!("other programs used {percent:.0} % of the CPUs");
@@ -53,6 +54,13 @@ pub(super) fn environment(view: &View) -> Option<Claim> {
     };
     let text = format!("The machine may be why: {reason}; measure again when it is quiet");
     Some(Claim { text, share, numbers, ..Claim::default() })
+}
+
+/// A server whose own threads have more to do puts them off its CPUs itself.
+fn presses_itself(view: &View) -> bool {
+    let growth = |name: &str| Some(view.change(name)?.log.times(view.sign).value);
+    let pair = growth(metric::USER_CPU).zip(growth(metric::INVOLUNTARY));
+    pair.is_some_and(|(work, put_off)| work >= HALF * put_off)
 }
 
 pub(super) fn foreign(view: &View) -> Option<bool> {
@@ -89,7 +97,8 @@ pub(super) fn code_path(view: &View) -> Option<Claim> {
     let in_system = view.part(Part::ServerSystem).is_some_and(|system| {
         system.is_above(0.0) && view.share_of(system.value).is_some_and(|part| part >= HALF)
     });
-    if !more.is_above(0.0) || part < HALF || noisy || in_system {
+    let reads = begins_to_read(view) == Some(true);
+    if !more.is_above(0.0) || part < HALF || noisy || in_system || reads {
         return None;
     }
     let word = if view.is_slower() { "growth" } else { "fall" };
@@ -198,8 +207,13 @@ pub(super) fn reads(view: &View) -> Option<Claim> {
             wait.unwrap_or_default()
         ),
         numbers: numbers.chain(view.number(Part::BlockIo)).collect(),
-        ..Claim::default()
+        is_partial: is_too_little(view, more),
     })
+}
+
+/// With a tenth more to read or write an operation takes at most a tenth longer for it.
+fn is_too_little(view: &View, more: Change) -> bool {
+    more.log.value.abs() < HALF * view.evidence.theta.value.abs()
 }
 
 /// The first of the metrics of which there is more.
@@ -208,11 +222,33 @@ fn more_of(view: &View, metrics: &[(&str, &'static str)]) -> Option<(&'static st
     metrics.iter().find_map(|(name, what)| Some((*what, up(name)?)))
 }
 
+/// Of the operations of the dearer side so many wait for a read at least, where reads are its way to work.
+const READS_OFTEN: f64 = 0.1;
+
+/// Statements of the dearer side read from the disk, what those of the other hardly did. To read takes CPU,
+/// too, and to find a place for what was read.
+fn begins_to_read(view: &View) -> Option<bool> {
+    let reads = view.change(metric::READS)?;
+    let (dearer, other) = view.amounts(reads);
+    let multiplied = dearer >= EXPLODES * other && dearer >= READS_OFTEN;
+    Some(view.is_up(reads) && multiplied && waits_for_reads(view) == Some(true))
+}
+
+/// About once for each read that was added the server gave up its CPU.
+pub(super) fn waits_for_reads(view: &View) -> Option<bool> {
+    let added = |name: &str| {
+        let (dearer, other) = view.amounts(view.change(name)?);
+        Some(dearer - other)
+    };
+    Some(added(metric::VOLUNTARY)? >= HALF * added(metric::READS)?)
+}
+
 /// What a DBMS writes, by its counters.
-pub(super) const WRITTEN: [(&[&str], &str); 3] = [
+pub(super) const WRITTEN: [(&[&str], &str); 4] = [
     (engine::LOG_BYTES, "the log: look at full page images, compression, size of records"),
     (engine::PAGES, "pages: look at checkpoints and at random changes of secondary indexes"),
     (engine::COMPACTION, "compaction"),
+    (engine::DOUBLE_WRITES, "pages that are written twice"),
 ];
 
 /// Whether a kind of writes may be behind a growth of all. A sum grows by no more than that of its parts
@@ -226,8 +262,8 @@ pub(super) fn writes(view: &View) -> Option<Claim> {
     let (what, more) = more_of(view, &[(metric::WRITE_BYTES, "KiB written")])?;
     let behind = WRITTEN.map(|(ends, _)| is_behind(view, ends, more));
     let kind = WRITTEN.iter().zip(behind).find(|(_, behind)| *behind == Some(true));
-    // Compaction is counted by MyRocks alone.
-    let other = behind[..2] == [Some(false); 2] && behind[2] != Some(true);
+    // The last two are counted by one engine each.
+    let other = behind[..2] == [Some(false); 2] && !behind[2..].contains(&Some(true));
     let kind = match kind {
         Some(((_, kind), _)) => format!("; it is {kind}"),
         None if other => {
@@ -241,7 +277,7 @@ pub(super) fn writes(view: &View) -> Option<Claim> {
         text: format!("{}: {what} per operation change by {}{kind}", view.rate(), interval(&more)),
         numbers: [Number::ratio(what, &more.log)].into_iter().chain(counted).collect(),
         // What statements that only read leave to write is little, however often it is the other's.
-        is_partial: !view.class().writes(),
+        is_partial: is_too_little(view, more) || !view.class().writes(),
         ..Claim::default()
     })
 }
@@ -413,9 +449,10 @@ const BEGINS: f64 = 0.5;
 
 /// Waiting that is most of the added time, and syncs that explain it: by the time that the device took for
 /// them, or where that is short beside the writes that they wait for, by how many there are. Where operations
-/// begin to flush, what they also do in the kernel counts with the waiting.
+/// begin to flush, what they also do in the kernel counts with the waiting, and so do waits for a CPU: it is
+/// threads of the server's own that write and flush for the one that commits, and wake it.
 pub(super) fn commit(view: &View) -> Option<Claim> {
-    let waiting = view.sure_share(Part::Rest)?;
+    let waiting = view.sure_share(Part::Rest).unwrap_or(0.0);
     let is_longer = |sync: &Cost| sync.change.times(view.sign).is_above(0.0);
     let timed = view.evidence.sync.filter(is_longer).filter(|_| waiting >= HALF).and_then(|sync| {
         let part = view.share_of(sync.change.value * view.sign)?;
@@ -425,12 +462,19 @@ pub(super) fn commit(view: &View) -> Option<Claim> {
         Some((part, text, Number::micros("waiting for syncs", &sync.change)))
     });
     let counted = || {
+        // Pages are flushed, too, so it is the log where the DBMS counts how often it syncs that.
+        if view.engine_up(engine::LOG_SYNCS) == Some(false) {
+            return None;
+        }
         let flushes = view.change(metric::FLUSHES).filter(|flushes| view.is_up(*flushes))?;
         let begins = (flushes.contender - flushes.base).abs() >= BEGINS;
-        // Who waits for a flush has the kernel write first, which is system CPU.
-        let (what, part) = match view.sure_share(Part::ServerSystem).filter(|_| begins) {
-            Some(system) => ("waiting and system CPU explain", waiting + system),
-            None => ("waiting explains", waiting),
+        let (what, part) = match begins {
+            true => {
+                let parts = [Part::Rest, Part::ServerSystem, Part::RunQueue];
+                let parts = parts.iter().filter_map(|part| view.share(*part));
+                ("waiting, for a CPU as well, and system CPU explain", parts.sum())
+            }
+            false => ("waiting explains", waiting),
         };
         let text = format!(
             "{what} {} of it, and flushes of the device per operation change by {}",

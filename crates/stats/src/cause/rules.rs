@@ -68,7 +68,9 @@ const RULES: [Rule; 11] = [
     Rule {
         cause: Cause::Reads,
         main: reads,
-        supported_by: &[|view| view.part(Part::BlockIo).map(|wait| wait.is_above(0.0))],
+        supported_by: &[|view| {
+            any(&[view.part(Part::BlockIo).map(|wait| wait.is_above(0.0)), waits_for_reads(view)])
+        }],
         contradicted_by: &[("as much is read per operation as before", |view| {
             view.flat(metric::READ_BYTES)
         })],
@@ -154,17 +156,22 @@ const RULES: [Rule; 11] = [
 ];
 
 /// Causes that are special cases of others, which are then not said again.
-const SPECIAL: [(Cause, Cause); 8] = [
+const SPECIAL: [(Cause, Cause); 11] = [
     (Cause::RowContention, Cause::Contention),
     (Cause::Commit, Cause::Contention),
     // To write the log at each commit takes CPU, too.
     (Cause::Commit, Cause::CodePath),
+    // Each commit that waits writes its block of the log.
+    (Cause::Commit, Cause::Writes),
     (Cause::Checkpoints, Cause::Writes),
     // Behind each checkpoint pages are logged whole, which takes CPU.
     (Cause::Checkpoints, Cause::CodePath),
     (Cause::Compression, Cause::CodePath),
     (Cause::DeadEntries, Cause::CodePath),
+    // Another plan does, reads and writes other things.
     (Cause::Plan, Cause::CodePath),
+    (Cause::Plan, Cause::Reads),
+    (Cause::Plan, Cause::Writes),
 ];
 
 /// What is said of one test, by its share of the change. Nothing without a verdict; of a test that

@@ -25,16 +25,32 @@ pub(super) mod metric {
 pub(super) mod engine {
     pub(crate) const ROW_LOCKS: &[&str] = &["row_lock_waits", "lock_waits"];
     pub(crate) const LOG_BYTES: &[&str] = &["wal_bytes", "os_log_written"];
-    pub(crate) const PAGES: &[&str] =
-        &["buffers_checkpoint", "buffers_written", "pages_written", "buffers_clean"];
+    pub(crate) const LOG_SYNCS: &[&str] = &["os_log_fsyncs", "wal_sync", "wal_synced"];
+    pub(crate) const PAGES: &[&str] = &[
+        "buffers_checkpoint",
+        "buffers_written",
+        "innodb_pages_written",
+        "buffer_pages_written",
+        "buffers_clean",
+    ];
+    pub(crate) const DOUBLE_WRITES: &[&str] = &["dblwr_pages_written"];
     pub(crate) const COMPACTION: &[&str] = &["compaction_bytes", "compact_write_bytes"];
     pub(crate) const CHECKPOINTS: &[&str] = &["checkpoints_req", "num_requested"];
     pub(crate) const BUFFERS: &[&str] =
         &["blks_hit", "buffers_hit", "buffer_pool_read_requests", "block_cache_hit"];
     pub(crate) const BLOOM: &[&str] = &["bloom_filter_useful", "bloom_useful"];
 
-    pub(crate) const ALL: [&[&str]; 7] =
-        [ROW_LOCKS, LOG_BYTES, PAGES, COMPACTION, CHECKPOINTS, BUFFERS, BLOOM];
+    pub(crate) const ALL: [&[&str]; 9] = [
+        ROW_LOCKS,
+        LOG_BYTES,
+        LOG_SYNCS,
+        PAGES,
+        DOUBLE_WRITES,
+        COMPACTION,
+        CHECKPOINTS,
+        BUFFERS,
+        BLOOM,
+    ];
 }
 
 /// Whether a rule looks at a counter of the DBMS of this name.
@@ -125,6 +141,14 @@ impl<'a> View<'a> {
 
     pub(super) fn is_up(&self, change: Change) -> bool {
         change.is_up(self.sign)
+    }
+
+    /// What an operation of the dearer side has of it, and one of the other.
+    pub(super) fn amounts(&self, change: Change) -> (f64, f64) {
+        match self.is_slower() {
+            true => (change.contender, change.base),
+            false => (change.base, change.contender),
+        }
     }
 
     fn is_down(&self, change: Change) -> bool {

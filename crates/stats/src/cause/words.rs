@@ -1,31 +1,31 @@
 //! Numbers as statements have them.
 
 use super::evidence::{Change, Estimate};
+use crate::digits::{Digits, decimals};
+use crate::estimate::Interval;
 
 /// The logarithm of a ratio as a change in percent, `-2.9 %`; from twofold on as a factor.
 pub(super) fn change(log: f64) -> String {
     match log.exp() {
         factor if is_factor(factor) => format!("a factor of {factor:.2}"),
-        ratio => percent(ratio),
+        ratio => format!("{:+.1} %", 100.0 * (ratio - 1.0)),
     }
 }
 
 /// With its interval.
 pub(super) fn interval(of: &Change) -> String {
     let Estimate { value, low, high } = of.log;
-    let number = match is_factor(value.exp()) {
-        true => |log: f64| format!("{:.2}", log.exp()),
-        false => |log: f64| percent(log.exp()),
+    let digits = Digits::of(Interval { low, high });
+    let (word, number): (_, fn(Digits, f64) -> String) = match is_factor(value.exp()) {
+        true => ("a factor of ", Digits::ratio),
+        false => ("", Digits::percent),
     };
-    format!("{} (95 % interval {} to {})", change(value), number(low), number(high))
+    let [value, low, high] = [value, low, high].map(|log| number(digits, log));
+    format!("{word}{value} (95 % interval {low} to {high})")
 }
 
 fn is_factor(ratio: f64) -> bool {
     !(0.5..2.0).contains(&ratio)
-}
-
-fn percent(ratio: f64) -> String {
-    format!("{:+.1} %", 100.0 * (ratio - 1.0))
 }
 
 /// Microseconds with their sign.
@@ -37,12 +37,10 @@ pub(super) fn micros(micros: f64) -> String {
     }
 }
 
-/// Microseconds with their interval, by two digits of how far it reaches: so its ends are told apart
-/// whatever their size.
+/// Microseconds with their interval.
 pub(super) fn micros_interval(estimate: &Estimate) -> String {
-    let reach = (estimate.high - estimate.low) / 2.0;
-    let decimals = (1.0 - reach.log10()).ceil().clamp(0.0, 3.0) as usize;
     let Estimate { value, low, high } = *estimate;
+    let decimals = decimals((high - low) / 2.0, 0..=4);
     format!("{value:+.decimals$} us (95 % interval {low:+.decimals$} to {high:+.decimals$})")
 }
 
