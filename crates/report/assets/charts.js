@@ -128,7 +128,7 @@ function overTime(data, entries, key, named) {
   return { xs, lines, over: progress ? PROGRESS : SECONDS };
 }
 
-/** What went on in the background, on the time axis of the chart above. */
+/** What went on in the background, on the time axis of the chart above, whose points are at the ends of seconds. */
 function lanes(parent, { lanes, stretch }) {
   const kinds = [...new Set(lanes.map(lane => lane.kind))];
   const box = element(parent, "div", null, "lanes");
@@ -146,7 +146,8 @@ function lanes(parent, { lanes, stretch }) {
       [...lane.cells].forEach((digit, cell) => {
         if (digit === "0") return;
         drawn(group, "rect", {
-          x: cell * stretch, y: 9 * index, width: stretch, height: 8,
+          // Around the point that stands for the same seconds.
+          x: cell * stretch + 0.5, y: 9 * index, width: stretch, height: 8,
           opacity: 0.25 + Number(digit) / 12,
         });
       });

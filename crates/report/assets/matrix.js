@@ -44,7 +44,8 @@ function compared(matrix, row, contender, base = state.base) {
     const shift = (matrix.shifts[contender] ?? 0) - (matrix.shifts[base] ?? 0);
     for (const key of ["value", "low", "high"]) if (found[key] != null) found[key] -= shift;
   }
-  return { ...found, isKnown: found !== null, isJudged: judged, mark };
+  // What all tests have in common is part of what was judged.
+  return { ...found, isKnown: found !== null, isJudged: judged && state.view !== "shift", mark };
 }
 
 /** What the class of a mark says in a cell; only verdicts have colours. */
@@ -52,8 +53,13 @@ function classOf({ mark, isJudged, isKnown }) {
   const said = mark?.class;
   if (said === "missed") return "hatched";
   if (said === "invalid" || (said === "unknown" && mark.text.startsWith("invalid"))) return "not-valid";
-  if (!isJudged || !isKnown || state.view === "shift") return "";
+  if (!isJudged || !isKnown) return "";
   return { faster: "faster", slower: "slower", unknown: "inconclusive" }[said] ?? "";
+}
+
+/** What was said of just this number, or of all that there is of the test. */
+function labelOf(cell) {
+  return cell.isJudged || ["hatched", "not-valid"].includes(classOf(cell)) ? cell.mark?.text : undefined;
 }
 
 /** As many decimals as the interval supports, by the rule of all formats: crates/stats/src/digits.rs. */
@@ -76,7 +82,7 @@ function whisker(parent, cell, extent) {
 
 function fillCell(td, cell, extent, isBase) {
   if (!cell.isKnown) {
-    td.textContent = cell.mark?.text ?? "-";
+    td.textContent = labelOf(cell) ?? "-";
     td.className = classOf(cell) || "missing";
     return;
   }
@@ -87,7 +93,7 @@ function fillCell(td, cell, extent, isBase) {
   if (mark) element(td, "span", mark, "mark");
   if (!isBase && cell.low != null || extent.all) whisker(td, cell, extent.value);
   // The label that a reader gets without colours.
-  const says = cell.isJudged || name === "hatched" || name === "not-valid" ? cell.mark?.text : null;
+  const says = labelOf(cell);
   if (says && !isBase) {
     const label = element(td, "small", says.replace(/ \(.*$/, ""));
     label.title = says;
@@ -96,10 +102,10 @@ function fillCell(td, cell, extent, isBase) {
   td.title = isBase ? "the base" : percents;
 }
 
-function fillAbsolute(td, values, mark) {
+function fillAbsolute(td, values, cell) {
   const known = values.filter(value => value != null);
   if (known.length === 0) {
-    td.textContent = mark?.text ?? "-";
+    td.textContent = labelOf(cell) ?? "-";
     td.className = "missing";
     return;
   }
@@ -110,9 +116,9 @@ function fillAbsolute(td, values, mark) {
     element(td, "small", "± " + format(spread.reach));
     td.title = `mean of ${known.length} rounds, ${format(Math.min(...known))} to ${format(Math.max(...known))}`;
   }
-  if (mark?.class === "missed") {
+  if (classOf(cell) === "hatched") {
     td.className = "hatched";
-    element(td, "small", mark.text);
+    element(td, "small", cell.mark.text);
   }
 }
 
@@ -123,9 +129,13 @@ function ordered(matrix, columns) {
   return [...matrix.rows].sort((one, other) => size(other) - size(one));
 }
 
+function shownColumns(matrix) {
+  return matrix.contenders.map((_, index) => index).filter(index => !state.hide.has(index));
+}
+
 function drawMatrix(matrix) {
   const holder = document.getElementById("matrix-table");
-  const columns = matrix.contenders.map((_, index) => index).filter(index => !state.hide.has(index));
+  const columns = shownColumns(matrix);
   const isAbsolute = state.view === "absolute";
   const rows = ordered(matrix, columns);
   const cells = rows.map(row => columns.map(index => compared(matrix, row, index)));
@@ -164,23 +174,31 @@ function drawMatrix(matrix) {
     element(th, "a", row.name).href = "#" + encodeURIComponent(row.anchor);
     columns.forEach((index, column) => {
       const td = element(tr, "td");
-      if (isAbsolute) fillAbsolute(td, row.values[state.measure][index], row.marks[index]);
+      if (isAbsolute) fillAbsolute(td, row.values[state.measure][index], cells[at][column]);
       else fillCell(td, cells[at][column], extent, index === state.base);
     });
   });
 }
 
-/** What the table shows, for a spreadsheet. */
+/** What the table shows, for a spreadsheet: a ratio with its interval, or the mean of the rounds with that. */
 function shownCsv(matrix) {
   const quoted = text => `"${String(text).replaceAll('"', '""')}"`;
-  const lines = [["test", "group", "contender", "base", "measure", "ratio", "low", "high", "verdict"]];
+  const number = value => value == null || !Number.isFinite(value) ? "" : String(Number(value.toPrecision(6)));
+  const isAbsolute = state.view === "absolute";
+  const measure = matrix.measures[state.measure];
+  const view = { relative: "relative", shift: "relative to suite", absolute: "absolute" }[state.view];
+  const lines = [["test", "group", "contender", "view", "base", "measure", "unit", "value", "low", "high", "verdict"]];
   for (const row of matrix.rows) {
-    matrix.contenders.forEach((name, index) => {
+    for (const index of shownColumns(matrix)) {
       const cell = compared(matrix, row, index);
-      const number = log => log == null ? "" : Math.exp(log).toFixed(5);
-      lines.push([row.name, row.group, name, matrix.contenders[state.base], matrix.measures[state.measure].name,
-        cell.isKnown ? number(cell.value) : "", number(cell.low), number(cell.high), cell.isJudged ? cell.mark?.text ?? "" : ""]);
-    });
+      const known = row.values[state.measure][index].filter(value => value != null);
+      const { value, reach } = known.length > 0 ? estimate(known) : {};
+      const values = isAbsolute
+        ? [value, reach == null ? null : value - reach, reach == null ? null : value + reach]
+        : [cell.value, cell.low, cell.high].map(log => log == null ? null : Math.exp(log));
+      lines.push([row.name, row.group, matrix.contenders[index], view, isAbsolute ? "" : matrix.contenders[state.base],
+        measure.name, isAbsolute ? measure.unit : "ratio", ...values.map(number), isAbsolute ? "" : labelOf(cell) ?? ""]);
+    }
   }
   return lines.map(line => line.map(quoted).join(",") + "\n").join("");
 }

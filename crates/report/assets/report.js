@@ -223,9 +223,19 @@ async function begin() {
       writeAddress();
     });
   }
+  // Another address is another view: what it does not say is as at first.
   addEventListener("hashchange", () => {
-    change(valid(readAddress(), matrix));
+    change({ ...nothing(), base: first.base, ...valid(readAddress(), matrix) });
     unfold();
+    reveal();
+  });
+  // A link in the page has only a place: what was chosen stays, and one can go back.
+  addEventListener("click", event => {
+    const link = event.target.closest?.('a[href^="#"]');
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    history.pushState(null, "", link.hash);
+    change({ place: decoded(link.hash.slice(1)) });
     reveal();
   });
   for (const button of document.querySelectorAll("button[data-source]")) {

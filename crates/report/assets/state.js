@@ -1,14 +1,15 @@
 // What the reader chose. It is in the address, so that a view can be passed on: the place in the page,
 // then what is not as it was at first, such as #test-scan&base=1&hide=2&zoom=scan:10-25.
 
-const state = {
+/** Before anything was chosen. */
+const nothing = () => ({
   place: "", base: null, measure: 0, view: "relative", sort: "plan", x: "time",
   hide: new Set(), open: new Set(),
   // By step or test: the operation in its charts, and from where to where they show it.
   operation: new Map(), zoom: new Map(),
-};
-/** The same before anything was chosen. */
-const first = { ...state };
+});
+const state = nothing();
+const first = nothing();
 
 const listeners = [];
 /** Calls back after each change with the names of what was changed. */
@@ -46,7 +47,6 @@ function decoded(text) {
   }
 }
 
-/** A link in the page has only a place: what was chosen stays. */
 function readAddress() {
   const [place, ...parts] = location.hash.slice(1).split("&");
   const found = { place: decoded(place) };

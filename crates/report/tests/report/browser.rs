@@ -333,6 +333,12 @@ fn a_page_of_a_comparison_works_and_its_tables_are_the_result() {
             compared += 1;
         }
     }
+    let saved = seen["csv"].as_str().unwrap();
+    let head = r#""test","group","contender","view","base","measure","unit","value","low","high","verdict""#;
+    assert!(saved.starts_with(head), "{saved}");
+    let of_slow =
+        saved.lines().find(|line| line.contains(r#""slow","relative","sqlite""#)).unwrap();
+    assert!(of_slow.contains(r#""throughput","ratio","0."#), "{of_slow}");
     for (contender, name) in ["slow", "like"].into_iter().enumerate() {
         let table = rows(&seen["tables"][format!("forest {name} relative to sqlite")]);
         let tests = |row: &&Vec<&str>| row.len() == table[0].len() && row[0] != "suite shift";

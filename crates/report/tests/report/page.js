@@ -125,6 +125,7 @@ addEventListener("load", async () => {
   }
 
   seen.views = {};
+  const judged = Object.fromEntries(["measure", "base", "view"].map(name => [name, choose?.elements[name].value]));
   const drawing = () => document.getElementById("matrix-table").innerHTML;
   for (const field of choose ? [...choose.elements].filter(field => field.name) : []) {
     const [before, first] = [field.value, drawing()];
@@ -135,11 +136,30 @@ addEventListener("load", async () => {
       seen.views[chosen] = rows;
       if (rows.length === 0) faults.push(`no rows with ${chosen}`);
       if (rows.flat().some(text => /NaN|undefined|Infinity/.test(text))) faults.push(`nonsense with ${chosen}`);
+      // What was judged is about throughput as it was measured, relative to the base.
+      const isJudged = ["measure", "base", "view"].every(name => choose.elements[name].value === judged[name])
+        || field.name === "view" && option.value === "absolute";
+      const said = all("#matrix-table td:not(.hatched, .not-valid, .reference)")
+        .map(cell => cell.matches(".missing") ? cell.textContent : cell.querySelector("small")?.textContent ?? "-");
+      if (!isJudged && said.some(text => text !== "-")) faults.push(`${chosen} has ${said.find(text => text !== "-")}`);
       if (option.value === before) continue;
       if (!location.hash.includes(`${field.name}=${option.value}`)) faults.push(`${location.hash} lacks ${chosen}`);
       if (drawing() === first) faults.push(`${chosen} shows the same as ${before}`);
     }
     await set(field, before);
+  }
+
+  // A link in the page keeps what was chosen; another address, as when one goes back, is another view.
+  if (choose) {
+    const sort = choose.elements.sort;
+    const was = sort.value;
+    await set(sort, "change");
+    links()[0].click();
+    await pause();
+    if (sort.value !== "change") faults.push("a link forgets what was chosen");
+    location.hash = "#relative";
+    await pause();
+    if (sort.value !== was) faults.push("another address keeps what was chosen before");
   }
 
   for (const button of all("[data-contender]").slice(0, 4)) {
@@ -206,6 +226,7 @@ addEventListener("load", async () => {
   URL.createObjectURL = content => {
     const address = create.call(URL, content);
     sizes.set(address, content.size);
+    if (content.type === "text/csv") content.text().then(text => seen.csv ??= text);
     return address;
   };
   HTMLAnchorElement.prototype.click = function () {
