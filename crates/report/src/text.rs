@@ -131,9 +131,13 @@ fn draw(table: &Table, columns: &[usize], colour: Colour) -> Drawn {
     for row in &table.rows {
         let cells = columns.iter().map(|&column| {
             let cell = &row.cells[column];
+            // What must not be taken for a result is told without colours, too.
+            let is_spoilt = matches!(cell.tone, Tone::Missed | Tone::Ignored);
+            let mark = if is_spoilt { cell.tone.mark() } else { "" };
+            let drawn = right(&format!("{}{mark}", cell.text));
             match colour_of(cell.tone) {
-                Some(colour) => right(&cell.text).fg(colour),
-                None => right(&cell.text),
+                Some(colour) => drawn.fg(colour),
+                None => drawn,
             }
         });
         drawn.add_row([Cell::new(&row.name)].into_iter().chain(cells));

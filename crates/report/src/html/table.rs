@@ -17,15 +17,19 @@ pub(super) fn table(corner: &str, table: &Table) -> Markup {
                     tr {
                         th scope="col" { (corner) }
                         @for heading in &table.headings {
-                            th scope="col" { abbr title=(heading.legend) { (heading.name) } }
+                            th scope="col" data-of=[&heading.of] {
+                                abbr title=(heading.legend) { (heading.name) }
+                            }
                         }
                     }
                 }
                 tbody {
                     @for row in &table.rows {
-                        tr data-of=[is_of_contenders.then_some(&row.name)] {
+                        tr data-of=[row.of.as_ref().or(is_of_contenders.then_some(&row.name))] {
                             th scope="row" { (row.name) }
-                            @for cell in &row.cells { (draw(cell)) }
+                            @for (cell, heading) in row.cells.iter().zip(&table.headings) {
+                                (draw_of(cell, &heading.of))
+                            }
                         }
                     }
                 }
@@ -36,12 +40,17 @@ pub(super) fn table(corner: &str, table: &Table) -> Markup {
 
 /// A cell with its mark.
 pub(super) fn draw(cell: &Cell) -> Markup {
+    draw_of(cell, &None)
+}
+
+/// The same in a column of a contender.
+fn draw_of(cell: &Cell, contender: &Option<String>) -> Markup {
     let style = match cell.tone {
         Tone::Shade(shade) if shade > 0 => Some(format!("--shade:{shade}")),
         _ => None,
     };
     html! {
-        td class=[class(cell.tone)] style=[style] {
+        td class=[class(cell.tone)] style=[style] data-of=[contender] {
             (cell.text)
             @if !cell.tone.mark().is_empty() { span.mark { (cell.tone.mark()) } }
         }

@@ -33,7 +33,8 @@ pub(crate) fn cpu_split(model: &Model) -> Table {
                 }
                 _ => Cell::missing(NOT_AVAILABLE),
             });
-            rows.push(Row::new(format!("{} {side}", record.name), cells.collect()));
+            let row = Row::new(format!("{} {side}", record.name), cells.collect());
+            rows.push(row.of(&record.name));
         }
     }
     let headings = model.steps.iter().map(|step| {

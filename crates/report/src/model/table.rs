@@ -12,11 +12,15 @@ pub(crate) struct Heading {
     pub(crate) name: String,
     /// What the column means, with its unit.
     pub(crate) legend: String,
+    /// The contender that the column is of.
+    pub(crate) of: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) name: String,
+    /// The contender that the row is of, if that is not its name.
+    pub(crate) of: Option<String>,
     pub(crate) cells: Vec<Cell>,
 }
 
@@ -62,13 +66,22 @@ impl Tone {
 
 impl Heading {
     pub(crate) fn new(name: impl Into<String>, legend: impl Into<String>) -> Self {
-        Heading { name: name.into(), legend: legend.into() }
+        Heading { name: name.into(), legend: legend.into(), of: None }
+    }
+
+    /// With a column for each contender.
+    pub(crate) fn of(name: &str, legend: impl Into<String>) -> Self {
+        Heading { of: Some(name.to_string()), ..Heading::new(name, legend) }
     }
 }
 
 impl Row {
     pub(crate) fn new(name: impl Into<String>, cells: Vec<Cell>) -> Self {
-        Row { name: name.into(), cells }
+        Row { name: name.into(), of: None, cells }
+    }
+
+    pub(crate) fn of(self, contender: &str) -> Self {
+        Row { of: Some(contender.to_string()), ..self }
     }
 }
 
@@ -91,9 +104,9 @@ impl Table {
         self.rows.is_empty() || self.headings.is_empty()
     }
 
-    /// Rows become columns, and columns rows; what headings mean is lost.
+    /// Rows, of contenders, become columns, and columns rows; what headings mean is lost.
     pub(crate) fn transposed(&self) -> Table {
-        let headings = self.rows.iter().map(|row| Heading::new(&row.name, ""));
+        let headings = self.rows.iter().map(|row| Heading::of(&row.name, ""));
         let rows = self.headings.iter().enumerate().map(|(column, heading)| {
             let cells = self.rows.iter().map(|row| row.cells[column].clone());
             Row::new(&heading.name, cells.collect())
