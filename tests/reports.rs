@@ -153,10 +153,12 @@ fn a_damaged_run_is_told_by_its_file_and_ends_with_3() {
     let whole = fs::read(&results).unwrap();
     fs::write(&results, &whole[..whole.len() / 2]).unwrap();
     rqps.run(&format!("report {a}")).refuses(3, &["results.sqlite' is damaged"]);
-    let mut newer = whole.clone();
-    newer[60..64].copy_from_slice(&99u32.to_be_bytes());
-    fs::write(&results, newer).unwrap();
-    rqps.run(&format!("report {a}")).refuses(2, &["results.sqlite", "schema version 99"]);
+    for (version, other) in [(99_u32, "schema version 99"), (1, "schema version 1;")] {
+        let mut changed = whole.clone();
+        changed[60..64].copy_from_slice(&version.to_be_bytes());
+        fs::write(&results, changed).unwrap();
+        rqps.run(&format!("report {a}")).refuses(2, &["results.sqlite", other]);
+    }
     fs::write(&results, whole).unwrap();
     fs::write(rqps.path("a/manifest.json"), "{").unwrap();
     rqps.run(&format!("report {a}")).refuses(3, &["manifest.json' is damaged"]);

@@ -175,7 +175,11 @@ pub(crate) fn restart(
     base: &[&str],
     quantity: Quantity,
 ) -> Option<Restart> {
-    let names = names(pass);
+    // The slices of others say nothing of it, and are most where there are many.
+    let mut names = base.to_vec();
+    if !names.contains(&contender) {
+        names.push(contender);
+    }
     let index = |name: &str| names.iter().position(|known| *known == name);
     let base: Option<Vec<usize>> = base.iter().map(|name| index(name)).collect();
     let restart = slices::restart(&parts(pass, &names, quantity), index(contender)?, &base?)?;
@@ -196,7 +200,7 @@ pub(crate) fn foreign_percent(pass: &PassRecord, cpus: u32) -> Option<f64> {
 
 /// The level of a contender in each cycle of a pass; nothing of whole runs, which are a single one.
 pub(crate) fn by_cycle(pass: &PassRecord, contender: &str, quantity: Quantity) -> Vec<f64> {
-    let cycle = names(pass).len() as u32;
+    let cycle = contenders(pass);
     let own = || pass.slices.iter().filter(|slice| slice.contender == contender);
     let Some(last) = own().map(|slice| slice.place / cycle).max().filter(|last| *last > 0) else {
         return Vec::new();
@@ -273,15 +277,20 @@ pub(crate) fn reading(passes: &[PassRecord]) -> Option<(f64, f64)> {
 }
 
 /// The names of those who take part, in alphabetical order.
-fn names(pass: &PassRecord) -> Vec<&str> {
-    let mut names: Vec<&str> = pass.slices.iter().map(|slice| slice.contender.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
+/// How many take part in a pass: a cycle has a slice of each.
+fn contenders(pass: &PassRecord) -> u32 {
+    let mut names: Vec<&str> = Vec::new();
+    for slice in &pass.slices {
+        if !names.contains(&slice.contender.as_str()) {
+            names.push(&slice.contender);
+        }
+    }
+    names.len() as u32
 }
 
+/// The slices of these contenders.
 fn parts(pass: &PassRecord, names: &[&str], quantity: Quantity) -> Vec<Slice> {
-    let cycle = names.len() as u32;
+    let cycle = contenders(pass);
     let quantities: Vec<Quantity> =
         names.iter().map(|name| as_read(pass, name, quantity)).collect();
     let part = |slice: &SliceRecord| {
