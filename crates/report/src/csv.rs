@@ -18,7 +18,12 @@ pub use suite::suite_files;
 /// The table of a run: of a comparison every measure of every round, otherwise the metrics of every
 /// finished step under the posts' column names.
 pub fn csv(run: &Run) -> String {
-    match Verdicts::new(run) {
+    csv_of(run, Verdicts::new(run).as_ref())
+}
+
+/// The same of verdicts that are there already.
+pub(crate) fn csv_of(run: &Run, verdicts: Option<&Verdicts<'_>>) -> String {
+    match verdicts {
         Some(verdicts) => rounds(&verdicts.matrix(run)),
         None => metrics_csv(run),
     }

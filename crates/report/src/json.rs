@@ -249,17 +249,17 @@ impl Serialize for Milliseconds<'_> {
 
 /// The whole result on one line, ending in a line feed.
 pub fn result_json(run: &Run) -> String {
-    text(&Model::new(run), Raw::Kept)
+    text(&Model::new(run), Verdicts::new(run).as_ref(), Raw::Kept)
 }
 
 /// The same, written as it is made: that of a long run is large.
 pub fn write_result_json(run: &Run, out: &mut dyn Write) -> io::Result<()> {
-    write(&Model::new(run), Raw::Kept, out)
+    write(&Model::new(run), Verdicts::new(run).as_ref(), Raw::Kept, out)
 }
 
 /// The same without the single seconds.
-pub(crate) fn summary_json(model: &Model) -> String {
-    text(model, Raw::LeftOut)
+pub(crate) fn summary_json(model: &Model, verdicts: Option<&Verdicts<'_>>) -> String {
+    text(model, verdicts, Raw::LeftOut)
 }
 
 /// Whether the lists of seconds are filled or empty.
@@ -269,17 +269,21 @@ enum Raw {
     LeftOut,
 }
 
-fn text(model: &Model, raw: Raw) -> String {
+fn text(model: &Model, verdicts: Option<&Verdicts<'_>>, raw: Raw) -> String {
     let mut bytes = Vec::new();
-    write(model, raw, &mut bytes).expect("memory takes all bytes");
+    write(model, verdicts, raw, &mut bytes).expect("memory takes all bytes");
     String::from_utf8(bytes).expect("JSON is UTF-8")
 }
 
-fn write(model: &Model, raw: Raw, out: &mut dyn Write) -> io::Result<()> {
+fn write(
+    model: &Model,
+    verdicts: Option<&Verdicts<'_>>,
+    raw: Raw,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let run = model.run;
-    let verdicts = Verdicts::new(run);
-    let records = verdicts.as_ref().map(Verdicts::together).unwrap_or_default();
-    let whole_runs = verdicts.as_ref().map(|verdicts| verdicts.model(run, &records));
+    let records = verdicts.map(Verdicts::together).unwrap_or_default();
+    let whole_runs = verdicts.map(|verdicts| verdicts.model(run, &records));
     let result = Result {
         schema: SCHEMA,
         plan: &run.plan,
@@ -289,7 +293,7 @@ fn write(model: &Model, raw: Raw, out: &mut dyn Write) -> io::Result<()> {
         base: model.base.map(|base| model.contenders[base]),
         contenders: &run.contenders,
         steps: Steps { model, raw },
-        comparison: verdicts.as_ref().map(ComparisonJson::new),
+        comparison: verdicts.map(ComparisonJson::new),
         together: whole_runs.as_ref().filter(|found| !found.steps.is_empty()).map(together::tests),
         scaleup: Suite::new(model).filter(Suite::is_scaleup).map(|suite| suite::scaleup(&suite)),
     };

@@ -28,14 +28,19 @@ const STEPS_ABREAST: usize = 10;
 
 /// The whole result as text, ending in a line feed.
 pub fn text(run: &Run, colour: Colour) -> String {
+    text_of(run, Verdicts::new(run).as_ref(), colour)
+}
+
+/// The same of verdicts that are there already, since to reach them takes most of the time.
+pub(crate) fn text_of(run: &Run, verdicts: Option<&Verdicts<'_>>, colour: Colour) -> String {
     let model = Model::new(run);
     let prose = Prose::new(&model);
     let mut parts = vec![heading(&prose)];
     if !prose.warnings.is_empty() {
         parts.push(bullets("Take note", &prose.warnings));
     }
-    if let Some(verdicts) = Verdicts::new(run) {
-        parts.push(comparison::text(&verdicts, colour));
+    if let Some(verdicts) = verdicts {
+        parts.push(comparison::text(verdicts, colour));
         return parts.join("\n");
     }
     if let Some(suite) = Suite::new(&model) {

@@ -15,10 +15,10 @@ use super::counters;
 use super::table::table;
 use crate::Colour;
 use crate::comparison::Verdicts;
-use crate::csv::{csv, suite_files};
+use crate::csv::{csv_of, suite_files};
 use crate::json::summary_json;
 use crate::model::{History, Matrix, Model, charts, engine, machine, percentiles};
-use crate::text::text;
+use crate::text::text_of;
 
 /// Offered for saving: the id of the script element, the name of the file, and what it is.
 type File = (&'static str, &'static str, &'static str);
@@ -64,9 +64,9 @@ pub(super) fn section(
             (json("curves", &verdicts.map(Verdicts::curves)))
             (json("engine", &verdicts.map_or_else(|| engine_tables(model), counters::tables)))
             (embedded("plan", &model.run.plan.to_toml()))
-            (embedded("result", &summary_json(model)))
-            (embedded("text", &text(model.run, Colour::Never)))
-            (embedded(file.0, &csv(model.run)))
+            (embedded("result", &summary_json(model, verdicts)))
+            (embedded("text", &text_of(model.run, verdicts, Colour::Never)))
+            (embedded(file.0, &csv_of(model.run, verdicts)))
             @for (file, content) in &of_suite { (embedded(file, content)) }
         }
     }

@@ -231,7 +231,9 @@ fn begins_to_read(view: &View) -> Option<bool> {
     let reads = view.change(metric::READS)?;
     let (dearer, other) = view.amounts(reads);
     let multiplied = dearer >= EXPLODES * other && dearer >= READS_OFTEN;
-    Some(view.is_up(reads) && multiplied && waits_for_reads(view) == Some(true))
+    // A fraction of a read is no growth by its logarithm yet; its bytes are.
+    let is_sure = any(&[Some(view.is_up(reads)), view.up(metric::READ_BYTES)]);
+    Some(is_sure == Some(true) && multiplied && waits_for_reads(view) == Some(true))
 }
 
 /// About once for each read that was added the server gave up its CPU.
