@@ -215,8 +215,7 @@ fn a_whole_run_whose_server_stands_still_is_made_again_and_told() {
     processes::signal(running.pid(), Signal::INT);
     let ended = running.finish().expect_code(130);
     let found = comparison(&rqps)["refused"].clone();
-    let missed =
-        |one: &Value| one["why"].as_str().unwrap().contains("of 100 operations per second");
+    let missed = |one: &Value| one["why"].as_str().unwrap().contains("of the 100 rows per second");
     let told: Vec<&Value> = found.as_array().unwrap().iter().filter(|one| missed(one)).collect();
     assert!(!told.is_empty(), "{found}");
     assert_eq!(told[0]["test"], "qr100");

@@ -57,9 +57,17 @@ function classOf({ mark, isJudged, isKnown }) {
   return { faster: "faster", slower: "slower", unknown: "inconclusive" }[said] ?? "";
 }
 
-/** What was said of just this number, or of all that there is of the test. */
+/** Why nothing of a test is a result, whatever the number is. */
+function spoiltBy(cell) {
+  const name = classOf(cell);
+  // What was judged of throughput comes behind it.
+  if (name === "hatched") return cell.mark.text.split("; ")[0];
+  return name === "not-valid" ? cell.mark.text : undefined;
+}
+
+/** What was said of just this number. */
 function labelOf(cell) {
-  return cell.isJudged || ["hatched", "not-valid"].includes(classOf(cell)) ? cell.mark?.text : undefined;
+  return cell.isJudged ? cell.mark?.text : spoiltBy(cell);
 }
 
 /** As many decimals as the interval supports, by the rule of all formats: crates/stats/src/digits.rs. */
@@ -105,7 +113,7 @@ function fillCell(td, cell, extent, isBase) {
 function fillAbsolute(td, values, cell) {
   const known = values.filter(value => value != null);
   if (known.length === 0) {
-    td.textContent = labelOf(cell) ?? "-";
+    td.textContent = spoiltBy(cell) ?? "-";
     td.className = "missing";
     return;
   }
@@ -118,7 +126,7 @@ function fillAbsolute(td, values, cell) {
   }
   if (classOf(cell) === "hatched") {
     td.className = "hatched";
-    element(td, "small", cell.mark.text);
+    element(td, "small", spoiltBy(cell));
   }
 }
 
@@ -188,8 +196,9 @@ function shownCsv(matrix) {
   const measure = matrix.measures[state.measure];
   const view = { relative: "relative", shift: "relative to suite", absolute: "absolute" }[state.view];
   const lines = [["test", "group", "contender", "view", "base", "measure", "unit", "value", "low", "high", "verdict"]];
-  for (const row of matrix.rows) {
-    for (const index of shownColumns(matrix)) {
+  const columns = shownColumns(matrix);
+  for (const row of ordered(matrix, columns)) {
+    for (const index of columns) {
       const cell = compared(matrix, row, index);
       const known = row.values[state.measure][index].filter(value => value != null);
       const { value, reach } = known.length > 0 ? estimate(known) : {};
@@ -197,7 +206,7 @@ function shownCsv(matrix) {
         ? [value, reach == null ? null : value - reach, reach == null ? null : value + reach]
         : [cell.value, cell.low, cell.high].map(log => log == null ? null : Math.exp(log));
       lines.push([row.name, row.group, matrix.contenders[index], view, isAbsolute ? "" : matrix.contenders[state.base],
-        measure.name, isAbsolute ? measure.unit : "ratio", ...values.map(number), isAbsolute ? "" : labelOf(cell) ?? ""]);
+        measure.name, isAbsolute ? measure.unit : "ratio", ...values.map(number), (isAbsolute ? spoiltBy(cell) : labelOf(cell)) ?? ""]);
     }
   }
   return lines.map(line => line.map(quoted).join(",") + "\n").join("");

@@ -59,12 +59,13 @@ function reveal() {
     folded.open = true;
   }
   target.scrollIntoView();
+  // Who goes on with the keyboard goes on from there.
+  target.tabIndex = -1;
+  target.focus({ preventScroll: true });
 }
 
 function unfold() {
-  for (const folded of document.querySelectorAll("details[id]")) {
-    if (state.open.has(folded.id)) folded.open = true;
-  }
+  for (const folded of document.querySelectorAll("details[id]")) folded.open = state.open.has(folded.id);
 }
 
 /** What an address says, as far as there is such a thing. */
@@ -234,7 +235,7 @@ async function begin() {
     const link = event.target.closest?.('a[href^="#"]');
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    history.pushState(null, "", link.hash);
+    if (link.hash !== location.hash) history.pushState(null, "", link.hash);
     change({ place: decoded(link.hash.slice(1)) });
     reveal();
   });

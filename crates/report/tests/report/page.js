@@ -160,6 +160,9 @@ addEventListener("load", async () => {
     location.hash = "#relative";
     await pause();
     if (sort.value !== was) faults.push("another address keeps what was chosen before");
+    if (all("details[id][open]").length > 0) faults.push("another address leaves what was unfolded before");
+    for (const folded of all("details:not([open])")) folded.open = true;
+    await until(() => undrawn().length === 0);
   }
 
   for (const button of all("[data-contender]").slice(0, 4)) {
