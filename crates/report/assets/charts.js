@@ -57,6 +57,56 @@ function zoomIn(chart, xs, [from, to]) {
   if (min < max) chart.setScale("x", { min, max });
 }
 
+/** The same of all charts with this cursor. */
+function zoomTogether(chart, sync, xs, range) {
+  for (const one of sync ? uPlot.sync(sync + state.x).plots : [chart]) zoomIn(one, xs, range);
+  if (sync) remember(sync, xs, chart.scales.x);
+}
+
+/** Who has no pointer moves the cursor and zooms by keys, and picks a line by its name. */
+function byKeyboard(chart, holder, title, xs, zoom) {
+  holder.tabIndex = 0;
+  holder.setAttribute("role", "group");
+  holder.setAttribute("aria-label", title);
+  const at = () => chart.cursor.idx ?? chart.valToIdx((chart.scales.x.min + chart.scales.x.max) / 2);
+  const move = by => {
+    const index = Math.max(0, Math.min(xs.length - 1, at() + by));
+    chart.setCursor({ left: chart.valToPos(xs[index], "x"), top: chart.over.clientHeight / 2 });
+  };
+  const zoomBy = times => {
+    const { min, max } = chart.scales.x;
+    const [middle, half] = [xs[at()], times * (max - min) / 2];
+    zoom([middle - half, middle + half]);
+  };
+  const actions = {
+    ArrowLeft: () => move(-1), ArrowRight: () => move(1),
+    "+": () => zoomBy(0.5), "-": () => zoomBy(2), 0: () => zoom([xs[0], xs.at(-1)]),
+  };
+  holder.addEventListener("keydown", event => {
+    if (event.target !== holder || event.ctrlKey || event.metaKey || event.altKey || !actions[event.key]) return;
+    event.preventDefault();
+    actions[event.key]();
+  });
+  // The first is that of the axis.
+  [...holder.querySelectorAll(".u-series .u-label")].slice(1).forEach((label, index) => {
+    label.tabIndex = 0;
+    label.setAttribute("role", "button");
+    label.addEventListener("focus", () => chart.setSeries(index + 1, { focus: true }));
+    label.addEventListener("blur", () => chart.setSeries(null, { focus: true }));
+    label.addEventListener("keydown", event => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      label.click();
+    });
+  });
+}
+
+/** Makes room for what is drawn anew. A chart that is not told so goes on following the others. */
+function cleared(figure) {
+  for (const holder of figure.querySelectorAll(".plot")) holder.chart.destroy();
+  figure.replaceChildren();
+}
+
 /**
  * A chart with a heading and a button that saves it.
  * Lines have a name, a contender, their values, and may be dashed.
@@ -65,17 +115,26 @@ function zoomIn(chart, xs, [from, to]) {
 function plot(parent, { title, file, xs, lines, scale, over, sync, hooks }) {
   const shown = lines.filter(line => !state.hide.has(place(line.contender)));
   const heading = element(parent, "h4", title);
-  const holder = element(parent, "div");
+  const holder = element(parent, "div", null, "plot");
   const grid = { stroke: "rgba(128,128,128,.25)", width: 1 };
   const axis = { stroke: "#888", grid, ticks: grid };
   const at = xs.length > 0 ? xs : [1];
-  // Only the chart that the reader points at has an event: others follow it, or what was chosen before.
+  const zoom = range => zoomTogether(chart, sync, at, range);
+  const whole = element(heading, "button", "show all", "small");
+  whole.type = "button";
+  whole.hidden = true;
+  whole.addEventListener("click", () => zoom([at[0], at.at(-1)]));
   const zoomed = (chart, key) => {
-    if (key === "x" && sync && chart.cursor.event) remember(sync, at, chart.scales.x);
+    if (key !== "x") return;
+    const { min, max } = chart.scales.x;
+    whole.hidden = !(min > at[0] || max < at.at(-1));
+    // Only the chart that the reader points at has an event: others follow it, or what was chosen before.
+    if (sync && chart.cursor.event) remember(sync, at, chart.scales.x);
   };
   const chart = new uPlot({
     width: holder.clientWidth, height: HEIGHT,
-    cursor: { sync: sync ? { key: sync + state.x } : undefined, drag: { x: true, y: false } },
+    cursor: { sync: sync ? { key: sync + state.x } : undefined, drag: { x: true, y: false }, focus: { prox: 24 } },
+    focus: { alpha: 0.35 },
     padding: over.padding,
     scales: { x: over.scale, y: scale },
     axes: [
@@ -96,6 +155,8 @@ function plot(parent, { title, file, xs, lines, scale, over, sync, hooks }) {
       })),
     ],
   }, [at, ...shown.map(line => line.values)], holder);
+  holder.chart = chart;
+  byKeyboard(chart, holder, title, at, zoom);
   if (state.zoom.has(sync)) zoomIn(chart, at, state.zoom.get(sync));
   saver(heading, () => saveCanvas(chart, title, file));
   // Not within the notification, which the new size could bring about again.
@@ -235,7 +296,7 @@ async function drawChart(figure) {
   const found = of(await parsed("charts"));
   const machine = of(await parsed("machine"))[0];
   const percentiles = of(await parsed("percentiles"));
-  figure.replaceChildren();
+  cleared(figure);
   if (found.length === 0 && !machine) {
     figure.textContent = "No operation ended.";
     return;

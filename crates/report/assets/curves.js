@@ -26,6 +26,38 @@ function ribbons(lines, xs) {
   };
 }
 
+/** Every round of the line that a reader points at, over the middles of its stretches. */
+function singly(lines, stretch) {
+  let chosen = null;
+  const draw = chart => {
+    const line = lines[chosen];
+    if (!line) return;
+    const { ctx, bbox } = chart;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    ctx.strokeStyle = colour(place(line.contender));
+    ctx.globalAlpha = 0.6;
+    ctx.lineWidth = devicePixelRatio;
+    for (const round of line.rounds) {
+      ctx.beginPath();
+      round.forEach((value, index) => {
+        const x = state.x === "progress" ? 100 * (index + 0.5) / round.length : index * stretch + (stretch + 1) / 2;
+        ctx.lineTo(chart.valToPos(x, "x", true), chart.valToPos(value, "y", true));
+      });
+      ctx.stroke();
+    }
+    ctx.restore();
+  };
+  const choose = (chart, series, { focus }) => {
+    if (focus === undefined) return;
+    chosen = focus && series != null ? series - 1 : null;
+    chart.redraw(false, false);
+  };
+  return { drawAxes: draw, setSeries: [choose] };
+}
+
 function drawCurve(figure, curves, key, { title, over, xs, isLog, sync, least = 0 }, data) {
   if (!curves.lines.some(line => line[key].mid.some(value => value > least))) return;
   const lines = curves.lines
@@ -34,19 +66,20 @@ function drawCurve(figure, curves, key, { title, over, xs, isLog, sync, least = 
       const [low, mid, high] = ["low", "mid", "high"]
         .map(of => over === PROGRESS ? byProgress(line[key][of]) : line[key][of]);
       const values = xs.map((_, index) => isLog && !(mid[index] > 0) ? null : mid[index] ?? null);
-      return { contender: line.contender, name: line.contender, values, low, high, isLog };
+      return { contender: line.contender, name: line.contender, values, low, high, isLog, rounds: key === "rate" ? line.rounds : [] };
     });
   if (lines.length === 0) return;
   // A single slow round must not flatten what all the others did.
   const drawnLines = lines.slice(0, LINES);
   const [most, middle] = ["high", "values"].map(of => Math.max(...drawnLines.flatMap(line => line[of])));
   const scale = isLog ? LOG : { range: () => [0, 1.05 * Math.min(most, 2 * middle)] };
-  const hooks = { drawAxes: [ribbons(lines, xs)] };
+  const single = singly(lines, curves.stretch_of_rounds);
+  const hooks = { drawAxes: [ribbons(lines, xs), single.drawAxes], setSeries: single.setSeries };
   plotWithLanes(figure, { title, file: `${curves.test} ${title}`, xs, lines, scale, over, hooks, sync }, data);
 }
 
 function drawCurves(figure, curves) {
-  figure.replaceChildren();
+  cleared(figure);
   const isSeconds = curves.of === "second";
   const longest = Math.max(...curves.lines.map(line => line.rate.mid.length));
   const places = Array.from({ length: longest }, (_, index) => index * curves.stretch + (curves.stretch + 1) / 2);

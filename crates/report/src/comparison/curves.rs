@@ -13,6 +13,9 @@ use super::whole::{done, sampled, whole_seconds};
 use crate::model::number::short;
 use crate::model::{Clock, Lane, POINTS, Watched, counted_operation, lanes, times_by_percentile};
 
+/// There are as many lines as rounds, and a page has little room for each.
+const POINTS_OF_ROUNDS: usize = 100;
+
 const MIB: f64 = 1024.0 * 1024.0;
 
 /// One test.
@@ -25,6 +28,8 @@ pub(crate) struct Curves<'a> {
     title: &'static str,
     /// How many of them a point, or a cell of a lane, stands for.
     stretch: usize,
+    /// The same of the points of single rounds, of which there are fewer.
+    stretch_of_rounds: usize,
     lines: Vec<Line<'a>>,
     /// Of whole runs.
     lanes: Vec<Lane<'a>>,
@@ -51,6 +56,8 @@ struct Line<'a> {
     contender: &'a str,
     /// Per second: what all clients of whole runs did, statements of slices.
     rate: Band,
+    /// The same of each round by itself, of whole runs.
+    rounds: Vec<Vec<Option<f64>>>,
     /// Of whole runs, the longest service time of each second, in milliseconds.
     longest: Band,
     /// CPUs that the server of a whole run kept busy; of slices, microseconds of its CPU per statement.
@@ -125,11 +132,16 @@ fn of_test<'a>(test: &Observed<'a>, counts: Counts, names: &[&'a str]) -> Option
     let lengths = courses.iter().flat_map(|(_, courses)| courses).map(|course| course.rate.len());
     let longest = lengths.max().filter(|longest| *longest > 1)?;
     let stretch = longest.div_ceil(POINTS);
+    let stretch_of_rounds = longest.div_ceil(POINTS_OF_ROUNDS);
     let line = |(contender, courses): (&'a str, Vec<Course>)| {
         let of = |values: fn(&Course) -> &[f64]| band(courses.iter().map(values), stretch);
         Line {
             contender,
             rate: of(|course| &course.rate),
+            rounds: match is_of_seconds {
+                true => courses.iter().map(|one| means(&one.rate, stretch_of_rounds)).collect(),
+                false => Vec::new(),
+            },
             longest: of(|course| &course.longest),
             cpu: of(|course| &course.cpu),
             read: of(|course| &course.read),
@@ -142,7 +154,7 @@ fn of_test<'a>(test: &Observed<'a>, counts: Counts, names: &[&'a str]) -> Option
         false => ("cycle", "Statements per second, by cycle", Vec::new()),
     };
     let times = times(&passes, operation);
-    Some(Curves { test: test.name, of, title, stretch, lines, lanes, times })
+    Some(Curves { test: test.name, of, title, stretch, stretch_of_rounds, lines, lanes, times })
 }
 
 /// Of a whole run.
@@ -237,6 +249,11 @@ fn band<'c>(rounds: impl Iterator<Item = &'c [f64]>, stretch: usize) -> Band {
     band
 }
 
+fn means(values: &[f64], stretch: usize) -> Vec<Option<f64>> {
+    let mean = |part: &[f64]| short(part.iter().sum::<f64>() / part.len() as f64);
+    values.chunks(stretch).map(mean).collect()
+}
+
 /// Between the two values around it.
 fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
@@ -257,6 +274,11 @@ mod tests {
         assert_eq!(band.mid, [Some(2.0), Some(20.0)]);
         assert_eq!(band.low, [Some(1.2), Some(12.0)]);
         assert_eq!(band.high, [Some(2.8), Some(52.0)]);
+    }
+
+    #[test]
+    fn a_round_by_itself_has_the_means_of_its_stretches() {
+        assert_eq!(means(&[4.0, 2.0, 5.0], 2), [Some(3.0), Some(5.0)]);
     }
 
     #[test]

@@ -85,7 +85,7 @@ fn contenders(records: &[ContenderRecord]) -> Markup {
                 thead { tr { @for column in columns { th scope="col" { (column) } } } }
                 tbody {
                     @for record in records {
-                        tr {
+                        tr data-of=(record.name) {
                             th scope="row" { (record.name) }
                             td { (record.spec) }
                             td { (record.dbms) }

@@ -39,6 +39,7 @@ pub(super) fn section(page: &Legend<'_>) -> Markup {
                         div { dt { kbd { (key) } } dd { (what) } }
                     }
                 }
+                @for (key, what) in CHART_KEYS { div { dt { kbd.chart { (key) } } dd { (what) } } }
             }
         }
     }
@@ -52,6 +53,13 @@ const KEYS: [(&str, &str, bool); 6] = [
     ("b", "the next contender is the base", true),
     ("m", "the next measure", true),
     ("v", "relative or as measured", true),
+];
+
+/// In a chart that the Tab key has led to.
+const CHART_KEYS: [(&str, &str); 3] = [
+    ("←, →", "in a chart, which Tab leads to: the values before or after these"),
+    ("+, -, 0", "in a chart: less of the axis, more of it, all of it"),
+    ("Enter", "on a name below a chart: takes its line away, or brings it back"),
 ];
 
 /// Verdicts, in the order of their worth; docs/verdicts.md has the rules.

@@ -15,8 +15,10 @@ pub(super) fn section(verdicts: &Verdicts<'_>) -> Markup {
         section #profiles {
             h2 { "Profiles" }
             @for (place, judged) in verdicts.judged.iter().enumerate() {
-                @for (number, profiled) in judged.profiles.iter().enumerate() {
-                    (test(profiled, &format!("flame-{place}-{number}")))
+                div data-of=(judged.contender) {
+                    @for (number, profiled) in judged.profiles.iter().enumerate() {
+                        (test(profiled, &format!("flame-{place}-{number}")))
+                    }
                 }
             }
             p.note { (NOTE) }

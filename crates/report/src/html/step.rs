@@ -68,7 +68,7 @@ fn levels(step: &StepModel) -> Markup {
     let found: Vec<(&str, String)> = found.collect();
     html! {
         @if !found.is_empty() {
-            ul.levels { @for (contender, remarks) in &found { li { b { (contender) } ": " (remarks) } } }
+            ul.levels { @for (contender, remarks) in &found { li data-of=(contender) { b { (contender) } ": " (remarks) } } }
         }
     }
 }

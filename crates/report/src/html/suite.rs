@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::step::{anchor, bars, chart, cost_table, engine_table, histogram_tables, sent};
 use super::strip::{TESTS, strip};
-use super::table::{draw, table};
+use super::table::{cells, head, table};
 use super::{relative, sizes};
 use crate::model::{
     BUSY, Grouped, Growth, MEASURES, Matrix, Model, PUBLISHED_NOTE, RATE, SCALEUP_NOTE, SCAN_NOTE,
@@ -70,7 +70,7 @@ fn summary(suite: &Suite) -> Markup {
                     }
                 }
                 @for (index, name) in suite.model.contenders.iter().enumerate() {
-                    details {
+                    details data-of=(name) {
                         summary { "Everything per second of " (name) (with) }
                         (grouped(&suite.by_measure(clients, index, &MEASURES)))
                         p.note { (SCAN_NOTE) " " a href="#legend" { "Legend" } }
@@ -84,8 +84,15 @@ fn summary(suite: &Suite) -> Markup {
 /// Relative and absolute, beside each other where there is room.
 fn throughput(suite: &Suite, clients: u32) -> Markup {
     let relative = suite.relative(clients);
+    // The first line is of the base, to which the others stay relative.
+    let told_of =
+        [None].into_iter().chain(suite.others().map(|index| Some(suite.model.contenders[index])));
     html! {
-        ul.columns { @for line in suite.columns_told() { li { (line) } } }
+        ul.columns {
+            @for (line, contender) in suite.columns_told().into_iter().zip(told_of) {
+                li data-of=[contender] { (line) }
+            }
+        }
         div.beside {
             @if let Some(relative) = &relative {
                 div { h3 { "Relative queries per second" } (grouped(relative)) }
@@ -106,14 +113,16 @@ fn scaleup(suite: &Suite) -> Markup {
               logarithmic; the dashed line is perfect."
         }
         @for (index, name) in suite.model.contenders.iter().enumerate() {
-            h3 { (name) }
-            (growths(suite, index))
-            @for (group, buckets) in suite.buckets(index) {
-                details {
-                    summary { (group) ", by their growth at " (most) " clients" }
-                    dl.legend {
-                        @for (bounds, tests) in &buckets {
-                            div { dt { (bounds) } dd { (tests) } }
+            div data-of=(name) {
+                h3 { (name) }
+                (growths(suite, index))
+                @for (group, buckets) in suite.buckets(index) {
+                    details {
+                        summary { (group) ", by their growth at " (most) " clients" }
+                        dl.legend {
+                            @for (bounds, tests) in &buckets {
+                                div { dt { (bounds) } dd { (tests) } }
+                            }
                         }
                     }
                 }
@@ -173,9 +182,7 @@ fn rows_in_groups(table: &Grouped, more: &dyn Fn(&str) -> Markup, name: Option<&
                 thead {
                     tr {
                         th scope="col" { "test" }
-                        @for heading in &table.headings {
-                            th scope="col" { abbr title=(heading.legend) { (heading.name) } }
-                        }
+                        @for heading in &table.headings { (head(heading)) }
                         @if name.is_some() { th scope="col" { "growth" } }
                     }
                 }
@@ -185,7 +192,7 @@ fn rows_in_groups(table: &Grouped, more: &dyn Fn(&str) -> Markup, name: Option<&
                         @for row in rows {
                             tr {
                                 th scope="row" { a href={ "#test-" (row.name) } { (row.name) } }
-                                @for cell in &row.cells { (draw(cell)) }
+                                (cells(row, &table.headings))
                                 (more(&row.name))
                             }
                         }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::model::{Cell, Table, Tone};
+use crate::model::{Cell, Heading, Row, Table, Tone};
 
 /// Headings of row names that are contenders.
 const OF_CONTENDERS: [&str; 3] = ["contender", "dbms", "tag"];
@@ -16,20 +16,14 @@ pub(super) fn table(corner: &str, table: &Table) -> Markup {
                 thead {
                     tr {
                         th scope="col" { (corner) }
-                        @for heading in &table.headings {
-                            th scope="col" data-of=[&heading.of] {
-                                abbr title=(heading.legend) { (heading.name) }
-                            }
-                        }
+                        @for heading in &table.headings { (head(heading)) }
                     }
                 }
                 tbody {
                     @for row in &table.rows {
                         tr data-of=[row.of.as_ref().or(is_of_contenders.then_some(&row.name))] {
                             th scope="row" { (row.name) }
-                            @for (cell, heading) in row.cells.iter().zip(&table.headings) {
-                                (draw_of(cell, &heading.of))
-                            }
+                            (cells(row, &table.headings))
                         }
                     }
                 }
@@ -38,13 +32,22 @@ pub(super) fn table(corner: &str, table: &Table) -> Markup {
     }
 }
 
-/// A cell with its mark.
-pub(super) fn draw(cell: &Cell) -> Markup {
-    draw_of(cell, &None)
+/// The heading of a column, explained on hover.
+pub(super) fn head(heading: &Heading) -> Markup {
+    html! {
+        th scope="col" data-of=[&heading.of] { abbr title=(heading.legend) { (heading.name) } }
+    }
 }
 
-/// The same in a column of a contender.
-fn draw_of(cell: &Cell, contender: &Option<String>) -> Markup {
+/// The cells of a row, each of the contender that its column is of.
+pub(super) fn cells(row: &Row, headings: &[Heading]) -> Markup {
+    html! {
+        @for (cell, heading) in row.cells.iter().zip(headings) { (draw(cell, &heading.of)) }
+    }
+}
+
+/// A cell with its mark.
+fn draw(cell: &Cell, contender: &Option<String>) -> Markup {
     let style = match cell.tone {
         Tone::Shade(shade) if shade > 0 => Some(format!("--shade:{shade}")),
         _ => None,

@@ -53,6 +53,8 @@ fn table(contenders: &[&ContenderRecord]) -> Table {
             };
             differs.then(|| Row::new(name.as_str(), values.iter().map(cell).collect()))
         });
-    let headings = contenders.iter().map(|record| Heading::of(&record.name, &record.version));
+    let headings = contenders
+        .iter()
+        .map(|record| Heading::new(&record.name, &record.version).of(&record.name));
     Table { headings: headings.collect(), rows: rows.collect() }
 }

@@ -23,8 +23,8 @@ pub(crate) fn engine(model: &Model, step: &StepModel) -> Table {
     let headings = counted.iter().flat_map(|(index, ..)| {
         let name = model.contenders[*index];
         [
-            Heading::new(name, "in the step; a gauge at its end"),
-            Heading::new("/o", format!("of {name}, per {}", step.counts.operation())),
+            Heading::new(name, "in the step; a gauge at its end").of(name),
+            Heading::new("/o", format!("of {name}, per {}", step.counts.operation())).of(name),
         ]
     });
     let rows = names.into_iter().map(|name| {

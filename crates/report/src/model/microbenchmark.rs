@@ -148,7 +148,11 @@ impl<'m, 'a> Suite<'m, 'a> {
 
     fn headings(&self, indices: impl Iterator<Item = usize>) -> Vec<Heading> {
         let columns = self.columns();
-        indices.map(|index| Heading::new(&columns[index], self.model.contenders[index])).collect()
+        let heading = |index: usize| {
+            let contender = self.model.contenders[index];
+            Heading::new(&columns[index], contender).of(contender)
+        };
+        indices.map(heading).collect()
     }
 
     /// The contenders that are relative to the base.

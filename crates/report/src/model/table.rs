@@ -69,9 +69,8 @@ impl Heading {
         Heading { name: name.into(), legend: legend.into(), of: None }
     }
 
-    /// With a column for each contender.
-    pub(crate) fn of(name: &str, legend: impl Into<String>) -> Self {
-        Heading { of: Some(name.to_string()), ..Heading::new(name, legend) }
+    pub(crate) fn of(self, contender: &str) -> Self {
+        Heading { of: Some(contender.to_string()), ..self }
     }
 }
 
@@ -106,7 +105,7 @@ impl Table {
 
     /// Rows, of contenders, become columns, and columns rows; what headings mean is lost.
     pub(crate) fn transposed(&self) -> Table {
-        let headings = self.rows.iter().map(|row| Heading::of(&row.name, ""));
+        let headings = self.rows.iter().map(|row| Heading::new(&row.name, "").of(&row.name));
         let rows = self.headings.iter().enumerate().map(|(column, heading)| {
             let cells = self.rows.iter().map(|row| row.cells[column].clone());
             Row::new(&heading.name, cells.collect())

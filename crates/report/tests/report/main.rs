@@ -1,6 +1,7 @@
 //! What the report says of a run, format by format.
 
 mod browser;
+mod cells;
 mod comparison;
 mod csv;
 mod evidence;
@@ -12,6 +13,7 @@ mod json;
 mod markdown;
 mod merged;
 mod microbenchmark;
+mod page;
 mod post;
 mod profile;
 mod releases;
@@ -29,4 +31,11 @@ const HOSTILE: &str = "postgres@/opt/</script><script>alert(1)</script>&\"'|`*,/
 /// Enough contenders that a table is longer than a screen.
 fn fifty() -> Vec<String> {
     (0..50).map(|index| format!("c{index}=postgres@17.{index}")).collect()
+}
+
+/// Of the whole suite few tests: each has tables and charts of its own.
+fn few(mut run: rqps_store::Run) -> rqps_store::Run {
+    let tests = ["load", "scan", "point-query", "insert"];
+    run.steps.retain(|step| tests.contains(&step.step.split('@').next().unwrap()));
+    run
 }

@@ -81,14 +81,39 @@ addEventListener("load", async () => {
     }
   }
 
+  const press = async (key, at = document.body) => {
+    at.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    await pause();
+  };
+  // Without a pointer: a name by its key, the cursor, and less of the axis or all of it.
+  for (const holder of [".chart .plot", ".curves .plot"].flatMap(selector => all(selector).slice(0, 2))) {
+    const said = holder.getAttribute("aria-label");
+    const label = all(".u-label", holder)[1];
+    const isOff = () => label.closest("tr").classList.contains("u-off");
+    const before = isOff();
+    await press("Enter", label);
+    if (isOff() === before) faults.push(`Enter does nothing to a name below ${said}`);
+    await press(" ", label);
+    if (isOff() !== before) faults.push(`a space does nothing to a name below ${said}`);
+    const at = () => holder.querySelector(".u-value").textContent;
+    await press("ArrowRight", holder);
+    const first = at();
+    await press("ArrowLeft", holder);
+    if (at() === first && holder.chart.data[0].length > 1) faults.push(`the cursor stays at ${first} of ${said}`);
+    const whole = all("button", holder.previousElementSibling).find(button => button.textContent === "show all");
+    for (const all of [() => press("0", holder), () => whole.click()]) {
+      await press("+", holder);
+      if (whole.hidden) faults.push(`+ does not show less of ${said}`);
+      await all();
+      await pause();
+      if (!whole.hidden || location.hash.includes("zoom=")) faults.push(`not all is shown again of ${said}`);
+    }
+  }
+
   const choose = document.getElementById("choose");
   const set = async (field, value) => {
     field.value = value;
     field.dispatchEvent(new Event("input", { bubbles: true }));
-    await pause();
-  };
-  const press = async (key, at = document.body) => {
-    at.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
     await pause();
   };
   // The keys that the page tells of: what each changes, and whether there is anything to change.
@@ -98,7 +123,7 @@ addEventListener("load", async () => {
     x: [() => texts("main [aria-pressed=true]").find(text => text.startsWith("over ")) ?? location.hash, true],
     b: ofField("base"), m: ofField("measure"), v: ofField("view"),
   };
-  const told = texts("kbd").flatMap(names => names.split(", "));
+  const told = texts("kbd:not(.chart)").flatMap(names => names.split(", "));
   if (told.length > 0) {
     // With room below, so that each part can be at the top.
     document.body.style.paddingBottom = "100vh";
@@ -177,6 +202,12 @@ addEventListener("load", async () => {
     for (const part of all("[data-of]")) {
       if (part.hidden !== (part.dataset.of === name)) faults.push(`${part.dataset.of} while ${name} is hidden`);
     }
+    // Others are relative to the base, and say so.
+    const isBase = choose && choose.elements.base.selectedOptions[0].text === name;
+    const still = all("main *").filter(part => part.childElementCount === 0 && part.checkVisibility()
+      && !part.closest(".contenders, option, .by, pre, code, .legend, .remarks, .note")
+      && (part.title === name || part.textContent.trim().startsWith(name + ": ") || part.textContent.trim() === name));
+    if (!isBase && still.length > 0) faults.push(`${name} is hidden and still in ${still[0].parentElement.outerHTML.slice(0, 120)}`);
     button.click();
     await pause();
     if (columns() !== before) faults.push(`${name} does not come back`);
@@ -244,7 +275,7 @@ addEventListener("load", async () => {
   };
   Object.defineProperty(navigator, "clipboard", { value: { writeText } });
   let due = 0;
-  for (const button of all("main button:not([data-contender], [data-flame], [aria-pressed])")) {
+  for (const button of all("main button:not([data-contender], [data-flame], [aria-pressed], [hidden])")) {
     const [said, text] = [button.textContent, button.dataset.copy];
     button.click();
     await pause();
