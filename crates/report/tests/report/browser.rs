@@ -28,6 +28,7 @@ fn releases_and_rounds_are_drawn() {
     }
     // Rates and CPU of both tests, and the longest times and the percentiles of the one that was run whole.
     assert_eq!(seen["canvases"], 6);
+    assert_eq!(seen["singly"], json!([false, true]), "slices have no seconds");
     assert_eq!(seen["lanes"], json!(["checkpoint", "stall"]), "of whole runs only");
 }
 
@@ -43,6 +44,7 @@ fn whole_runs_have_their_seconds_with_lanes_and_say_what_they_count() {
     // Rates, longest times, CPU and writes of both steps that have seconds.
     assert_eq!(seen["canvases"], 8);
     assert_eq!(seen["lanes"], json!(["checkpoint", "stall", "checkpoint", "stall"]));
+    assert_eq!(seen["singly"], json!([true, true]), "each round of whom the reader points at");
     let titles = seen["titles"].to_string();
     for title in ["an operation is a row indexed", "an operation is a query", "CPUs that"] {
         assert!(titles.contains(title), "{title}: {titles}");
@@ -50,6 +52,13 @@ fn whole_runs_have_their_seconds_with_lanes_and_say_what_they_count() {
     let page = html(&whole_runs::compared());
     let seen = used(&page, "#test-l.i0&x=progress", LIGHT).unwrap();
     assert!(seen["hash"].as_str().unwrap().starts_with("#test-l.i0&x=progress"), "{seen}");
+    assert_eq!(seen["lanes"], json!([]), "lanes are in seconds");
+
+    let mut at_once = whole_runs::compared();
+    let sides = at_once.passes.iter_mut().flat_map(|pass| pass.sides.values_mut());
+    sides.for_each(|side| side.engine_samples = suite::checkpoint_at(1));
+    let seen = used(&html(&at_once), "#test-l.i0&sort=change", LIGHT).unwrap();
+    assert_eq!(seen["lanes"], json!(["checkpoint", "stall"]));
 }
 
 #[test]

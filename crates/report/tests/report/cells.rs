@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::merged::named;
 use crate::page::{LIGHT, rows, used};
 use crate::sample::{self, run};
-use crate::{HOSTILE, THREE, few, suite};
+use crate::{HOSTILE, THREE, evidence, few, suite};
 
 fn parsed(run: &Run) -> Value {
     serde_json::from_str(&result_json(run)).unwrap()
@@ -25,6 +25,34 @@ fn agrees(printed: &str, value: &Value, what: &str) {
     let printed: f64 = digits.parse().unwrap_or_else(|_| panic!("{what}: {printed} is {value}"));
     let rounded = 0.500_001 * 10f64.powi(-(decimals as i32));
     assert!((printed - value).abs() <= rounded, "{what}: {printed} is {value}");
+}
+
+/// The same of a time with its unit, of nanoseconds.
+#[track_caller]
+fn time_agrees(printed: &str, nanos: &Value, what: &str) {
+    let units = [("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+    let found = units.into_iter().find_map(|(unit, of)| Some((printed.strip_suffix(unit)?, of)));
+    match (found, nanos.as_f64()) {
+        (Some((number, of)), Some(nanos)) => agrees(number, &Value::from(nanos / of), what),
+        _ => assert!(
+            ["-", "few"].contains(&printed) && nanos.is_null(),
+            "{what}: {printed} is {nanos}"
+        ),
+    }
+}
+
+/// The same of a change in percent, of a ratio that has four digits.
+#[track_caller]
+fn change_agrees(printed: &str, ratio: &Value, what: &str) {
+    let Some(percent) = printed.strip_suffix(" %") else {
+        assert!(printed == "-", "{what}: {printed} is {ratio}");
+        return;
+    };
+    let ratio = ratio.as_f64().unwrap_or_else(|| panic!("{what}: {printed} is nothing"));
+    let decimals = percent.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let difference = percent.parse::<f64>().unwrap() - 100.0 * (ratio - 1.0);
+    let rounded = 0.5 * 10f64.powi(-(decimals as i32)) + 0.05 * ratio;
+    assert!(difference.abs() <= rounded, "{what}: {printed} is {ratio}");
 }
 
 /// What the result has of a step of a contender.
@@ -53,6 +81,14 @@ fn matrix_agrees(seen: &Value, result: &Value) -> usize {
     }
     compared
 }
+
+/// Titles of tables, and which of the totals they have.
+const SIZES: [(&str, &str); 4] = [
+    ("Tables and indexes", "database_bytes"),
+    ("Write-ahead, redo, undo and binary logs", "log_bytes"),
+    ("Whole data directory with logs", "directory_bytes"),
+    ("Resident memory of the largest DBMS process", "server_rss"),
+];
 
 #[test]
 fn a_page_of_steps_works_and_its_tables_are_the_result() {
@@ -107,12 +143,23 @@ fn a_page_of_steps_works_and_its_tables_are_the_result() {
             for row in &table[1..] {
                 let times = &find(name, row[0]).unwrap()["work"][operation][clock];
                 for (column, printed) in table[0].iter().zip(row).skip(1) {
-                    let Some(count) = times["buckets"][column].as_f64() else { continue };
+                    let what = format!("{name} {title} {column}");
+                    let Some(count) = times["buckets"][column].as_f64() else {
+                        match *column {
+                            "max" => {
+                                let seconds = times["max_ns"].as_f64().unwrap() / 1e9;
+                                agrees(printed, &Value::from(seconds), &what);
+                            }
+                            _ => time_agrees(printed, &times["percentiles_ns"][column], &what),
+                        }
+                        compared += 1;
+                        continue;
+                    };
                     let percent = 100.0 * count / times["count"].as_f64().unwrap();
                     match *printed {
-                        "" => assert_eq!(count, 0.0, "{name} {title} {column}"),
+                        "" => assert_eq!(count, 0.0, "{what}"),
                         "nonzero" => assert!(percent > 0.0 && percent < 0.000_5, "{percent}"),
-                        _ => agrees(printed, &Value::from(percent), &format!("{title} {column}")),
+                        _ => agrees(printed, &Value::from(percent), &what),
                     }
                     compared += 1;
                 }
@@ -132,18 +179,86 @@ fn a_page_of_steps_works_and_its_tables_are_the_result() {
             compared += 1;
         }
     }
+    // CPU of both sides, sizes, and how late writes began.
+    let table = rows(&seen["tables"]["summary CPU of server and client"]);
+    for row in &table[1..] {
+        let (contender, side) = row[0].rsplit_once(' ').unwrap();
+        for (step, printed) in table[0].iter().zip(row).skip(1) {
+            let Some(found) = find(step, contender).filter(|found| found["status"] == "done")
+            else {
+                continue;
+            };
+            agrees(printed, &found["costs"][format!("{side} CPU")], &format!("{} {step}", row[0]));
+            compared += 1;
+        }
+    }
+    for (title, metric) in SIZES {
+        let table = rows(&seen["tables"][format!("sizes {title}, MiB")]);
+        for row in &table[1..] {
+            for (step, printed) in table[0].iter().zip(row).skip(1) {
+                let Some(found) = find(step, row[0]).filter(|found| found["status"] == "done")
+                else {
+                    continue;
+                };
+                let mib = found["totals"][metric].as_f64().unwrap() / f64::from(1 << 20);
+                agrees(printed, &Value::from(mib), &format!("{title} {} {step}", row[0]));
+                compared += 1;
+            }
+        }
+    }
+    let table = rows(&seen["tables"]["summary How late writes began"]);
+    for row in &table[1..] {
+        for (step, printed) in table[0].iter().zip(row).skip(1) {
+            let Some(found) = find(step, row[0]).filter(|found| found["status"] == "done") else {
+                continue;
+            };
+            let work = found["work"].as_object().unwrap().values();
+            let lag = work.filter_map(|work| work["max_lag_ns"].as_u64()).max();
+            time_agrees(printed, &Value::from(lag), &format!("late {} {step}", row[0]));
+            compared += 1;
+        }
+    }
+    // What the DBMS counted: totals, and of counters what an operation makes.
+    for (step, tables) in seen["engine"].as_object().unwrap() {
+        let table = rows(&tables[0]);
+        for row in &table[1..] {
+            for (contender, printed) in table[0].iter().zip(row).skip(1).step_by(2) {
+                let engine = &find(step, contender).unwrap()["engine"];
+                let kinds = ["counters", "gauges"].map(|kind| &engine[kind][row[0]]);
+                let value = kinds.into_iter().find(|value| !value.is_null()).unwrap();
+                agrees(printed, value, &format!("{contender} {step} {}", row[0]));
+                compared += 1;
+            }
+        }
+    }
     compared += matrix_agrees(&seen, &result);
-    assert!(compared > 1_500, "{compared} cells");
+    assert!(compared > 1_900, "{compared} cells");
     let saved = seen["saved"].to_string();
     for file in ["plan.toml", "result-summary.json", "metrics.csv", "relative.csv"] {
         assert!(saved.contains(file), "{file}: {saved}");
     }
 }
 
+/// Columns of what else changed, and which metric they have.
+const METRICS: [(&str, &str); 9] = [
+    ("cpu user", "server_cpu_user"),
+    ("cpu sys", "server_cpu_system"),
+    ("cs vol.", "server_voluntary_switches"),
+    ("cs invol.", "server_involuntary_switches"),
+    ("run queue", "server_run_queue_wait"),
+    ("rKB", "device_read_bytes"),
+    ("wKB", "device_write_bytes"),
+    ("faults", "server_minor_faults"),
+    ("size", "database_bytes"),
+];
+
 /// Tables of a test: how their titles begin, where the result has their values, and the first column
 /// that it has under the same name.
-const OF_TESTS: [(&str, &[&str], usize); 2] =
-    [("Cost by side", &["costs"], 1), ("How the rate varies", &["test", "seconds"], 2)];
+const OF_TESTS: [(&str, &[&str], usize); 3] = [
+    ("Cost by side", &["costs"], 1),
+    ("How the rate varies", &["test", "seconds"], 2),
+    ("iostat, vmstat", &["test", "normalised"], 1),
+];
 
 #[test]
 fn a_page_of_tests_works_and_its_tables_are_the_result() {
@@ -182,7 +297,7 @@ fn a_page_of_tests_works_and_its_tables_are_the_result() {
         }
     }
     compared += matrix_agrees(&seen, &result);
-    assert!(compared > 800, "{compared} cells");
+    assert!(compared > 1_500, "{compared} cells");
     let saved = seen["saved"].to_string();
     for file in ["plan.toml", "result-summary.json", "tests.csv", "relative.txt"] {
         assert!(saved.contains(file), "{file}: {saved}");
@@ -285,8 +400,21 @@ fn a_page_of_a_comparison_works_and_its_tables_are_the_result() {
             agrees(low, &found["ratio"]["low"], row[0]);
             agrees(high, &found["ratio"]["high"], row[0]);
             agrees(row[end - 1], &Value::from(found["rounds"].as_array().unwrap().len()), row[0]);
+            change_agrees(row[4], &found["costs"]["cpu/o"]["value"], row[0]);
             assert_eq!(row[end], found["verdict"].as_str().unwrap().replace(['(', ')'], ""));
             compared += 5;
+        }
+    }
+    for (name, index) in [("slow", 0), ("like", 1)] {
+        // What one has used more of, and the service times and CPU in the first table.
+        let table = rows(&seen["tables"][format!("why {name} What else changed per statement")]);
+        for row in &table[1..] {
+            for (column, printed) in table[0].iter().zip(row).skip(2) {
+                let metric = METRICS.iter().find(|(short, _)| short == column).unwrap().1;
+                let what = format!("{column} of {name} in {}", row[0]);
+                change_agrees(printed, &test(index, row[0])["metrics"][metric]["ratio"], &what);
+                compared += 1;
+            }
         }
     }
     // All rounds of all tests, as numbers and as dots.
@@ -303,11 +431,54 @@ fn a_page_of_a_comparison_works_and_its_tables_are_the_result() {
         }
     }
     assert_eq!(seen["dots"], dots);
-    assert!(compared > 100, "{compared} cells");
+    assert!(compared > 150, "{compared} cells");
     // Another base turns the ratio over.
     let of = |view: &str| {
         let rows = rows(&seen["views"][view]).into_iter().find(|row| row[0] == "scan").unwrap();
         rows[1].parse::<f64>().unwrap()
     };
     assert!((of("base 1") - 1.2).abs() < 0.01 && of("base 0") == 1.0, "{}", seen["views"]);
+}
+
+#[test]
+fn a_page_of_whole_runs_works_and_its_tables_are_the_result() {
+    let run = evidence::counted();
+    let result = parsed(&run);
+    let Some(seen) = used(&html(&run), "", LIGHT) else { return };
+    let tests = result["comparison"]["contenders"][0]["tests"].as_array().unwrap();
+    let test = |name: &str| tests.iter().find(|test| test["name"] == name).unwrap();
+    let mut compared = 0;
+    let table = rows(&seen["tables"]["forest slow relative to base"]);
+    let place = |name: &str| table[0].iter().position(|heading| *heading == name).expect(name);
+    for row in &table[1..] {
+        let found = test(row[0]);
+        change_agrees(row[place("cpu/o")], &found["costs"]["cpu/o"]["value"], row[0]);
+        change_agrees(row[place("p99")], &found["times"]["p99"]["ratio"]["value"], row[0]);
+        compared += 2;
+    }
+    let interval = |printed: &str, found: &Value, what: &str| {
+        let (low, high) = printed.split_once(" – ").unwrap();
+        agrees(low, &found["low"], what);
+        agrees(high, &found["high"], what);
+    };
+    let times = rows(&seen["tables"]["test-qr100 Service time by percentile, over rounds"]);
+    for row in &times[1..] {
+        let found = &test("qr100")["times"][row[1]];
+        time_agrees(row[2], &found["base_ns"], row[1]);
+        time_agrees(row[3], &found["contender_ns"], row[1]);
+        agrees(row[4], &found["ratio"]["value"], row[1]);
+        interval(row[5], &found["ratio"], row[1]);
+        compared += 5;
+    }
+    for (name, tables) in seen["engine"].as_object().unwrap() {
+        for row in &rows(&tables[0])[1..] {
+            let found = &test(name)["counters"][row[0]];
+            for (printed, key) in row[1..].iter().zip(["base", "contender", "ratio"]) {
+                agrees(printed, &found[key], row[0]);
+            }
+            interval(row[4], found, row[0]);
+            compared += 5;
+        }
+    }
+    assert!(compared >= 6 + 15 + 45, "{compared} cells");
 }

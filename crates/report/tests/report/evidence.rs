@@ -120,9 +120,9 @@ fn times_have_no_part_in_a_label() {
     assert!(queries["times"]["p99"]["ratio"]["low"].as_f64().unwrap() > 1.4);
 }
 
-#[test]
-fn what_the_dbms_counted_is_told_where_it_differs_or_a_rule_looks_at_it() {
-    let mut run = compared();
+/// What their DBMS counted as well.
+pub(crate) fn counted() -> Run {
+    let mut run = timed();
     each_side(&mut run, |name, _, side| {
         let more = if name == "slow" { 3 } else { 2 };
         side.watched = 10_000;
@@ -133,6 +133,12 @@ fn what_the_dbms_counted_is_told_where_it_differs_or_a_rule_looks_at_it() {
         side.engine.set("pg_stat_database.blks_read", Kind::Counter, 80_000 + more);
         side.engine.set("pg_stat_user_tables.n_dead_tup", Kind::Gauge, 9 * more);
     });
+    run
+}
+
+#[test]
+fn what_the_dbms_counted_is_told_where_it_differs_or_a_rule_looks_at_it() {
+    let run = counted();
     let found = judged(&run);
     let counters = &test(&found, "qr100")["counters"];
     let expected =

@@ -26,14 +26,29 @@ addEventListener("load", async () => {
     hash: location.hash, shown: table(), heads: texts("#matrix-table thead .name"),
     tables: {},
   };
-  for (const part of all("main h3, main h4")) {
-    const found = part.nextElementSibling?.querySelector?.("table");
-    if (!found) continue;
-    const rows = [...found.rows].map(row => [...row.cells].map(cell => cell.textContent));
-    (seen.tables[part.closest("section[id], details[id]").id + " " + part.textContent] = rows);
-  }
+  // By where they are and what is written above them, which for what can be folded does not say of whom it is;
+  // of several below one heading by their number.
+  const read = heading => {
+    const name = [heading.closest("section[id], details[id]").id, heading.matches("summary") && heading.closest("[data-of]")?.dataset.of, heading.textContent];
+    let part = heading.nextElementSibling;
+    for (let number = 1; part?.matches(".scroll:has(> table)"); number += 1, part = part.nextElementSibling) {
+      const rows = [...part.querySelector("table").rows].map(row => [...row.cells].map(cell => cell.textContent));
+      seen.tables[[...name, number > 1 ? number : null].filter(word => word).join(" ")] = rows;
+    }
+  };
+  for (const heading of all("main h3, main h4, main summary")) read(heading);
   fits("at first");
 
+  /** Not even the first or the last second of a lane is cut off. */
+  const lanesFit = () => {
+    for (const svg of all(".lane svg")) {
+      const [from, , width] = svg.getAttribute("viewBox").split(" ").map(Number);
+      for (const rect of all("rect", svg)) {
+        const [x, wide] = ["x", "width"].map(name => Number(rect.getAttribute(name)));
+        if (!(x + wide > from && x < from + width)) faults.push(`what is from ${x} on is cut off in a lane of ${width} from ${from} on`);
+      }
+    }
+  };
   const leave = () => {
     const left = document.createElement("script");
     left.type = "application/json";
@@ -42,7 +57,11 @@ addEventListener("load", async () => {
     document.body.append(left);
   };
   // Of a view that was chosen by its address, only what it shows is looked at.
-  if (location.hash.includes("&")) return leave();
+  if (location.hash.includes("&")) {
+    lanesFit();
+    seen.lanes = texts(".lane > span");
+    return leave();
+  }
 
   const ids = all("[id]").map(part => part.id);
   if (new Set(ids).size !== ids.length) faults.push("an id twice");
@@ -70,6 +89,10 @@ addEventListener("load", async () => {
   const undrawn = () => all("main noscript, figure.rounds:not(:has(svg, p)), details[data-engine] > div:empty");
   if (!await until(() => undrawn().length === 0)) faults.push(`not drawn: ${undrawn()[0].outerHTML.slice(0, 80)}`);
   fits("unfolded");
+  lanesFit();
+  // What a DBMS counted is only put into the page now.
+  seen.engine = Object.fromEntries(all("details[data-engine]").map(folded => [folded.dataset.engine,
+    all("table", folded).map(table => [...table.rows].map(row => [...row.cells].map(cell => cell.textContent)))]));
 
   // A name below a chart takes its line away and brings it back.
   for (const row of all(".u-series:nth-child(2)")) {
@@ -108,6 +131,25 @@ addEventListener("load", async () => {
       await pause();
       if (!whole.hidden || location.hash.includes("zoom=")) faults.push(`not all is shown again of ${said}`);
     }
+  }
+
+  // Whose name is reached has its rounds drawn, if it has any; alone in its chart, so that nobody else fades.
+  seen.singly = [];
+  for (const holder of all("figure.curves").map(figure => figure.querySelector(".plot")).filter(plot => plot)) {
+    const [one, ...others] = all(".u-label", holder).slice(1);
+    const toggle = async () => {
+      for (const label of others) await press("Enter", label);
+    };
+    const picture = () => holder.querySelector("canvas").toDataURL();
+    await toggle();
+    const before = picture();
+    one.focus();
+    await pause();
+    seen.singly.push(picture() !== before);
+    one.blur();
+    await pause();
+    if (picture() !== before) faults.push(`rounds stay in ${holder.getAttribute("aria-label")}`);
+    await toggle();
   }
 
   const choose = document.getElementById("choose");
@@ -256,11 +298,12 @@ addEventListener("load", async () => {
   // Files and copies end here. An idle browser would take its time for pictures. The first copy is
   // refused, as a browser may, and must then be there to be selected.
   const [saved, copied, sizes] = [[], [], new Map()];
+  let csv = null;
   const create = URL.createObjectURL;
   URL.createObjectURL = content => {
     const address = create.call(URL, content);
     sizes.set(address, content.size);
-    if (content.type === "text/csv") content.text().then(text => seen.csv ??= text);
+    if (content.type === "text/csv") content.text().then(text => { csv = text; });
     return address;
   };
   HTMLAnchorElement.prototype.click = function () {
@@ -290,6 +333,39 @@ addEventListener("load", async () => {
   if (saved.length !== due) faults.push(`${saved.length} of ${due} files were saved`);
   for (const { name, size } of saved) {
     if (!/^[\w=@-][\w.=@-]*\.(csv|json|png|svg|toml|txt)$/.test(name) || size < 20) faults.push(`${size} bytes as ${name}`);
+  }
+
+  // The saved table is the one that is shown, however it was chosen and whoever is hidden.
+  const save = all("button").find(button => button.textContent === "save as CSV");
+  const savedAsShown = async what => {
+    csv = null;
+    save.click();
+    await until(() => csv !== null);
+    const [, ...lines] = csv.trim().split("\n").map(line => line.slice(1, -1).split('","'));
+    const heads = texts("#matrix-table thead .name");
+    const shown = table().flatMap(([test, ...cells]) => cells.map((cell, index) => [test, heads[index].replaceAll('"', '""'), Number(cell)]));
+    const others = shown.filter(([test, name, number], at) => {
+      const line = lines[at] ?? [];
+      const is = line[0] === test && line[2] === name;
+      const value = line[7] === "" ? NaN : Number(line[7]);
+      return !is || Number.isNaN(number) !== Number.isNaN(value) || Math.abs(value - number) > 0.5 && Math.abs(value / number - 1) > 0.006;
+    });
+    if (lines.length !== shown.length || others.length > 0) faults.push(`saved of ${what}: ${lines.length} lines for ${shown.length} cells, not ${others[0]}`);
+    return csv;
+  };
+  if (choose) {
+    seen.csv = await savedAsShown("the first view");
+    const view = choose.elements.view;
+    for (const { value } of view.options) {
+      await set(view, value);
+      await savedAsShown(`view ${value}`);
+    }
+    const hide = all("[data-contender]").at(-1);
+    hide?.click();
+    await pause();
+    await savedAsShown("a view without the last contender");
+    hide?.click();
+    await set(view, judged.view);
   }
 
   const nonsense = document.body.innerText.match(/.{0,40}\b(NaN|undefined|Infinity)\b.{0,20}/);
