@@ -1,6 +1,9 @@
 //! A comparison of several releases: their history, how their passes went, and what was sent.
 
+use rqps_observe::{Kind, Metric};
+use rqps_plan::{Method, Workload};
 use rqps_report::html;
+use rqps_store::{Operation, Second, SideRecord, WorkerRecord};
 use serde_json::{Value, json};
 
 use crate::html::embedded;
@@ -90,6 +93,53 @@ fn a_large_comparison_makes_a_page_below_three_megabytes() {
     assert!(page.len() < 3 << 20, "{} bytes", page.len());
     let curves = data(&page, "curves");
     assert_eq!((&curves[37]["stretch"], curves.as_array().unwrap().len()), (&json!(2), 38));
+}
+
+#[test]
+fn a_large_comparison_of_whole_runs_makes_one_too() {
+    let seven: Vec<String> = (0..7).map(|index| format!("c{index}=postgres@17.{index}")).collect();
+    let mut run = suite::crowd(&seven, 38, 3, 1);
+    let Workload::Comparison(plan) = &mut run.plan.workload else { unreachable!() };
+    plan.method = Method::Runs;
+    // What compresses badly: no two seconds and no two counters are alike.
+    let mut noise = 7_u64;
+    let mut about = |usual: u64| {
+        noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        usual + (noise >> 40) * usual / (1 << 26)
+    };
+    for pass in &mut run.passes {
+        for slice in &mut pass.slices {
+            slice.nanos = 600_400_000_000;
+            let mut second =
+                || Second { operations: about(9_000), rows: 0, max_service: about(4_000_000) };
+            let seconds = (0..600).map(|_| second()).collect();
+            let work = WorkerRecord { seconds, ..WorkerRecord::of_several(Operation::Transaction) };
+            let mut side = SideRecord {
+                work: vec![work.packed()],
+                watched: 5_400_000,
+                ..SideRecord::default()
+            };
+            for counter in 0..120 {
+                side.engine.set(format!("pg_stat_of_{counter}"), Kind::Counter, about(50_000_000));
+            }
+            side.engine_samples = suite::checkpoint_at(5);
+            side.samples = suite::each_second(&[(Metric::ServerCpuUser, about(700_000))]);
+            pass.sides.insert(slice.contender.clone(), side);
+        }
+    }
+    let page = html(&run);
+    assert!(page.len() < 3 << 20, "{} bytes", page.len());
+    let curves = data(&page, "curves");
+    let line = &curves[37]["lines"][0];
+    assert_eq!(
+        line["rounds"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|of| of.as_array().unwrap().len())
+            .collect::<Vec<_>>(),
+        [100; 3]
+    );
 }
 
 #[test]
