@@ -11,6 +11,7 @@ mod files;
 mod fresh;
 mod home;
 mod lease;
+mod linked;
 mod managed;
 mod meter;
 mod mysql;

@@ -17,6 +17,7 @@ use crate::error::DbmsError;
 use crate::files;
 use crate::home::Home;
 use crate::lease::{Lease, socket_directory};
+use crate::linked;
 use crate::meter::EngineMeter;
 use crate::process;
 use crate::process_id::ProcessId;
@@ -36,6 +37,8 @@ const LOGIN_PATIENCE: Duration = Duration::from_secs(30);
 const QUIT_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a server may take to end, or to tell of a process's death, after a connection has closed.
 const DEATH_PATIENCE: Duration = Duration::from_secs(5);
+/// What the libraries of the server are called among its settings.
+const LINKED: &str = "linked libraries";
 /// What Postgres writes when one of its processes has died.
 const DEATH: &str = " was terminated by signal ";
 /// Another program may take the port between our look and the server's.
@@ -247,7 +250,10 @@ impl Server for Managed {
     }
 
     fn settings(&self) -> Result<BTreeMap<String, String>, DbmsError> {
-        self.control.settings(&self.target)
+        let mut settings = self.control.settings(&self.target)?;
+        let linked = linked::libraries(self.child.id());
+        settings.extend(linked.map(|names| (LINKED.to_string(), names)));
+        Ok(settings)
     }
 
     fn database_bytes(&self) -> Result<u64, DbmsError> {

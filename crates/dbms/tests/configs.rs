@@ -117,6 +117,7 @@ fn postgres_18_starts_under_all_its_configs() {
         let settings = bench.run(&format!("postgres@18.0:{config}")).unwrap();
         assert_eq!(settings["io_method"], method);
         assert!(settings["pg_config.CFLAGS"].contains("-O"), "how it was compiled: {settings:?}");
+        assert!(settings["linked libraries"].split(' ').any(|name| name.starts_with("libc.so")));
     }
     match bench.run("postgres@18.0:x10d") {
         Ok(settings) => assert_eq!(settings["io_method"], "io_uring"),

@@ -3,6 +3,8 @@
 use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
 
+use super::{Judged, Verdicts};
+
 /// How a label is named.
 struct Name {
     /// For programs.
@@ -71,6 +73,27 @@ pub(crate) fn class(label: &Label) -> &'static str {
 /// The label in a cell of a table for a post.
 pub(crate) fn short(label: &Label) -> &'static str {
     NAMES[place(label)].short
+}
+
+/// The same of [`Verdicts::missed`].
+pub(crate) const SHORT_MISSED: &str = "SLA";
+
+impl Verdicts<'_> {
+    /// That a contender never inserted as much as it promises, whatever was judged of its queries:
+    /// `SLA missed: 89 of 100 rows/s`.
+    pub(crate) fn missed(&self, contender: &str, index: usize) -> Option<String> {
+        let (reached, wanted) = self.tests[index].missed_rate(contender)?;
+        Some(format!("SLA missed: {reached:.0} of {wanted:.0} rows/s"))
+    }
+
+    /// What is said of a test of a contender: that, and the label.
+    pub(crate) fn told(&self, judged: &Judged<'_>, index: usize) -> String {
+        let label = judged.verdicts[index].label.to_string();
+        match self.missed(&judged.contender, index) {
+            Some(missed) => format!("{missed}; {label}"),
+            None => label,
+        }
+    }
 }
 
 /// The label for so many tests.

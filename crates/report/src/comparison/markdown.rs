@@ -1,7 +1,6 @@
 //! The verdicts for a pull request. However many tests and contenders there are, the lines are few.
 
 use rqps_stats::label::Label;
-use rqps_stats::verdict::Verdict;
 
 use super::{Judged, Verdicts, change, counts, ratio, reach, span, word};
 use crate::markdown::{escape, rest};
@@ -37,7 +36,8 @@ pub(crate) fn lines(verdicts: &Verdicts<'_>) -> Vec<String> {
 fn table(verdicts: &Verdicts<'_>) -> Vec<String> {
     let judged = &verdicts.judged;
     let row = |name: &str, cells: Vec<String>| format!("| {name} | {} |", cells.join(" | "));
-    let (mut lines, cell, unsaid): (_, fn(&Verdict) -> String, _) = match judged.len() {
+    type Fill = fn(&Verdicts<'_>, &Judged<'_>, usize) -> String;
+    let (mut lines, cell, unsaid): (_, Fill, _) = match judged.len() {
         1 => {
             let headings = "| test | rQPS | 95 % interval | cpu/o | rounds | verdict |";
             let lines = [headings, "|---|--:|--:|--:|--:|---|"].map(str::to_string);
@@ -54,7 +54,7 @@ fn table(verdicts: &Verdicts<'_>) -> Vec<String> {
     let tests = sorted(verdicts);
     let (shown, folded) = tests.split_at(tests.len().min(ROWS));
     lines.extend(shown.iter().map(|&test| {
-        let cells = judged.iter().map(|one| cell(&one.verdicts[test])).collect();
+        let cells = judged.iter().map(|one| cell(verdicts, one, test)).collect();
         row(&escape(verdicts.tests[test].name), cells)
     }));
     if let Some(rest) = rest(tests.len(), ROWS) {
@@ -96,21 +96,26 @@ fn order(label: &Label) -> u8 {
 }
 
 /// The cells of the only contender.
-fn alone(verdict: &Verdict) -> String {
+fn alone(verdicts: &Verdicts<'_>, judged: &Judged<'_>, index: usize) -> String {
+    let verdict = &judged.verdicts[index];
     let cpu = verdict.costs.iter().find(|(name, _)| name == "cpu/o");
     let cells = [
         ratio(&verdict.estimate),
         span(&verdict.estimate),
         cpu.map_or("-".to_string(), |(_, cost)| change(cost)),
         verdict.contributions.len().to_string(),
-        marked(&verdict.label, &verdict.label.to_string()),
+        marked(&verdict.label, &verdicts.told(judged, index)),
     ];
     cells.join(" | ")
 }
 
 /// The cell of one of several contenders.
-fn among_others(verdict: &Verdict) -> String {
-    let label = marked(&verdict.label, word(&verdict.label, 1));
+fn among_others(verdicts: &Verdicts<'_>, judged: &Judged<'_>, index: usize) -> String {
+    let verdict = &judged.verdicts[index];
+    let label = match verdicts.missed(&judged.contender, index) {
+        Some(missed) => missed,
+        None => marked(&verdict.label, word(&verdict.label, 1)),
+    };
     let parts = [ratio(&verdict.estimate), reach(&verdict.estimate), label];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }

@@ -126,8 +126,8 @@ impl Verdicts<'_> {
         let twin = self.judged.first().and_then(|judged| judged.verdicts[index].twin.as_ref());
         let marks = [None].into_iter().chain(judged);
         let marks = marks.chain(self.plan.twin.then(|| twin.map(of_twin)));
-        let marks = names.iter().zip(marks).map(|(name, mark)| match test.missed_rate(name) {
-            Some(rates) => Some(missed(rates, mark)),
+        let marks = names.iter().zip(marks).map(|(name, mark)| match self.missed(name, index) {
+            Some(text) => Some(of_missed(text, mark)),
             None => mark,
         });
         MatrixRow {
@@ -163,8 +163,7 @@ fn judgement(verdict: &Verdict) -> Mark {
 }
 
 /// Queries per second are no result where writes fell behind, whatever was judged of them.
-fn missed((reached, wanted): (f64, f64), judged: Option<Mark>) -> Mark {
-    let text = format!("SLA missed: {reached:.0} of {wanted:.0} rows/s");
+fn of_missed(text: String, judged: Option<Mark>) -> Mark {
     let nothing = Mark { class: "missed", text: String::new(), ratio: None, low: None, high: None };
     let judged = judged.filter(|mark| mark.ratio.is_some()).unwrap_or(nothing);
     let text = match judged.text.is_empty() {

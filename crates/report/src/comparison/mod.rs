@@ -50,7 +50,7 @@ pub(crate) use flame::flames;
 pub use interim::{Interim, interim};
 pub(crate) use json::Comparison as ComparisonJson;
 pub use junit::junit;
-pub(crate) use labels::{class, counts, label, short, word};
+pub(crate) use labels::{SHORT_MISSED, class, counts, label, short, word};
 pub(crate) use markdown::lines as markdown;
 pub(crate) use printed::{change, ratio, reach, span, with_interval};
 pub(crate) use profile::{Profiled, readable};

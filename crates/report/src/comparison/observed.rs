@@ -102,7 +102,7 @@ impl<'a> Observed<'a> {
 
     /// Rows per second that a contender inserted and that it promises, where it kept that in none of its
     /// runs: none of them counts then, and that is what was found of it.
-    pub(crate) fn missed_rate(&self, contender: &str) -> Option<(f64, f64)> {
+    pub(super) fn missed_rate(&self, contender: &str) -> Option<(f64, f64)> {
         let (mut rows, mut nanos, mut promised) = (0, 0, None);
         for pass in self.all_with(contender) {
             let side = pass.sides.get(contender)?;

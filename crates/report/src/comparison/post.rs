@@ -1,12 +1,14 @@
 //! Several contenders side by side in the layout of published tables: the test comes last.
 
-use super::{Judged, Verdicts, ratio, reach, short};
+use super::{Judged, SHORT_MISSED, Verdicts, ratio, reach, short};
 use crate::Colour;
 use crate::model::{Cell, Grouped, Heading, Row};
 use crate::text::{grouped, wrapped};
 
 const NOTE: &str = "rQPS ± half of its 95 % interval. slower, faster: beyond doubt, and by the margin or more; in \
      parentheses by less; dearer: as fast, but an operation costs more; same: no change; unclear: inconclusive.";
+
+const MISSED: &str = " SLA: it never inserted as much as it promises.";
 
 /// Nothing of a single contender: its own table says the same.
 pub(super) fn text(verdicts: &Verdicts<'_>) -> String {
@@ -18,7 +20,11 @@ pub(super) fn text(verdicts: &Verdicts<'_>) -> String {
     let columns = names.iter().zip(&verdicts.judged);
     let columns = columns.map(|(name, judged)| format!("{name} : {}\n", judged.contender));
     let columns = [base].into_iter().chain(columns).collect::<String>();
-    let note = wrapped([[NOTE]].into_iter());
+    let mut tests = 0..verdicts.tests.len();
+    let has_missed = tests.any(|index| {
+        verdicts.judged.iter().any(|one| verdicts.missed(&one.contender, index).is_some())
+    });
+    let note = wrapped([[NOTE.to_string() + if has_missed { MISSED } else { "" }]].into_iter());
     format!(
         "All contenders\n{note}\n{columns}\n{}",
         grouped(&table(verdicts, &names), Colour::Never)
@@ -27,9 +33,12 @@ pub(super) fn text(verdicts: &Verdicts<'_>) -> String {
 
 fn table<'v>(verdicts: &'v Verdicts<'_>, names: &[String]) -> Grouped<'v> {
     let parts = |judged: &Judged<'_>| -> Vec<[String; 3]> {
-        let of = judged.verdicts.iter().map(|verdict| {
-            let label = short(&verdict.label).to_string();
-            [ratio(&verdict.estimate), reach(&verdict.estimate), label]
+        let of = judged.verdicts.iter().enumerate().map(|(index, verdict)| {
+            let label = match verdicts.missed(&judged.contender, index) {
+                Some(_) => SHORT_MISSED,
+                None => short(&verdict.label),
+            };
+            [ratio(&verdict.estimate), reach(&verdict.estimate), label.to_string()]
         });
         of.collect()
     };

@@ -96,14 +96,14 @@ fn table(verdicts: &Verdicts<'_>, judged: &Judged, colour: Colour) -> String {
         ]);
     }
     let mut group = "";
-    for (test, verdict) in verdicts.tests.iter().zip(&judged.verdicts) {
+    for (index, (test, verdict)) in verdicts.tests.iter().zip(&judged.verdicts).enumerate() {
         if test.group != group {
             group = test.group;
             drawn.add_row([Cell::new(group)]);
         }
         let cpu = verdict.costs.iter().find(|(name, _)| name == "cpu/o");
         let cpu = cpu.map_or("-".to_string(), |(_, cost)| change(cost));
-        let label = Cell::new(verdict.label.to_string());
+        let label = Cell::new(verdicts.told(judged, index));
         let label = match tone(verdict).filter(|_| colour == Colour::Always) {
             Some(tone) => label.fg(tone),
             None => label,

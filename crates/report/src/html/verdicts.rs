@@ -240,7 +240,10 @@ fn row(
                 }
             }
             td { (verdict.contributions.len()) }
-            td.words { (told(&verdict.label)) }
+            td.words {
+                @if let Some(missed) = verdicts.missed(&judged.contender, index) { (missed) " " }
+                (told(&verdict.label))
+            }
             td.words.dim { (test.group) }
         }
     }

@@ -3,7 +3,7 @@
 use hdrhistogram::Histogram;
 use rqps_observe::{Metric, Reading};
 use rqps_plan::{Compared, Comparison, Workload};
-use rqps_report::{Colour, csv, html, result_json, text};
+use rqps_report::{Colour, csv, html, result_json, summary_markdown, text};
 use rqps_store::{
     Operation, PackedHistogram, PassRecord, Run, Second, SideRecord, SliceRecord, WorkerRecord,
 };
@@ -316,9 +316,16 @@ fn a_rate_that_was_never_kept_is_told_although_no_such_run_counts() {
     assert_eq!(mark["text"], "SLA missed: 89 of 100 rows/s");
     assert_eq!(row["marks"][0], Value::Null, "the base kept it");
     let mark = &data(&compared(), "matrix")["rows"][2]["marks"][1];
-    let text = mark["text"].as_str().unwrap();
-    assert!(text.starts_with("SLA missed: 89 of 100 rows/s; "), "counted without guards: {text}");
+    let said = mark["text"].as_str().unwrap();
+    assert!(said.starts_with("SLA missed: 89 of 100 rows/s; "), "counted without guards: {said}");
     assert!(mark["ratio"].is_number());
+    // In the other forms, too.
+    let told = "SLA missed: 89 of 100 rows/s";
+    let post = text(&run, Colour::Never);
+    assert!(post.contains(&format!("{told}; invalid (")), "{post}");
+    assert!(summary_markdown(&run).contains(&format!("{told}; invalid ")));
+    let forest = page.split("<section id=\"forest\">").nth(1).unwrap();
+    assert!(forest.split("</section>").next().unwrap().contains(told));
 }
 
 #[test]

@@ -1,0 +1,22 @@
+//! The libraries that a server was linked with: two builds of one version may differ by these alone.
+
+use std::collections::BTreeSet;
+
+use procfs::process::{MMapPath, Process};
+
+/// Their files' names as far as the process has them in its memory, by `/proc/PID/maps` (proc_pid_maps(5)):
+/// `libcrypto.so.3 libz.so.1.2.13`. None where they cannot be read.
+pub(crate) fn libraries(process: u32) -> Option<String> {
+    let maps = Process::new(process.try_into().ok()?).and_then(|process| process.maps()).ok()?;
+    let names = maps.iter().filter_map(|map| match &map.pathname {
+        MMapPath::Path(path) => path.file_name()?.to_str().filter(|name| is_library(name)),
+        _ => None,
+    });
+    let names: BTreeSet<&str> = names.collect();
+    (!names.is_empty()).then(|| names.into_iter().collect::<Vec<_>>().join(" "))
+}
+
+/// `libz.so` or `libz.so.1`
+fn is_library(name: &str) -> bool {
+    name.ends_with(".so") || name.contains(".so.")
+}
