@@ -24,7 +24,8 @@ pub(super) fn text(verdicts: &Verdicts<'_>) -> String {
     let has_missed = tests.any(|index| {
         verdicts.judged.iter().any(|one| verdicts.missed(&one.contender, index).is_some())
     });
-    let note = wrapped([[NOTE.to_string() + if has_missed { MISSED } else { "" }]].into_iter());
+    let note = NOTE.to_string() + if has_missed { MISSED } else { "" };
+    let note = wrapped([[note.as_str()]].into_iter());
     format!(
         "All contenders\n{note}\n{columns}\n{}",
         grouped(&table(verdicts, &names), Colour::Never)
