@@ -19,6 +19,9 @@ const NOTE: &str = "Each dot is a contender in a round, a restart of all servers
 const TIMES_NOTE: &str = "From when an operation was sent to its end. Each round has percentiles of its own; times are \
      their means, and the ratio is estimated as that of the rates is. A percentile needs ten operations beyond it.";
 
+/// Of a noisy hour there are dozens of refused passes, and what counts comes below them.
+const FEW: usize = 4;
+
 /// `together` has the tests by whole runs.
 pub(super) fn section(verdicts: &Verdicts<'_>, matrix: &Matrix, together: &Model) -> Markup {
     html! {
@@ -53,8 +56,10 @@ fn folded(
             }
             figure.rounds data-row=(row.name) {}
             @if !row.refused.is_empty() {
-                h4 { "Passes that do not count" }
-                ul { @for pass in &row.refused { li { (pass.why) } } }
+                details open[row.refused.len() <= FEW] {
+                    summary { "Passes that do not count: " (row.refused.len()) }
+                    ul { @for pass in &row.refused { li { (pass.why) } } }
+                }
             }
             @if !row.rounds.is_empty() { (numbers(matrix, row, test.counts(verdicts.plan).unit())) }
             figure.curves data-test=(row.name) {}

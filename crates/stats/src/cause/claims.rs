@@ -95,7 +95,8 @@ pub(super) fn code_path(view: &View) -> Option<Claim> {
     // What is known by user and system is sampled: its noise is looked at in the twin.
     let noisy = view.evidence.cpu.is_none() && view.up(metric::USER_CPU) == Some(false);
     let in_system = view.part(Part::ServerSystem).is_some_and(|system| {
-        system.is_above(0.0) && view.share_of(system.value).is_some_and(|part| part >= HALF)
+        let is_most = view.share_of(system.value).is_some_and(|part| part >= HALF);
+        system.is_above(0.0) && is_most && view.up(metric::SYSTEM_CPU) != Some(false)
     });
     let reads = begins_to_read(view) == Some(true);
     if !more.is_above(0.0) || part < HALF || noisy || in_system || reads {

@@ -104,3 +104,23 @@ fn r1_is_a_hint_where_cpu_is_most_but_not_nearly_all_of_it() {
     assert!(most.statement.ends_with("(hint)."), "{most:?}");
     assert_eq!(of(0.49).causes(), [(Cause::Unexplained, Confidence::Hint)]);
 }
+
+/// The kernel samples which of the CPU is its own. With the server's CPU known exactly, a part that is no more
+/// than what the twin differs by takes no cause away.
+#[test]
+fn r1_is_not_hidden_by_a_part_of_the_kernel_that_is_noise() {
+    let in_kernel = |noise: f64| {
+        longer_code().part(Part::ServerSystem, 0.6).metric("server_cpu_system", 1.1).with(
+            |evidence| {
+                let change = evidence.parts[&Part::ServerUser];
+                evidence.cpu = Some(change);
+                evidence.metrics.get_mut("server_cpu_system").unwrap().noise = noise;
+            },
+        )
+    };
+    assert!(in_kernel(0.2).has(Cause::CodePath));
+    assert!(
+        !in_kernel(0.01).has(Cause::CodePath),
+        "what is beyond doubt in the kernel is no code path"
+    );
+}
