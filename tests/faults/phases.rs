@@ -154,7 +154,7 @@ const COMPARISONS: [(&str, &[&str], usize); 2] = [
 fn comparisons_are_killed_in_each_phase() {
     let _session = lock(&SESSION);
     for (arguments, phases, rounds) in COMPARISONS {
-        let rqps = Rqps::new();
+        let rqps = Rqps::with_own_locks();
         let arguments = format!("{arguments} --rounds 3 --no-guards --no-twin");
         let ended = killed_in_each(&rqps, "compare", &arguments, phases, |_| ());
         assert!(ended.status.code().is_some_and(|code| code < 2), "{}", ended.stderr);
@@ -183,7 +183,7 @@ fn kept_runs(rqps: &Rqps) -> BTreeMap<String, i64> {
 #[test]
 fn whole_runs_that_are_done_outlive_a_kill_in_their_round() {
     let _session = lock(&SESSION);
-    let rqps = Rqps::new();
+    let rqps = Rqps::with_own_locks();
     let arguments = "sqlite other=sqlite?cache_size=1000 third=sqlite?cache_size=1001 --method runs \
                      --workload micro:point-query --rows 2K --secs 1 --rounds 3 --loads 1 \
                      --no-guards --no-twin";
@@ -205,7 +205,7 @@ fn whole_runs_that_are_done_outlive_a_kill_in_their_round() {
 #[test]
 fn a_comparison_is_killed_while_a_server_is_profiled() {
     let _session = lock(&SESSION);
-    let rqps = Rqps::new();
+    let rqps = Rqps::with_own_locks();
     let arguments = "postgres@17.6 again=postgres@17.6 --workload micro:point-query --rows 2K \
                      --secs 0.2 --rounds 3 --loads 1 --no-guards --no-twin --profile=point-query";
     let running = rqps.start("compare", arguments);
@@ -228,7 +228,7 @@ fn a_comparison_is_killed_while_a_server_is_profiled() {
 #[test]
 fn a_selftest_is_killed_in_each_phase_and_another_is_made_elsewhere() {
     let _session = lock(&SESSION);
-    let rqps = Rqps::new();
+    let rqps = Rqps::with_own_locks();
     let start = |out: &str| {
         let mut command = rqps.command(["selftest", "--quick", "--dbms", "sqlite", "--out", out]);
         command.args(["--rows", "2K", "--secs", "0.1", "--rounds", "3", "--twins", "2"]);
