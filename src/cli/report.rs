@@ -38,6 +38,7 @@ pub(crate) struct Arguments {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
+    /// For a post: what a terminal shows, then rates, sizes and response times.
     Text,
     Markdown,
     Json,
@@ -92,7 +93,7 @@ impl Format {
 
     fn make(self, run: &Run) -> anyhow::Result<Made> {
         Ok(Made::Text(match self {
-            Format::Text => rqps_report::text(run, colour()),
+            Format::Text => rqps_report::post(run, colour()),
             Format::Markdown => rqps_report::summary_markdown(run),
             Format::Json => rqps_report::result_json(run),
             Format::Csv => rqps_report::csv(run),

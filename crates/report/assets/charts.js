@@ -31,7 +31,7 @@ const PROGRESS = {
 };
 const NINES = {
   label: "percentile",
-  scale: { time: false, range: (_, min, max) => [0, Math.max(1, max)] },
+  scale: { time: false, range: (_, min, max) => [min, Math.max(min + 1, max)] },
   axis: { incrs: [1], values: (_, ticks) => ticks.map(share) },
   // The last tick is longer than others and at the very end.
   padding: [null, 36, null, null],
@@ -51,16 +51,12 @@ function remember(name, xs, { min, max }) {
   writeAddress();
 }
 
-/** An address may come from a page with more to show. */
-function zoomIn(chart, xs, [from, to]) {
-  const [min, max] = [Math.max(from, xs[0]), Math.min(to, xs.at(-1))];
-  if (min < max) chart.setScale("x", { min, max });
-}
-
-/** The same of all charts with this cursor. */
-function zoomTogether(chart, sync, xs, range) {
-  for (const one of sync ? uPlot.sync(sync + state.x).plots : [chart]) zoomIn(one, xs, range);
-  if (sync) remember(sync, xs, chart.scales.x);
+/** Charts with one cursor show as much as each other. There may be less than an address of another page says. */
+function zoomIn(charts, sync, xs, [from, to]) {
+  const range = { min: Math.max(from, xs[0]), max: Math.min(to, xs.at(-1)) };
+  if (!(range.min < range.max)) return;
+  for (const chart of charts) chart.setScale("x", range);
+  if (sync) remember(sync, xs, range);
 }
 
 /** Who has no pointer moves the cursor and zooms by keys, and picks a line by its name. */
@@ -69,9 +65,12 @@ function byKeyboard(chart, holder, title, xs, zoom) {
   holder.setAttribute("role", "group");
   holder.setAttribute("aria-label", title);
   const at = () => chart.cursor.idx ?? chart.valToIdx((chart.scales.x.min + chart.scales.x.max) / 2);
+  // A key points at no line: the cursor is far from all of them.
+  const cursor = left => chart.setCursor({ left, top: -9999 }, true, true);
   const move = by => {
-    const index = Math.max(0, Math.min(xs.length - 1, at() + by));
-    chart.setCursor({ left: chart.valToPos(xs[index], "x"), top: chart.over.clientHeight / 2 });
+    const { min, max } = chart.scales.x;
+    const [first, last] = [xs.findIndex(x => x >= min), xs.findLastIndex(x => x <= max)];
+    if (first <= last) cursor(chart.valToPos(xs[Math.max(first, Math.min(last, at() + by))], "x"));
   };
   const zoomBy = times => {
     const { min, max } = chart.scales.x;
@@ -87,10 +86,11 @@ function byKeyboard(chart, holder, title, xs, zoom) {
     event.preventDefault();
     actions[event.key]();
   });
-  // The first is that of the axis.
-  [...holder.querySelectorAll(".u-series .u-label")].slice(1).forEach((label, index) => {
+  holder.addEventListener("blur", () => cursor(-10));
+  lineNames(chart).forEach((label, index) => {
     label.tabIndex = 0;
     label.setAttribute("role", "button");
+    label.setAttribute("aria-pressed", chart.series[index + 1].show);
     label.addEventListener("focus", () => chart.setSeries(index + 1, { focus: true }));
     label.addEventListener("blur", () => chart.setSeries(null, { focus: true }));
     label.addEventListener("keydown", event => {
@@ -101,10 +101,24 @@ function byKeyboard(chart, holder, title, xs, zoom) {
   });
 }
 
-/** Makes room for what is drawn anew. A chart that is not told so goes on following the others. */
+/** Below a chart; the first is that of the axis. */
+function lineNames(chart) {
+  return [...chart.root.querySelectorAll(".u-series .u-label")].slice(1);
+}
+
+/**
+ * Makes room for what is drawn anew, and returns what gives the keyboard back to what it was at.
+ * A chart that is not told that it is gone goes on following the others.
+ */
 function cleared(figure) {
-  for (const holder of figure.querySelectorAll(".plot")) holder.chart.destroy();
+  const called = part => part.getAttribute("aria-label") ?? part.textContent;
+  const left = figure.contains(document.activeElement) ? called(document.activeElement) : null;
+  for (const holder of figure.querySelectorAll(".plot")) holder.chart?.destroy();
   figure.replaceChildren();
+  return () => {
+    const parts = left === null ? [] : [...figure.querySelectorAll("button, [tabindex]")];
+    parts.find(part => called(part) === left)?.focus({ preventScroll: true });
+  };
 }
 
 /**
@@ -119,7 +133,7 @@ function plot(parent, { title, file, xs, lines, scale, over, sync, hooks }) {
   const grid = { stroke: "rgba(128,128,128,.25)", width: 1 };
   const axis = { stroke: "#888", grid, ticks: grid };
   const at = xs.length > 0 ? xs : [1];
-  const zoom = range => zoomTogether(chart, sync, at, range);
+  const zoom = range => zoomIn(sync ? uPlot.sync(sync + state.x).plots : [chart], sync, at, range);
   const whole = element(heading, "button", "show all", "small");
   whole.type = "button";
   whole.hidden = true;
@@ -131,9 +145,12 @@ function plot(parent, { title, file, xs, lines, scale, over, sync, hooks }) {
     // Only the chart that the reader points at has an event: others follow it, or what was chosen before.
     if (sync && chart.cursor.event) remember(sync, at, chart.scales.x);
   };
+  const switched = (chart, index, { show }) => {
+    if (show !== undefined) lineNames(chart)[index - 1].setAttribute("aria-pressed", show);
+  };
   const chart = new uPlot({
     width: holder.clientWidth, height: HEIGHT,
-    cursor: { sync: sync ? { key: sync + state.x } : undefined, drag: { x: true, y: false }, focus: { prox: 24 } },
+    cursor: { y: false, sync: sync ? { key: sync + state.x } : undefined, drag: { x: true, y: false }, focus: { prox: 24 } },
     focus: { alpha: 0.35 },
     padding: over.padding,
     scales: { x: over.scale, y: scale },
@@ -141,7 +158,7 @@ function plot(parent, { title, file, xs, lines, scale, over, sync, hooks }) {
       { ...axis, ...over.axis },
       { ...axis, size: AXIS, values: (_, ticks) => ticks.map(tick => tick == null ? "" : format(tick)) },
     ],
-    hooks: { ...hooks, setScale: [...(hooks?.setScale ?? []), zoomed] },
+    hooks: { ...hooks, setScale: [...(hooks?.setScale ?? []), zoomed], setSeries: [...(hooks?.setSeries ?? []), switched] },
     series: [
       { label: over.label, ...(over.value ? { value: over.value } : {}) },
       ...shown.map((line, index) => ({
@@ -157,7 +174,7 @@ function plot(parent, { title, file, xs, lines, scale, over, sync, hooks }) {
   }, [at, ...shown.map(line => line.values)], holder);
   holder.chart = chart;
   byKeyboard(chart, holder, title, at, zoom);
-  if (state.zoom.has(sync)) zoomIn(chart, at, state.zoom.get(sync));
+  if (state.zoom.has(sync)) zoomIn([chart], null, at, state.zoom.get(sync));
   saver(heading, () => saveCanvas(chart, title, file));
   // Not within the notification, which the new size could bring about again.
   new ResizeObserver(() => requestAnimationFrame(() => {
@@ -296,7 +313,7 @@ async function drawChart(figure) {
   const found = of(await parsed("charts"));
   const machine = of(await parsed("machine"))[0];
   const percentiles = of(await parsed("percentiles"));
-  cleared(figure);
+  const refocus = cleared(figure);
   if (found.length === 0 && !machine) {
     figure.textContent = "No operation ended.";
     return;
@@ -316,4 +333,5 @@ async function drawChart(figure) {
   const body = element(figure, "div");
   drawSeconds(body, step, found.find(data => data.operation === chosen), machine);
   drawPercentiles(body, step, percentiles.filter(line => line.operation === chosen));
+  refocus();
 }

@@ -31,7 +31,7 @@ function singly(lines, stretch) {
   let chosen = null;
   const draw = chart => {
     const line = lines[chosen];
-    if (!line) return;
+    if (!line || !chart.series[chosen + 1].show) return;
     const { ctx, bbox } = chart;
     ctx.save();
     ctx.beginPath();
@@ -55,7 +55,7 @@ function singly(lines, stretch) {
     chosen = focus && series != null ? series - 1 : null;
     chart.redraw(false, false);
   };
-  return { drawAxes: draw, setSeries: [choose] };
+  return { draw, choose };
 }
 
 function drawCurve(figure, curves, key, { title, over, xs, isLog, sync, least = 0 }, data) {
@@ -73,13 +73,17 @@ function drawCurve(figure, curves, key, { title, over, xs, isLog, sync, least = 
   const drawnLines = lines.slice(0, LINES);
   const [most, middle] = ["high", "values"].map(of => Math.max(...drawnLines.flatMap(line => line[of])));
   const scale = isLog ? LOG : { range: () => [0, 1.05 * Math.min(most, 2 * middle)] };
-  const single = singly(lines, curves.stretch_of_rounds);
-  const hooks = { drawAxes: [ribbons(lines, xs), single.drawAxes], setSeries: single.setSeries };
+  const hooks = { drawAxes: [ribbons(lines, xs)] };
+  if (lines.some(line => line.rounds.length > 0)) {
+    const { draw, choose } = singly(lines, curves.stretch_of_rounds);
+    hooks.drawAxes.push(draw);
+    hooks.setSeries = [choose];
+  }
   plotWithLanes(figure, { title, file: `${curves.test} ${title}`, xs, lines, scale, over, hooks, sync }, data);
 }
 
 function drawCurves(figure, curves) {
-  cleared(figure);
+  const refocus = cleared(figure);
   const isSeconds = curves.of === "second";
   const longest = Math.max(...curves.lines.map(line => line.rate.mid.length));
   const places = Array.from({ length: longest }, (_, index) => index * curves.stretch + (curves.stretch + 1) / 2);
@@ -100,4 +104,5 @@ function drawCurves(figure, curves) {
       xs: Array.from({ length: quarters }, (_, index) => index / 4),
     });
   }
+  refocus();
 }

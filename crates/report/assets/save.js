@@ -20,14 +20,43 @@ function css(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-/** The chart with its title above and the names of its lines below. */
+/** What a lane takes in a picture. */
+function laneHeight(row) {
+  return Math.max(14, Number(row.querySelector("svg").getAttribute("height")) + 3);
+}
+
+/** What went on in the background, below a chart: names and the cells that are shown, on its axis. */
+function drawLanes(pen, chart, rows, top) {
+  const left = chart.over.offsetLeft;
+  for (const row of rows) {
+    const svg = row.querySelector("svg");
+    const [from, , width] = svg.getAttribute("viewBox").split(" ").map(Number);
+    pen.fillStyle = css("--fore");
+    pen.fillText(row.querySelector("span").textContent, 8, top + 9);
+    for (const rect of svg.querySelectorAll("rect")) {
+      const [x, y, wide, high, opacity] = ["x", "y", "width", "height", "opacity"].map(name => Number(rect.getAttribute(name)));
+      const ends = [x, x + wide].map(end => Math.max(0, Math.min(1, (end - from) / width)) * chart.over.clientWidth);
+      pen.globalAlpha = opacity;
+      pen.fillStyle = rect.parentElement.getAttribute("fill");
+      pen.fillRect(left + ends[0], top + y, ends[1] - ends[0], high);
+    }
+    pen.globalAlpha = 1;
+    top += laneHeight(row);
+  }
+  return top;
+}
+
+/** The chart with its title above, and its lanes and the names of its lines below. */
 function saveCanvas(chart, title, file) {
   const source = chart.ctx.canvas;
   const ratio = source.width / chart.width;
   const lines = chart.series.slice(1).filter(line => line.show);
+  const lanes = chart.root.parentElement.nextElementSibling;
+  const rows = lanes?.matches(".lanes") ? [...lanes.children] : [];
+  const below = rows.reduce((sum, row) => sum + laneHeight(row), 18 * lines.length);
   const canvas = document.createElement("canvas");
   canvas.width = source.width;
-  canvas.height = source.height + (34 + 18 * lines.length) * ratio;
+  canvas.height = source.height + (34 + below) * ratio;
   const pen = canvas.getContext("2d");
   pen.fillStyle = css("--back");
   pen.fillRect(0, 0, canvas.width, canvas.height);
@@ -36,8 +65,9 @@ function saveCanvas(chart, title, file) {
   pen.font = "13px system-ui, sans-serif";
   pen.fillStyle = css("--fore");
   pen.fillText(`${file.split(" ")[0]}: ${title}`, 8, 16);
+  const top = drawLanes(pen, chart, rows, chart.height + 26);
   lines.forEach((line, index) => {
-    const y = chart.height + 40 + 18 * index;
+    const y = top + 14 + 18 * index;
     pen.fillStyle = typeof line.stroke === "function" ? line.stroke() : line.stroke;
     pen.fillRect(12, y - 5, 18, 3);
     pen.fillStyle = css("--fore");

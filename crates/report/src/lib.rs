@@ -26,7 +26,7 @@ pub use selftest::{
     Circumstances, Conclusion, Experiment, Intervention, SelfTest, Variant, selftest,
     selftest_json, selftest_text, synthetic, variants,
 };
-pub use text::{Colour, text};
+pub use text::{Colour, post, text};
 
 /// Whether any step was measured to its end without sustaining its write rate.
 pub fn sla_missed(run: &rqps_store::Run) -> bool {

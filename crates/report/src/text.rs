@@ -1,6 +1,7 @@
-//! What a terminal shows: the summary tables, then the metrics of each step. Histograms and
-//! per-second series are for the page and the exports.
+//! The result as text. A terminal shows the summary tables, then the metrics of each step; a post has more
+//! tables below them. Per-second series are for the page and the exports.
 
+mod details;
 mod suite;
 
 use comfy_table::presets::NOTHING;
@@ -26,13 +27,37 @@ const WIDTH: usize = 100;
 /// Steps side by side; the ten of the current profiles fit, older ones have more.
 const STEPS_ABREAST: usize = 10;
 
-/// The whole result as text, ending in a line feed.
+/// What a reader wants first, ending in a line feed.
 pub fn text(run: &Run, colour: Colour) -> String {
     text_of(run, Verdicts::new(run).as_ref(), colour)
 }
 
+/// The whole result: the same, then sizes, response times and what else a post has.
+pub fn post(run: &Run, colour: Colour) -> String {
+    post_of(run, Verdicts::new(run).as_ref(), colour)
+}
+
 /// The same of verdicts that are there already, since to reach them takes most of the time.
-pub(crate) fn text_of(run: &Run, verdicts: Option<&Verdicts<'_>>, colour: Colour) -> String {
+pub(crate) fn post_of(run: &Run, verdicts: Option<&Verdicts<'_>>, colour: Colour) -> String {
+    let mut parts = vec![text_of(run, verdicts, colour)];
+    match verdicts {
+        Some(verdicts) => {
+            let together = verdicts.together();
+            let together = verdicts.model(run, &together);
+            parts.extend(details::of_comparison(verdicts, &together, colour));
+        }
+        None => {
+            let model = Model::new(run);
+            // Of the microbenchmarks tests.csv has it: there are too many tests.
+            if Suite::new(&model).is_none() {
+                parts.extend(details::parts(&model, colour));
+            }
+        }
+    }
+    parts.join("\n")
+}
+
+fn text_of(run: &Run, verdicts: Option<&Verdicts<'_>>, colour: Colour) -> String {
     let model = Model::new(run);
     let prose = Prose::new(&model);
     let mut parts = vec![heading(&prose)];

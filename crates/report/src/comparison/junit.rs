@@ -16,16 +16,19 @@ pub fn junit(run: &Run) -> Option<String> {
     for judged in &verdicts.judged {
         let name = format!("{} relative to {}", judged.contender, verdicts.base);
         let mut suite = TestSuite::new(name);
-        suite.add_test_cases(judged.verdicts.iter().map(|verdict| case(verdict, judged)));
+        suite
+            .add_test_cases((0..judged.verdicts.len()).map(|index| case(&verdicts, judged, index)));
         report.add_test_suite(suite);
     }
     Some(report.to_string().expect("memory takes all bytes"))
 }
 
-fn case(verdict: &Verdict, judged: &Judged) -> TestCase {
+fn case(verdicts: &Verdicts<'_>, judged: &Judged<'_>, index: usize) -> TestCase {
+    let verdict = &judged.verdicts[index];
+    let told = told(verdict, &verdicts.told(judged, index));
     let failed = |kind| {
         let mut status = TestCaseStatus::non_success(kind);
-        status.set_type(label(&verdict.label)).set_message(told(verdict));
+        status.set_type(label(&verdict.label)).set_message(told.clone());
         status
     };
     let status = match &verdict.label {
@@ -41,7 +44,7 @@ fn case(verdict: &Verdict, judged: &Judged) -> TestCase {
         Label::Invalid { .. } => failed(NonSuccessKind::Error),
         Label::Inconclusive { .. } => {
             let mut status = TestCaseStatus::skipped();
-            status.set_type(label(&verdict.label)).set_message(told(verdict));
+            status.set_type(label(&verdict.label)).set_message(told.clone());
             status
         }
         Label::SmallRegression { .. }
@@ -53,18 +56,18 @@ fn case(verdict: &Verdict, judged: &Judged) -> TestCase {
     let mut case = TestCase::new(verdict.test.clone(), status);
     case.set_classname(judged.contender.clone());
     if has_passed {
-        case.set_system_out(told(verdict));
+        case.set_system_out(told);
     }
     case
 }
 
 /// `rQPS 0.974 (0.969 – 0.979): regression`
-fn told(verdict: &Verdict) -> String {
+fn told(verdict: &Verdict, label: &str) -> String {
     match verdict.contributions.len() {
-        0 | 1 => verdict.label.to_string(),
+        0 | 1 => label.to_string(),
         _ => {
             let (ratio, span) = (ratio(&verdict.estimate), span(&verdict.estimate));
-            format!("rQPS {ratio} ({span}): {}", verdict.label)
+            format!("rQPS {ratio} ({span}): {label}")
         }
     }
 }

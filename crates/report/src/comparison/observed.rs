@@ -100,6 +100,13 @@ impl<'a> Observed<'a> {
         self.counted().filter(move |pass| takes_part(pass, contender))
     }
 
+    /// What a contender did per second, the mean of the rounds that count.
+    pub(crate) fn rate(&self, contender: &str) -> Option<f64> {
+        let rates = self.counted().filter_map(|pass| level(pass, contender, Quantity::Rate));
+        let rates: Vec<f64> = rates.collect();
+        (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
+    }
+
     /// Rows per second that a contender inserted and that it promises, where it kept that in none of its
     /// runs: none of them counts then, and that is what was found of it.
     pub(super) fn missed_rate(&self, contender: &str) -> Option<(f64, f64)> {

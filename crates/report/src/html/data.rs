@@ -18,7 +18,7 @@ use crate::comparison::Verdicts;
 use crate::csv::{csv_of, suite_files};
 use crate::json::summary_json;
 use crate::model::{History, Matrix, Model, charts, engine, machine, percentiles};
-use crate::text::text_of;
+use crate::text::post_of;
 
 /// Offered for saving: the id of the script element, the name of the file, and what it is.
 type File = (&'static str, &'static str, &'static str);
@@ -65,7 +65,7 @@ pub(super) fn section(
             (json("engine", &verdicts.map_or_else(|| engine_tables(model), counters::tables)))
             (embedded("plan", &model.run.plan.to_toml()))
             (embedded("result", &summary_json(model, verdicts)))
-            (embedded("text", &text_of(model.run, verdicts, Colour::Never)))
+            (embedded("text", &post_of(model.run, verdicts, Colour::Never)))
             (embedded(file.0, &csv_of(model.run, verdicts)))
             @for (file, content) in &of_suite { (embedded(file, content)) }
         }

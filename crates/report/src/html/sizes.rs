@@ -2,9 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::model::{Model, Size, Table, amplification, sizes};
-
-const AMPLIFICATION: &str = "Whole data directory as a multiple of the smallest";
+use crate::model::{Model, Table, all_sizes};
 
 /// A section of those that were read, each drawn by `each`; nothing if none was.
 pub(super) fn section(
@@ -12,7 +10,7 @@ pub(super) fn section(
     title: &str,
     each: impl Fn(&'static str, &Table) -> Markup,
 ) -> Markup {
-    let tables = tables(model);
+    let tables = all_sizes(model);
     html! {
         @if !tables.is_empty() {
             section #sizes {
@@ -24,11 +22,5 @@ pub(super) fn section(
 }
 
 pub(super) fn are_known(model: &Model) -> bool {
-    !tables(model).is_empty()
-}
-
-fn tables(model: &Model) -> Vec<(&'static str, Table)> {
-    let all = Size::ALL.map(|size| (size.title(), sizes(model, size)));
-    let relative = (AMPLIFICATION, amplification(model, Size::Directory));
-    all.into_iter().chain([relative]).filter(|(_, cells)| !cells.is_empty()).collect()
+    !all_sizes(model).is_empty()
 }

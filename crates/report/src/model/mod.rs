@@ -56,7 +56,7 @@ pub(crate) use percentiles::{line as times_by_percentile, percentiles};
 pub(crate) use prose::{Prose, loaded, method};
 pub(crate) use scaleup::{Growth, SCALEUP_NOTE};
 pub(crate) use seconds::{seconds, sums_by_second};
-pub(crate) use sizes::{Size, amplification, sizes};
+pub(crate) use sizes::all_sizes;
 pub(crate) use steadiness::Steadiness;
 pub(crate) use summary::{
     ABSOLUTE_NOTE, LAG_NOTE, RELATIVE_NOTE, SHORT_NOTE, SLA_NOTE, absolute, lag, relative, shares,

@@ -6,9 +6,10 @@ use rqps_stats::NOT_AVAILABLE;
 use super::{Cell, Model, StepModel, Table};
 
 const MIB: f64 = 1024.0 * 1024.0;
+const AMPLIFICATION: &str = "Whole data directory as a multiple of the smallest";
 
 #[derive(Clone, Copy)]
-pub(crate) enum Size {
+enum Size {
     Database,
     Logs,
     Directory,
@@ -16,9 +17,9 @@ pub(crate) enum Size {
 }
 
 impl Size {
-    pub(crate) const ALL: [Size; 4] = [Size::Database, Size::Logs, Size::Directory, Size::Memory];
+    const ALL: [Size; 4] = [Size::Database, Size::Logs, Size::Directory, Size::Memory];
 
-    pub(crate) fn title(self) -> &'static str {
+    fn title(self) -> &'static str {
         match self {
             Size::Database => "Tables and indexes, MiB",
             Size::Logs => "Write-ahead, redo, undo and binary logs, MiB",
@@ -37,8 +38,15 @@ impl Size {
     }
 }
 
+/// All tables of sizes that were read, with their titles.
+pub(crate) fn all_sizes(model: &Model) -> Vec<(&'static str, Table)> {
+    let all = Size::ALL.map(|size| (size.title(), sizes(model, size)));
+    let relative = (AMPLIFICATION, amplification(model, Size::Directory));
+    all.into_iter().chain([relative]).filter(|(_, cells)| !cells.is_empty()).collect()
+}
+
 /// MiB by contender and step; without rows if it was never read.
-pub(crate) fn sizes(model: &Model, size: Size) -> Table {
+fn sizes(model: &Model, size: Size) -> Table {
     let mut table = model.by_step(|measured| match measured.record.cost.get(size.metric()) {
         Some(bytes) => Cell::plain(format!("{:.1}", bytes as f64 / MIB)),
         None => Cell::missing(NOT_AVAILABLE),
@@ -53,7 +61,7 @@ pub(crate) fn sizes(model: &Model, size: Size) -> Table {
 /// What a contender needs as a multiple of the one that needs the least, after each step: space
 /// amplification, as far as it can be told without a perfect DBMS. Without rows if there is nobody to
 /// be held against.
-pub(crate) fn amplification(model: &Model, size: Size) -> Table {
+fn amplification(model: &Model, size: Size) -> Table {
     let least: Vec<u64> = model.steps.iter().map(|step| smallest(step, size)).collect();
     let mut table = model.by_step(|measured| {
         let place = model.steps.iter().position(|step| step.name == measured.record.step);

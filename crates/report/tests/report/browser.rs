@@ -59,6 +59,7 @@ fn whole_runs_have_their_seconds_with_lanes_and_say_what_they_count() {
     sides.for_each(|side| side.engine_samples = suite::checkpoint_at(1));
     let seen = used(&html(&at_once), "#test-l.i0&sort=change", LIGHT).unwrap();
     assert_eq!(seen["lanes"], json!(["checkpoint", "stall"]));
+    used(&page, "#test-l.i0&zoom=l.i0:3-7", LIGHT).unwrap();
 }
 
 #[test]

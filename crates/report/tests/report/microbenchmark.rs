@@ -215,7 +215,7 @@ fn the_page_folds_tests_by_group() {
     for part in ["data-step=\"scan\"", "rKB/o", "cpu/o", "p99.9", "client CPU"] {
         assert!(scan.contains(part), "{part}");
     }
-    assert!(page.contains("<td class=\"slower\">") && page.contains("<td class=\"faster\">"));
+    assert!(page.contains("<td class=\"slower\"") && page.contains("<td class=\"faster\""));
     assert!(!page.contains("id=\"scaleup\""));
 }
 

@@ -59,6 +59,11 @@ addEventListener("load", async () => {
   // Of a view that was chosen by its address, only what it shows is looked at.
   if (location.hash.includes("&")) {
     lanesFit();
+    const whole = all(".plot").map(holder => holder.previousElementSibling.querySelector("button")).find(button => !button.hidden);
+    if (location.hash.includes("zoom=") && !whole) faults.push("all is shown where less was chosen");
+    whole?.click();
+    await pause();
+    if (location.hash.includes("zoom=")) faults.push("what was chosen stays when all is shown");
     seen.lanes = texts(".lane > span");
     return leave();
   }
@@ -108,28 +113,30 @@ addEventListener("load", async () => {
     at.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
     await pause();
   };
-  // Without a pointer: a name by its key, the cursor, and less of the axis or all of it.
+  // Without a pointer: less of the axis or all of it, the cursor, and a name by its key. Nothing has been pointed at yet.
+  const zoomed = () => location.hash.includes("zoom=");
+  const showAll = holder => all("button", holder.previousElementSibling).find(button => button.textContent === "show all");
   for (const holder of [".chart .plot", ".curves .plot"].flatMap(selector => all(selector).slice(0, 2))) {
     const said = holder.getAttribute("aria-label");
-    const label = all(".u-label", holder)[1];
-    const isOff = () => label.closest("tr").classList.contains("u-off");
-    const before = isOff();
-    await press("Enter", label);
-    if (isOff() === before) faults.push(`Enter does nothing to a name below ${said}`);
-    await press(" ", label);
-    if (isOff() !== before) faults.push(`a space does nothing to a name below ${said}`);
+    const whole = showAll(holder);
+    for (const unzoom of [() => press("0", holder), () => whole.click()]) {
+      await press("+", holder);
+      if (whole.hidden || !zoomed()) faults.push(`+ does not show less of ${said}: ${location.hash}`);
+      await unzoom();
+      await pause();
+      if (!whole.hidden || zoomed()) faults.push(`not all is shown again of ${said}: ${location.hash}`);
+    }
     const at = () => holder.querySelector(".u-value").textContent;
     await press("ArrowRight", holder);
     const first = at();
     await press("ArrowLeft", holder);
     if (at() === first && holder.chart.data[0].length > 1) faults.push(`the cursor stays at ${first} of ${said}`);
-    const whole = all("button", holder.previousElementSibling).find(button => button.textContent === "show all");
-    for (const all of [() => press("0", holder), () => whole.click()]) {
-      await press("+", holder);
-      if (whole.hidden) faults.push(`+ does not show less of ${said}`);
-      await all();
-      await pause();
-      if (!whole.hidden || location.hash.includes("zoom=")) faults.push(`not all is shown again of ${said}`);
+    const label = all(".u-label", holder)[1];
+    const isOff = () => label.closest("tr").classList.contains("u-off");
+    const before = isOff();
+    for (const [key, isSo] of [["Enter", !before], [" ", before]]) {
+      await press(key, label);
+      if (isOff() !== isSo || label.getAttribute("aria-pressed") !== String(!isSo)) faults.push(`"${key}" does nothing to a name below ${said}`);
     }
   }
 
@@ -162,7 +169,7 @@ addEventListener("load", async () => {
   const ofField = name => [() => choose.elements[name].value, choose?.elements[name].options.length > 1];
   const keys = {
     e: [() => all("details:not([open])").length === 0, all("details").length > 0],
-    x: [() => texts("main [aria-pressed=true]").find(text => text.startsWith("over ")) ?? location.hash, true],
+    x: [() => texts("main button[aria-pressed=true]").find(text => text.startsWith("over ")) ?? location.hash, true],
     b: ofField("base"), m: ofField("measure"), v: ofField("view"),
   };
   const told = texts("kbd:not(.chart)").flatMap(names => names.split(", "));
@@ -258,10 +265,13 @@ addEventListener("load", async () => {
   // Every choice of every chart; the axis is that of all of them.
   const axes = new Set();
   for (const figure of all("figure.chart, figure.curves")) {
-    const labels = isPressed => all(`[aria-pressed=${isPressed}]`, figure).map(button => button.textContent);
+    const labels = isPressed => all(`button[aria-pressed=${isPressed}]`, figure).map(button => button.textContent);
     const pick = async label => {
-      all("[aria-pressed]", figure).find(button => button.textContent === label).click();
+      const button = all("button[aria-pressed]", figure).find(button => button.textContent === label);
+      button.focus();
+      button.click();
       await pause();
+      if (document.activeElement.textContent !== label) faults.push(`the keyboard is lost with ${label}`);
       if (!labels(true).includes(label)) faults.push(`${label} cannot be chosen in ${figure.dataset.step ?? figure.dataset.test}`);
     };
     const before = labels(true);

@@ -1,11 +1,11 @@
 //! What is copied from a comparison into a post, a mail or a pull request.
 
-use rqps_report::{Colour, html, junit, summary_markdown, text};
+use rqps_report::{Colour, html, junit, post, summary_markdown, text};
 use rqps_store::Run;
 
 use crate::comparison::comparison;
 use crate::html::embedded;
-use crate::suite;
+use crate::{THREE, sample, suite, whole_runs};
 
 /// The part in which contenders are side by side; the first of them is told by itself below it.
 fn side_by_side(run: &Run, first: &str) -> String {
@@ -126,7 +126,27 @@ fn the_forest_begins_with_the_largest_slowdown_and_has_groups_as_labels() {
 fn the_page_has_the_text_to_be_saved() {
     for run in [suite::judged(), suite::run(&["sqlite", "postgres@17.6"], &[1])] {
         let page = html(&run);
-        assert_eq!(embedded(&page, "text"), text(&run, Colour::Never));
+        assert_eq!(embedded(&page, "text"), post(&run, Colour::Never));
         assert!(page.contains("data-source=\"text\" data-file=\"report.txt\""));
     }
+}
+
+/// What a post has and a terminal has not.
+fn below(run: &Run) -> String {
+    let whole = post(run, Colour::Never);
+    let summary = text(run, Colour::Never);
+    whole.strip_prefix(&summary).expect("it begins with what a terminal shows").to_string()
+}
+
+#[test]
+fn below_its_summary_a_post_has_rates_sizes_and_response_times() {
+    let mut steps = sample::run(&THREE, 12);
+    sample::trouble(&mut steps);
+    steps.steps.retain(|step| ["l.i0", "qr1000"].contains(&step.step.as_str()));
+    insta::assert_snapshot!("steps_below", below(&steps));
+    let runs = whole_runs::complete();
+    insta::assert_snapshot!("whole_runs_text", post(&runs, Colour::Never));
+    insta::assert_snapshot!("whole_runs_markdown", summary_markdown(&runs));
+    let tests = suite::run(&["postgres@17.6", "postgres@18.0"], &[1]);
+    assert_eq!(below(&tests), "", "38 tests have too many tables");
 }

@@ -108,7 +108,7 @@ fn work(operation: Operation, operations: u64, rows: u64) -> WorkerRecord {
 
 /// With times, reads and sizes, as they are kept: a query of `slow` took long in the third round, in
 /// each round more was read and the data were larger than in the one before it, and a run was refused.
-fn complete() -> Run {
+pub(crate) fn complete() -> Run {
     let mut run = compared();
     for pass in &mut run.passes {
         let round = u64::from(pass.round);
