@@ -70,8 +70,7 @@ function readAddress() {
 async function unpacked(id) {
   const packed = atob(document.getElementById(id).textContent);
   const bytes = Uint8Array.from(packed, character => character.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Response(stream).text();
+  return new Response(new Response(bytes).body.pipeThrough(new DecompressionStream("deflate"))).text();
 }
 
 /** The same as data, read once. */

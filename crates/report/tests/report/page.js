@@ -308,12 +308,18 @@ addEventListener("load", async () => {
   // Files and copies end here. An idle browser would take its time for pictures. The first copy is
   // refused, as a browser may, and must then be there to be selected.
   const [saved, copied, sizes] = [[], [], new Map()];
-  let csv = null;
+  let csv = "";
+  // Read when it is made: the time of such a browser runs ahead of whoever reads it later.
+  window.Blob = class extends Blob {
+    constructor(parts, options) {
+      super(parts, options);
+      if (this.type === "text/csv") csv = parts.join("");
+    }
+  };
   const create = URL.createObjectURL;
   URL.createObjectURL = content => {
     const address = create.call(URL, content);
     sizes.set(address, content.size);
-    if (content.type === "text/csv") content.text().then(text => { csv = text; });
     return address;
   };
   HTMLAnchorElement.prototype.click = function () {
@@ -348,9 +354,8 @@ addEventListener("load", async () => {
   // The saved table is the one that is shown, however it was chosen and whoever is hidden.
   const save = all("button").find(button => button.textContent === "save as CSV");
   const savedAsShown = async what => {
-    csv = null;
+    csv = "";
     save.click();
-    await until(() => csv !== null);
     const [, ...lines] = csv.trim().split("\n").map(line => line.slice(1, -1).split('","'));
     const heads = texts("#matrix-table thead .name");
     const shown = table().flatMap(([test, ...cells]) => cells.map((cell, index) => [test, heads[index].replaceAll('"', '""'), Number(cell)]));
