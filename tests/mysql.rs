@@ -126,11 +126,15 @@ fn in_qr100(rqps: &Rqps, contender: &str, program: &str) -> (Running, i32) {
     let arguments = "--rows 2K --writes 500,50 --rates 100 --query-secs 6 --pause 0 \
                      --only l.i0,l.x,l.i1,l.i2,qr100";
     let running = rqps.start_ibench(&format!("{contender} {arguments}"));
+    let server = server_in_qr100(&running, program);
+    (running, server)
+}
+
+fn server_in_qr100(running: &Running, program: &str) -> i32 {
     running.wait_for("qr100 (5 of 5)");
     // The step lasts for six seconds; a moment later it has done something.
     std::thread::sleep(Duration::from_millis(300));
-    let server = processes::children(running.pid(), program)[0];
-    (running, server)
+    processes::children(running.pid(), program)[0]
 }
 
 const SERVERS: [(&str, &str); 3] = [
@@ -140,17 +144,27 @@ const SERVERS: [(&str, &str); 3] = [
 ];
 
 #[test]
-fn a_killed_server_can_be_gone_on_with() {
+fn a_killed_rqps_takes_its_server_along_and_a_killed_server_can_be_gone_on_with() {
     for (contender, program) in SERVERS {
         let rqps = Rqps::new();
-        let (running, server) = in_qr100(&rqps, contender, program);
+        let (running, _) = in_qr100(&rqps, contender, program);
+        processes::kill(running.pid());
+        rqps.await_no_process();
+        assert_eq!(running.finish().status.code(), None, "it was killed");
+        let before = rqps.so_far();
+        assert_eq!(before.last_state(), format!("{contender} qr100 running"));
+
+        let running = rqps.start_ibench("--resume");
+        let server = server_in_qr100(&running, program);
         processes::kill(server);
         let ended = running.finish().expect_code(3);
         let error = format!("error: {contender}: qr100: ");
         ended.says(&[&error, "signal: 9", "its log ends with", "--resume"]);
         rqps.assert_no_server_is_left();
         rqps.resume().ok();
-        RunResult::of(&rqps.out()).assert_all_done();
+        let after = RunResult::of(&rqps.out());
+        after.assert_completes(&before);
+        assert_eq!(after.step("qr100")["attempt"], 3);
         rqps.assert_nothing_is_left();
     }
 }
@@ -183,8 +197,9 @@ fn a_frozen_server_does_not_hold_up_the_second_interrupt() {
         running.interrupted_twice();
         processes::signal(server, Signal::CONT);
         rqps.await_no_process();
+        let before = rqps.so_far();
         rqps.resume().ok();
-        RunResult::of(&rqps.out()).assert_all_done();
+        RunResult::of(&rqps.out()).assert_completes(&before);
         rqps.assert_nothing_is_left();
     }
 }

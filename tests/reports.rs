@@ -7,13 +7,16 @@ mod common;
 #[path = "../crates/report/examples/large.rs"]
 mod large;
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use common::pages::foreign;
 use common::result::RunResult;
 use common::{Rqps, entries, processes};
+use rusqlite::Connection;
 use serde_json::Value;
 
 /// A run of a few steps, in a directory of the given name.
@@ -57,6 +60,26 @@ fn formats_of_other_programs_go_where_they_are_told_to() {
     let otava = fs::read_to_string(file).unwrap();
     assert!(otava.starts_with("time,run,contender,dbms,version,l.i0.throughput"), "{otava}");
     assert_eq!(otava.lines().count(), 2);
+
+    // What the page has for them fits these files.
+    let page = include_str!("../docs/exports.md");
+    let config: Value = serde_saphyr::from_str(foreign(page, "yaml")).unwrap();
+    let config = &config["tests"]["releases"];
+    let columns: Vec<&str> = otava.lines().next().unwrap().split(',').collect();
+    let lists = ["attributes", "metrics"].map(|key| config[key].as_array().unwrap().clone());
+    for named in lists.concat().iter().chain([&config["time_column"]]) {
+        assert!(columns.contains(&named.as_str().unwrap()), "{named} of {columns:?}");
+    }
+    let results = Connection::open(rqps.path("a/results.sqlite")).unwrap();
+    let mut select = results.prepare(foreign(page, "sql")).unwrap();
+    let mut rows = select.query([]).unwrap();
+    let (mut steps, mut cpu_us) = (BTreeSet::new(), 0);
+    while let Some(row) = rows.next().unwrap() {
+        steps.insert(row.get::<_, i64>("step").unwrap());
+        cpu_us += row.get::<_, i64>("cpu_us").unwrap();
+    }
+    assert_eq!(steps.len(), 5, "{steps:?}");
+    assert!(cpu_us > 0);
 }
 
 #[test]

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use result::Finished;
+use result::{Finished, RunResult};
 
 /// How long anything may take that is bound to happen: a build may have to be fetched first.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -34,6 +34,9 @@ const AT_ONCE: Duration = Duration::from_secs(100);
 const TURNS: usize = 2;
 static TAKEN: Mutex<usize> = Mutex::new(0);
 static GIVEN_BACK: Condvar = Condvar::new();
+
+/// What is in a file of the user's, beside the run directory and rqps's home.
+const THEIRS: &str = "not rqps's";
 
 /// A turn at the machine; given back when dropped.
 pub(crate) struct Turn(usize);
@@ -121,6 +124,7 @@ impl Rqps {
         open_to_all(&rqps.home());
         rqps.share_builds(&rqps.home());
         fs::create_dir(rqps.work()).unwrap();
+        fs::write(rqps.path("theirs"), THEIRS).unwrap();
         rqps
     }
 
@@ -211,9 +215,16 @@ impl Rqps {
         self.ibench("--resume")
     }
 
-    /// No process, lease, socket or data of this home is left.
+    /// What the run in [`Rqps::out`] has so far, also where its rqps was killed.
+    pub(crate) fn so_far(&self) -> RunResult {
+        let report = self.run(&format!("report {} --format json", self.out().display())).ok();
+        RunResult(serde_json::from_str(&report.stdout).unwrap())
+    }
+
+    /// No process, lease, socket or data of this home is left, and what is the user's is.
     pub(crate) fn assert_nothing_is_left(&self) {
         self.assert_no_server_is_left();
+        assert_eq!(fs::read_to_string(self.path("theirs")).unwrap(), THEIRS);
         let data = entries(&self.home().join("data"));
         assert!(data.is_empty(), "data are left: {data:?}");
     }

@@ -76,11 +76,16 @@ impl Page {
     }
 }
 
+/// The first block of a page in a language of another program.
+pub(crate) fn foreign<'a>(page: &'a str, language: &str) -> &'a str {
+    let block = page.split(&format!("```{language}\n")).nth(1);
+    block.and_then(|rest| rest.split("```").next()).expect("the page has such a block")
+}
+
 /// The workflow in docs/ci-gate.md.
 pub(crate) fn workflow() -> Value {
-    let page = include_str!("../../docs/ci-gate.md");
-    let text = page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());
-    serde_saphyr::from_str(text.expect("the page has a workflow")).expect("it is YAML")
+    let text = foreign(include_str!("../../docs/ci-gate.md"), "yaml");
+    serde_saphyr::from_str(text).expect("it is YAML")
 }
 
 impl Block {

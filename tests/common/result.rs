@@ -91,6 +91,18 @@ impl RunResult {
         assert!(states.iter().all(|state| state.ends_with(" done")), "{states:#?}");
     }
 
+    /// All is done, and what an earlier attempt had measured is as it was.
+    #[track_caller]
+    pub(crate) fn assert_completes(&self, earlier: &RunResult) {
+        self.assert_all_done();
+        for step in earlier.steps() {
+            let before = earlier.step(step);
+            if before["status"] == "done" {
+                assert_eq!(self.step(step), before, "what was measured is kept");
+            }
+        }
+    }
+
     /// The state of the step that an attempt of the first contender ended in.
     pub(crate) fn last_state(&self) -> String {
         self.states().pop().unwrap_or_default()

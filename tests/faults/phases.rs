@@ -2,6 +2,7 @@
 //! no server stays, and the run ends as one that nobody disturbed.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::sync::Mutex;
 
 use rusqlite::{Connection, OpenFlags};
@@ -43,8 +44,7 @@ fn killed_in_each(
 
 /// The steps that are done so far, with what was measured.
 fn done(rqps: &Rqps) -> Vec<(String, serde_json::Value)> {
-    let report = rqps.run(&format!("report {} --format json", rqps.out().display())).ok();
-    let result = RunResult(serde_json::from_str(&report.stdout).unwrap());
+    let result = rqps.so_far();
     let done = |step: &&str| result.step(step)["status"] == "done";
     let steps = result.steps().into_iter().filter(done);
     steps.map(|step| (step.to_string(), result.step(step).clone())).collect()
@@ -59,9 +59,11 @@ fn steps_outlive_kills(verb: &str, arguments: &str, phases: &[&str], steps: &[&s
             let now = done(&rqps);
             assert!(now.starts_with(&before), "at '{phase}' what was measured is kept");
             before = now;
+            fs::write(rqps.out().join("notes"), phase).unwrap();
         }
     });
     ended.ok();
+    assert!(rqps.out().join("notes").exists(), "what somebody else put into the run stays");
     let result = RunResult::of(&rqps.out());
     assert_eq!(result.steps(), steps);
     result.assert_all_done();
@@ -158,7 +160,7 @@ fn comparisons_are_killed_in_each_phase() {
         let arguments = format!("{arguments} --rounds 3 --no-guards --no-twin");
         let ended = killed_in_each(&rqps, "compare", &arguments, phases, |_| ());
         assert!(ended.status.code().is_some_and(|code| code < 2), "{}", ended.stderr);
-        let text = std::fs::read_to_string(rqps.out().join("result.json")).unwrap();
+        let text = fs::read_to_string(rqps.out().join("result.json")).unwrap();
         let found: serde_json::Value = serde_json::from_str(&text).unwrap();
         let made = &found["comparison"]["contenders"][0]["tests"][0]["rounds"];
         assert_eq!(made.as_array().unwrap().len(), rounds, "{made}");
@@ -267,7 +269,7 @@ fn data_that_a_killed_rqps_had_begun_to_remove_are_removed_later() {
     rqps.resume().ok();
     assert!(data.exists(), "they were to stay");
     // As they are when rqps dies after the last step, and nobody wanted them.
-    std::fs::remove_file(data.with_file_name("kept")).unwrap();
+    fs::remove_file(data.with_file_name("kept")).unwrap();
     rqps.resume().ok();
     rqps.assert_nothing_is_left();
 }
@@ -299,7 +301,7 @@ fn a_fetch_is_killed_while_it_unpacks() {
     };
     // A build that is complete when the signal arrives is fetched anew.
     let is_killed = (0..5).any(|_| {
-        let _ = std::fs::remove_dir_all(&home);
+        let _ = fs::remove_dir_all(&home);
         is_killed_in_time()
     });
     assert!(is_killed, "a build that is not complete has its name: {:?}", named());

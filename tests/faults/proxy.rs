@@ -143,7 +143,19 @@ impl Server {
             true => place.join(entries(&place).into_iter().find(is_socket).unwrap()),
             false => place,
         };
-        Server { rqps, url, socket }
+        let server = Server { rqps, url, socket };
+        let theirs = ["create schema theirs", "create table theirs.t (v int)"];
+        server.asked(&[&theirs[..], &["insert into theirs.t values (5), (7)"]].concat());
+        server
+    }
+
+    /// What the server answers to somebody else.
+    fn asked(&self, statements: &[&str]) -> String {
+        let mut shell = self.rqps.command(["dbms", "shell", &self.url]);
+        shell.stdin(Stdio::piped());
+        let mut shell = Running::start(shell);
+        shell.type_in(&statements.iter().map(|sql| format!("{sql};\n")).collect::<String>());
+        shell.finish().ok().stdout
     }
 
     /// The server's URL, but for the folder of its socket.
@@ -168,26 +180,28 @@ impl Server {
         let folder = self.rqps.path(name);
         fs::remove_file(folder.join(self.socket.file_name().unwrap())).unwrap();
         stand_between(&folder, &self.socket, None);
+        // Whom the server did not let in has no result.
+        let has_result = self.out(name).join("result.json").exists();
+        let before = has_result.then(|| RunResult::of(&self.out(name)));
         let mut command = self.rqps.command(["ibench", "--resume", "--out"]);
         command.arg(self.out(name));
         Running::start(command).finish().ok();
         let result = RunResult::of(&self.out(name));
         assert_eq!(result.steps(), STEPS, "{name}");
         result.assert_all_done();
-        self.assert_nothing_is_in_it(name);
+        before.iter().for_each(|before| result.assert_completes(before));
+        self.assert_only_theirs_is_in_it(name);
     }
 
-    /// What rqps has made in a server that is not its own is gone.
-    fn assert_nothing_is_in_it(&self, name: &str) {
-        let mut shell = self.rqps.command(["dbms", "shell", &self.url]);
-        shell.stdin(Stdio::piped());
-        let mut shell = Running::start(shell);
-        shell.type_in(
+    /// What rqps has made in a server that is not its own is gone, and nothing else.
+    fn assert_only_theirs_is_in_it(&self, name: &str) {
+        let answer = self.asked(&[
             "select concat('left: ', count(*)) from information_schema.schemata \
-             where schema_name = 'rqps'\n",
-        );
-        let answer = shell.finish().ok().stdout;
+             where schema_name = 'rqps'",
+            "select concat('theirs: ', count(*), ' of ', sum(v)) from theirs.t",
+        ]);
         assert!(answer.contains("left: 0"), "{name}: {answer}");
+        assert!(answer.contains("theirs: 2 of 12"), "{name}: {answer}");
     }
 }
 
