@@ -269,8 +269,10 @@ impl Arguments {
         // Fresh rounds are of few tests, if of any.
         let confirmed = if self.confirm.is_some() { ROUNDS_TO_CONFIRM } else { 0.0 };
         let shares = (ROUNDS_IN_BUDGET + confirmed) * tests as f64 * contestants as f64;
-        let fitting = budget.0.mul_f64(MEASURED_SHARE / shares);
-        Span(fitting.clamp(SHORTEST_SECS, DEFAULT_SECS))
+        let fitting = budget.0.mul_f64(MEASURED_SHARE / shares).clamp(SHORTEST_SECS, DEFAULT_SECS);
+        // Commands that repeat it have no more digits than a reader wants to see.
+        let hundredths = (fitting.as_millis() / 10) as u64;
+        Span(Duration::from_millis(10 * hundredths))
     }
 
     /// The current profile, with read-write steps of --secs.
@@ -330,4 +332,23 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             report::write_file(path, text.as_bytes())
         },
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    #[test]
+    fn what_fits_into_a_budget_is_short_to_type() {
+        let line = Line::parse_from(["compare", "a=sqlite", "b=sqlite", "--budget", "15m"]);
+        assert_eq!(line.arguments.fitting_secs(22).to_string(), "1s 20ms");
+    }
 }

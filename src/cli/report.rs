@@ -195,11 +195,14 @@ fn files(run: &Run) -> Vec<(&'static str, Make<'_>)> {
     type Text = fn(&Run) -> String;
     // A comparison has rounds and no steps.
     let is_comparison = matches!(run.plan.workload, Workload::Comparison(_));
-    let texts: [(&str, Text); 3] = [
-        ("summary.md", rqps_report::summary_markdown),
-        (if is_comparison { "rounds.csv" } else { "metrics.csv" }, rqps_report::csv),
-        ("report.html", rqps_report::html),
-    ];
+    let mut texts: Vec<(&str, Text)> =
+        vec![("summary.md", rqps_report::summary_markdown), ("report.html", rqps_report::html)];
+    if is_comparison {
+        texts.push(("rounds.csv", rqps_report::csv));
+    }
+    if rqps_report::has_metrics(run) {
+        texts.push(("metrics.csv", rqps_report::metrics_csv));
+    }
     let mut files: Vec<(&'static str, Make<'_>)> =
         vec![("result.json", Box::new(|out| rqps_report::write_result_json(run, out)))];
     if !is_comparison {

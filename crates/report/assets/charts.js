@@ -187,10 +187,14 @@ function plot(parent, { title, file, xs, lines, scale, over, sync, hooks }) {
 
 const HUNDREDTHS = Array.from({ length: 101 }, (_, index) => index);
 
+/** How many points a line has before it ends. */
+function pointsOf(values) {
+  return values.findLastIndex(value => value != null) + 1;
+}
+
 /** Values at each hundredth of what a line lasted, so that long and short ones cover each other. */
 function byProgress(values) {
-  let length = values.length;
-  while (length > 0 && values[length - 1] == null) length--;
+  const length = pointsOf(values);
   return HUNDREDTHS.map(hundredth =>
     length > 0 ? values[Math.min(length - 1, Math.floor(hundredth / 100 * length))] : null);
 }
@@ -206,8 +210,12 @@ function overTime(data, entries, key, named) {
   return { xs, lines, over: progress ? PROGRESS : SECONDS };
 }
 
-/** What went on in the background, on the time axis of the chart above, whose points are at the ends of seconds. */
-function lanes(parent, { lanes, stretch }) {
+/**
+ * What went on in the background, on the axis of the chart above: of time, with points at the ends of seconds, or of
+ * progress, for which `lasted` has how many seconds each contender took.
+ */
+function lanes(parent, { lanes, stretch }, lasted) {
+  const isProgress = state.x === "progress";
   const kinds = [...new Set(lanes.map(lane => lane.kind))];
   const box = element(parent, "div", null, "lanes");
   const views = [];
@@ -221,13 +229,13 @@ function lanes(parent, { lanes, stretch }) {
     rows.forEach((lane, index) => {
       const group = drawn(svg, "g", { fill: colour(place(lane.contender)) });
       drawn(group, "title", {}, `${lane.contender}: ${lane.legend}; ${lane.counter}, at most ${lane.most}`);
+      const seconds = Math.max(lasted.get(lane.contender) ?? 0, stretch);
+      const width = isProgress ? 100 * stretch / seconds : stretch;
+      // Around the point that stands for the same seconds; the last of them may have been cut short.
+      const left = cell => isProgress ? Math.min(cell * width, 100 - width) : cell * stretch + 0.5;
       [...lane.cells].forEach((digit, cell) => {
         if (digit === "0") return;
-        drawn(group, "rect", {
-          // Around the point that stands for the same seconds.
-          x: cell * stretch + 0.5, y: 9 * index, width: stretch, height: 8,
-          opacity: 0.25 + Number(digit) / 12,
-        });
+        drawn(group, "rect", { x: left(cell), y: 9 * index, width, height: 8, opacity: 0.25 + Number(digit) / 12 });
       });
     });
     views.push([svg, height]);
@@ -237,16 +245,15 @@ function lanes(parent, { lanes, stretch }) {
   };
 }
 
-/** A chart over time with lanes below it, which show as much of the time as it does. */
-function plotWithLanes(parent, options, data) {
+/** A chart over time or progress with lanes below it, which show as much of it as the chart does. */
+function plotWithLanes(parent, options, data, lasted) {
   let view;
   const follow = (chart, key) => {
     if (key === "x") view?.(chart.scales.x.min, chart.scales.x.max);
   };
   const chart = plot(parent, { ...options, hooks: { ...options.hooks, setScale: [follow] } });
-  // Lanes are in seconds.
-  if (!data?.lanes.length || state.x !== "time") return;
-  view = lanes(parent, data);
+  if (!data?.lanes.length) return;
+  view = lanes(parent, data, lasted);
   view(chart.scales.x.min ?? 0, chart.scales.x.max ?? options.xs.at(-1));
 }
 
@@ -261,7 +268,9 @@ function drawSeconds(parent, step, data, machine) {
   const named = name => `${step} ${name}`;
   if (data) {
     const title = TITLES[data.operation];
-    plotWithLanes(parent, { ...overTime(data, data.lines, "rates", status), title, file: named(title), scale: ZERO, sync: step }, machine);
+    const second = data.stretch > 1 ? data.stretch / 2 : 1;
+    const lasted = new Map(data.lines.map(line => [line.contender, pointsOf(line.rates) * second]));
+    plotWithLanes(parent, { ...overTime(data, data.lines, "rates", status), title, file: named(title), scale: ZERO, sync: step }, machine, lasted);
     const longest = "Longest service time in each second, ms (logarithmic)";
     plot(parent, { ...overTime(data, data.lines, "longest", status), title: longest, file: named("longest"), scale: LOG, sync: step });
   }

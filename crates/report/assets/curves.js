@@ -79,7 +79,8 @@ function drawCurve(figure, curves, key, { title, over, xs, isLog, sync, least = 
     hooks.drawAxes.push(draw);
     hooks.setSeries = [choose];
   }
-  plotWithLanes(figure, { title, file: `${curves.test} ${title}`, xs, lines, scale, over, hooks, sync }, data);
+  const lasted = new Map(curves.lines.map(line => [line.contender, line[key].mid.length * curves.stretch]));
+  plotWithLanes(figure, { title, file: `${curves.test} ${title}`, xs, lines, scale, over, hooks, sync }, data, lasted);
 }
 
 function drawCurves(figure, curves) {

@@ -64,8 +64,20 @@ function reveal() {
   target.focus({ preventScroll: true });
 }
 
+const openAtFirst = new Set();
+
+/** All that can be folded has a name for the address, which is there where it is not as at first. */
+function nameFoldings() {
+  document.querySelectorAll("details").forEach((folded, number) => {
+    folded.dataset.fold = folded.id || number;
+    if (folded.open) openAtFirst.add(folded);
+  });
+}
+
 function unfold() {
-  for (const folded of document.querySelectorAll("details[id]")) folded.open = state.open.has(folded.id);
+  for (const folded of document.querySelectorAll("details")) {
+    folded.open = openAtFirst.has(folded) !== state.open.has(folded.dataset.fold);
+  }
 }
 
 /** What an address says, as far as there is such a thing. */
@@ -201,6 +213,7 @@ async function begin() {
   if (matrix) chooser(matrix);
   if (matrix) drawMatrix(matrix);
   hideParts();
+  nameFoldings();
   keys(matrix);
   onChange(names => {
     const has = (...those) => those.some(name => names.includes(name));
@@ -219,8 +232,8 @@ async function begin() {
   for (const folded of document.querySelectorAll("details")) {
     folded.addEventListener("toggle", () => {
       drawVisible();
-      if (!folded.id) return;
-      folded.open ? state.open.add(folded.id) : state.open.delete(folded.id);
+      const isAsAtFirst = folded.open === openAtFirst.has(folded);
+      state.open[isAsAtFirst ? "delete" : "add"](folded.dataset.fold);
       writeAddress();
     });
   }

@@ -7,11 +7,12 @@ use std::io::{self, Write};
 
 use ::csv::Writer;
 use rqps_observe::Metric;
+use rqps_plan::{Method, Workload};
+use rqps_stats::{Column, METRICS};
 use rqps_store::{Operation, Run};
 
-use crate::model::{Measured, Model, metrics, seconds};
-
-use crate::comparison::Verdicts;
+use crate::comparison::{Verdicts, posts_columns};
+use crate::model::{Measured, Model, by_column, seconds};
 use rounds::rounds;
 pub use suite::suite_files;
 
@@ -25,17 +26,41 @@ pub fn csv(run: &Run) -> String {
 pub(crate) fn csv_of(run: &Run, verdicts: Option<&Verdicts<'_>>) -> String {
     match verdicts {
         Some(verdicts) => rounds(&verdicts.matrix(run)),
-        None => metrics_csv(run),
+        None => metrics_of(run, None),
     }
 }
 
-fn metrics_csv(run: &Run) -> String {
-    let model = Model::new(run);
+/// Whether it has what [`metrics_csv`] is about: all have but comparisons by slices alone.
+pub fn has_metrics(run: &Run) -> bool {
+    match &run.plan.workload {
+        Workload::Comparison(comparison) => comparison.uses(Method::Runs),
+        _ => true,
+    }
+}
+
+/// A row for each finished step of a contender, under the posts' column names; of a comparison for each
+/// test by whole runs, of which all rounds are one.
+pub fn metrics_csv(run: &Run) -> String {
+    metrics_of(run, Verdicts::new(run).as_ref())
+}
+
+/// The same of verdicts that are there already.
+pub(crate) fn metrics_of(run: &Run, verdicts: Option<&Verdicts<'_>>) -> String {
+    let Some(verdicts) = verdicts else { return by_posts_column(&Model::new(run), &[&METRICS]) };
+    let together = verdicts.together();
+    let model = verdicts.model(run, &together);
+    // All tests are of one benchmark.
+    let columns = model.steps.first().map_or(&[][..], |step| posts_columns(step.counts));
+    by_posts_column(&model, columns)
+}
+
+fn by_posts_column(model: &Model, columns: &[&[Column]]) -> String {
+    let columns = || columns.iter().copied().flatten();
     let mut rows = Rows::new();
-    let names = rqps_stats::METRICS.iter().map(|column| column.name);
+    let names = columns().map(|column| column.name);
     rows.add(["contender", "step"].into_iter().chain(names).chain(["tag"]));
     for step in &model.steps {
-        for row in metrics(&model, step).rows {
+        for row in by_column(model, step, columns()).rows {
             let cells = row.cells.iter().map(|cell| cell.text.as_str());
             let place = [row.name.as_str(), step.name];
             rows.add(place.into_iter().chain(cells).chain([row.name.as_str()]));

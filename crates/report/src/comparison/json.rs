@@ -248,7 +248,7 @@ fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Contender {
         name: judged.contender.clone(),
         is_base: judged.is_base,
         invalid: judged.invalid.clone(),
-        summary: judged.strip(),
+        summary: verdicts.strip(judged),
         suite_shift: judged
             .suite
             .as_ref()

@@ -86,6 +86,11 @@ impl Verdicts<'_> {
         Some(format!("SLA missed: {reached:.0} of {wanted:.0} rows/s"))
     }
 
+    /// In how many tests.
+    pub(crate) fn misses(&self, contender: &str) -> usize {
+        (0..self.tests.len()).filter(|&index| self.missed(contender, index).is_some()).count()
+    }
+
     /// What is said of a test of a contender: that, and the label.
     pub(crate) fn told(&self, judged: &Judged<'_>, index: usize) -> String {
         let label = judged.verdicts[index].label.to_string();

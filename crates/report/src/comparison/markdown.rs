@@ -19,7 +19,7 @@ pub(crate) fn lines(verdicts: &Verdicts<'_>) -> Vec<String> {
             format!(" **Nothing of this can be believed: {}.**", escape(why))
         });
         let (contender, base) = (escape(&judged.contender), escape(&verdicts.base));
-        let strip = escape(&judged.strip());
+        let strip = escape(&verdicts.strip(judged));
         lines.push(format!("- **{contender}** relative to {base}: {strip}.{doubt}"));
     }
     lines.extend(rest(verdicts.judged.len(), CONTENDERS).map(|rest| format!("- {rest}")));

@@ -56,7 +56,7 @@ pub(crate) use printed::{change, ratio, reach, span, with_interval};
 pub(crate) use profile::{Profiled, readable};
 pub(crate) use text::text;
 pub(crate) use times::TAIL;
-pub(crate) use together::metrics as metrics_together;
+pub(crate) use together::{columns as posts_columns, metrics as metrics_together};
 
 /// What the base is called where it takes part a second time.
 const TWIN: &str = "twin";

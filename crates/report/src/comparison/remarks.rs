@@ -18,22 +18,6 @@ use crate::model::{loaded, method};
 const MOSTLY: f64 = 0.5;
 
 impl Judged<'_> {
-    /// `1 regression, 8 no change (could have seen 0.3 to 0.9 %), 1 inconclusive; suite shift …`
-    pub(crate) fn strip(&self) -> String {
-        let counted = counts(&self.verdicts).into_iter().map(|(label, tests)| {
-            let seen = match label {
-                Label::NoChange { .. } => self.seen(),
-                _ => String::new(),
-            };
-            format!("{tests} {}{seen}", word(label, tests))
-        });
-        let mut strip = counted.collect::<Vec<_>>().join(", ");
-        if let Some(suite) = &self.suite {
-            strip.push_str(&format!("; suite shift {}", with_interval(&suite.shift)));
-        }
-        strip
-    }
-
     /// What tests without a change could have seen.
     fn seen(&self) -> String {
         let seen = self.verdicts.iter().filter_map(|verdict| match verdict.label {
@@ -51,6 +35,25 @@ impl Judged<'_> {
 }
 
 impl Verdicts<'_> {
+    /// `1 regression, 8 no change (could have seen 0.3 to 0.9 %), 1 inconclusive; SLA missed in 1; suite shift …`
+    pub(crate) fn strip(&self, judged: &Judged<'_>) -> String {
+        let counted = counts(&judged.verdicts).into_iter().map(|(label, tests)| {
+            let seen = match label {
+                Label::NoChange { .. } => judged.seen(),
+                _ => String::new(),
+            };
+            format!("{tests} {}{seen}", word(label, tests))
+        });
+        let mut strip = counted.collect::<Vec<_>>().join(", ");
+        if let missed @ 1.. = self.misses(&judged.contender) {
+            strip.push_str(&format!("; SLA missed in {missed}"));
+        }
+        if let Some(suite) = &judged.suite {
+            strip.push_str(&format!("; suite shift {}", with_interval(&suite.shift)));
+        }
+        strip
+    }
+
     /// What a reader must know of how sure this is, a sentence each.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks: Vec<String> = self.drift().iter().map(Drift::remark).collect();

@@ -123,12 +123,16 @@ fn add(workers: &mut Vec<WorkerRecord>, side: &SideRecord, seconds: usize) {
     }
 }
 
-/// The columns of the posts on the test's benchmark, as far as they are known.
+/// The columns of the posts on the benchmark of what counts this, a list for each of their tables.
+pub(crate) fn columns(counts: Counts) -> &'static [&'static [Column]] {
+    match counts {
+        Counts::Statements | Counts::RowsScanned => &[&IOSTAT, &VMSTAT],
+        Counts::RowsInserted | Counts::RowsIndexed | Counts::Queries => &[&METRICS],
+    }
+}
+
+/// The same, as far as they are known.
 pub(crate) fn metrics(model: &Model, step: &StepModel) -> Vec<Table> {
-    let of = |columns: &[Column]| by_known_column(model, step, columns);
-    let tables = match step.counts {
-        Counts::Statements | Counts::RowsScanned => vec![of(&IOSTAT), of(&VMSTAT)],
-        Counts::RowsInserted | Counts::RowsIndexed | Counts::Queries => vec![of(&METRICS)],
-    };
-    tables.into_iter().filter(|table| !table.is_empty()).collect()
+    let tables = columns(step.counts).iter().map(|&of| by_known_column(model, step, of));
+    tables.filter(|table| !table.is_empty()).collect()
 }

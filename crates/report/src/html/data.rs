@@ -15,7 +15,7 @@ use super::counters;
 use super::table::table;
 use crate::Colour;
 use crate::comparison::Verdicts;
-use crate::csv::{csv_of, suite_files};
+use crate::csv::{csv_of, has_metrics, metrics_of, suite_files};
 use crate::json::summary_json;
 use crate::model::{History, Matrix, Model, charts, engine, machine, percentiles};
 use crate::text::post_of;
@@ -28,8 +28,8 @@ const FILES: [File; 3] = [
     ("result", "result-summary.json", "everything but the single seconds, as JSON"),
     ("text", "report.txt", "the tables as text, for a post or a mail"),
 ];
-const OF_STEPS: File = ("metrics-csv", "metrics.csv", "the metrics of all steps as CSV");
-const OF_ROUNDS: File = ("rounds-csv", "rounds.csv", "every measure of every round as CSV");
+const METRICS: File = ("metrics-csv", "metrics.csv", "the posts' columns as CSV");
+const ROUNDS: File = ("rounds-csv", "rounds.csv", "every measure of every round as CSV");
 
 pub(super) fn section(
     model: &Model,
@@ -38,12 +38,14 @@ pub(super) fn section(
     histories: &[History],
 ) -> Markup {
     let of_suite = suite_files(model.run);
-    let file = if verdicts.is_some() { OF_ROUNDS } else { OF_STEPS };
+    let rounds = verdicts.map(|_| (ROUNDS, csv_of(model.run, verdicts)));
+    let metrics = has_metrics(model.run).then(|| (METRICS, metrics_of(model.run, verdicts)));
+    let tables: Vec<(File, String)> = rounds.into_iter().chain(metrics).collect();
     html! {
         section #data {
             h2 { "Data" }
             ul.files {
-                @for (id, file, what) in FILES.into_iter().chain([file]) {
+                @for (id, file, what) in FILES.iter().chain(tables.iter().map(|(file, _)| file)) {
                     li { button type="button" data-source=(id) data-file=(file) { (file) } " " (what) }
                 }
                 @for (file, _) in &of_suite {
@@ -66,7 +68,7 @@ pub(super) fn section(
             (embedded("plan", &model.run.plan.to_toml()))
             (embedded("result", &summary_json(model, verdicts)))
             (embedded("text", &post_of(model.run, verdicts, Colour::Never)))
-            (embedded(file.0, &csv_of(model.run, verdicts)))
+            @for ((id, _, _), content) in &tables { (embedded(id, content)) }
             @for (file, content) in &of_suite { (embedded(file, content)) }
         }
     }

@@ -97,14 +97,14 @@ pub fn html(run: &Run) -> String {
                         @if verdicts.is_profiled() { (profiles::section(verdicts)) }
                         @if let Some(matrix) = &matrix { (rounds::section(verdicts, matrix, &together)) }
                         (together::promises_section(&promising))
-                        (sizes::section(&together, "Sizes at the end of each run, in the last round", by_test))
+                        (sizes::section(&together, "Sizes at the end of each run, in the last round, and what was written in all", by_test))
                     } @else if let Some(suite) = &suite {
                         (suite::sections(suite, matrix.as_ref()))
                     } @else {
                         (summary::section(&model))
                         @if let Some(matrix) = &matrix { (relative::section(matrix)) }
                         @for step in &model.steps { (step::section(&model, step)) }
-                        (sizes::section(&model, "Sizes at the end of each step", by_contender))
+                        (sizes::section(&model, "Sizes at the end of each step, and what was written in it", by_contender))
                     }
                     (history::section(&histories))
                     (environment::sections(&model))

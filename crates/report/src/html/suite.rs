@@ -37,7 +37,7 @@ pub(super) fn sections(suite: &Suite, matrix: Option<&Matrix>) -> Markup {
         @if let Some(matrix) = matrix { (relative::section(matrix)) }
         @for group in &suite.groups { (tests(suite.model, group.title, &group.tests)) }
         @if !suite.unreported.is_empty() { (tests(suite.model, UNREPORTED, &suite.unreported)) }
-        (sizes::section(suite.model, "Sizes at the end of each step", by_step))
+        (sizes::section(suite.model, "Sizes at the end of each step, and what was written in it", by_step))
     }
 }
 

@@ -53,6 +53,9 @@ fn contender(verdicts: &Verdicts<'_>, index: usize, judged: &Judged) -> Markup {
                 @for (label, count) in counts(&judged.verdicts) {
                     span class={ "chip " (class(label)) } { (count) " " (word(label, count)) }
                 }
+                @if let missed @ 1.. = verdicts.misses(&judged.contender) {
+                    span.chip.unknown { "SLA missed in " (missed) }
+                }
                 @if let Some(seen) = detectable(&judged.verdicts) {
                     span.dim { "half of the tests without a change could have seen " (seen) }
                 }

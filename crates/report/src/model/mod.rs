@@ -32,7 +32,7 @@ use rqps_plan::Counts;
 use rqps_store::{Run, StepRecord};
 
 pub(crate) use charts::{POINTS, charts};
-pub(crate) use columns::by_known_column;
+pub(crate) use columns::{by_column, by_known_column};
 pub(crate) use costs::{costs, cpu_split};
 pub(crate) use counted::Counted;
 pub(crate) use differences::differences;

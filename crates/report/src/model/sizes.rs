@@ -1,12 +1,14 @@
-//! How large the data were at the end of each step.
+//! How large the data were at the end of each step, and how much was written for it.
 
 use rqps_observe::Metric;
 use rqps_stats::NOT_AVAILABLE;
 
-use super::{Cell, Model, StepModel, Table};
+use super::{Cell, Measured, Model, StepModel, Table};
 
 const MIB: f64 = 1024.0 * 1024.0;
-const AMPLIFICATION: &str = "Whole data directory as a multiple of the smallest";
+const SPACE: &str = "Whole data directory as a multiple of the smallest";
+const WRITES: &str =
+    "Written to the device for an operation (of loads, a row) as a multiple of the least";
 
 #[derive(Clone, Copy)]
 enum Size {
@@ -41,8 +43,13 @@ impl Size {
 /// All tables of sizes that were read, with their titles.
 pub(crate) fn all_sizes(model: &Model) -> Vec<(&'static str, Table)> {
     let all = Size::ALL.map(|size| (size.title(), sizes(model, size)));
-    let relative = (AMPLIFICATION, amplification(model, Size::Directory));
-    all.into_iter().chain([relative]).filter(|(_, cells)| !cells.is_empty()).collect()
+    let space = |measured: &Measured| Some(measured.window().directory_bytes? as f64);
+    let writes = |measured: &Measured| {
+        let window = measured.window();
+        window.per_operation(window.device_write_bytes)
+    };
+    let relative = [(SPACE, amplification(model, space)), (WRITES, amplification(model, writes))];
+    all.into_iter().chain(relative).filter(|(_, cells)| !cells.is_empty()).collect()
 }
 
 /// MiB by contender and step; without rows if it was never read.
@@ -58,26 +65,24 @@ fn sizes(model: &Model, size: Size) -> Table {
     table
 }
 
-/// What a contender needs as a multiple of the one that needs the least, after each step: space
-/// amplification, as far as it can be told without a perfect DBMS. Without rows if there is nobody to
+/// What a contender needs as a multiple of the one that needs the least, in each step: space and write
+/// amplification, as far as they can be told without a perfect DBMS. Without rows if there is nobody to
 /// be held against.
-fn amplification(model: &Model, size: Size) -> Table {
-    let least: Vec<u64> = model.steps.iter().map(|step| smallest(step, size)).collect();
+fn amplification(model: &Model, needs: impl Fn(&Measured) -> Option<f64>) -> Table {
+    let smallest = |step: &StepModel| {
+        let needed = step.done().filter_map(|(_, measured)| needs(measured));
+        needed.filter(|needed| *needed > 0.0).min_by(f64::total_cmp)
+    };
+    let least: Vec<Option<f64>> = model.steps.iter().map(smallest).collect();
     let mut table = model.by_step(|measured| {
         let place = model.steps.iter().position(|step| step.name == measured.record.step);
-        let least = place.map_or(0, |place| least[place]);
-        match measured.record.cost.get(size.metric()) {
-            Some(bytes) if least > 0 => Cell::plain(format!("{:.2}", bytes as f64 / least as f64)),
+        match (needs(measured), place.and_then(|place| least[place])) {
+            (Some(needed), Some(least)) => Cell::plain(format!("{:.2}", needed / least)),
             _ => Cell::missing(NOT_AVAILABLE),
         }
     });
-    if model.contenders.len() < 2 || least.iter().all(|least| *least == 0) {
+    if model.contenders.len() < 2 || least.iter().all(Option::is_none) {
         table.rows.clear();
     }
     table
-}
-
-fn smallest(step: &StepModel, size: Size) -> u64 {
-    let sizes = step.done().filter_map(|(_, measured)| measured.record.cost.get(size.metric()));
-    sizes.min().unwrap_or(0)
 }

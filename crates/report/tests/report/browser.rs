@@ -1,5 +1,6 @@
 //! What can be chosen in the pages, whatever was measured.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use rqps_report::{Entry, Found, html, index_html};
@@ -52,13 +53,17 @@ fn whole_runs_have_their_seconds_with_lanes_and_say_what_they_count() {
     let page = html(&whole_runs::compared());
     let seen = used(&page, "#test-l.i0&x=progress", LIGHT).unwrap();
     assert!(seen["hash"].as_str().unwrap().starts_with("#test-l.i0&x=progress"), "{seen}");
-    assert_eq!(seen["lanes"], json!([]), "lanes are in seconds");
+    assert_eq!(seen["lanes"], json!(["checkpoint", "stall"]), "over progress, too");
 
     let mut at_once = whole_runs::compared();
     let sides = at_once.passes.iter_mut().flat_map(|pass| pass.sides.values_mut());
     sides.for_each(|side| side.engine_samples = suite::checkpoint_at(1));
     let seen = used(&html(&at_once), "#test-l.i0&sort=change", LIGHT).unwrap();
     assert_eq!(seen["lanes"], json!(["checkpoint", "stall"]));
+    let seen = used(&html(&at_once), "#test-l.i0&x=progress", LIGHT).unwrap();
+    let [from, wide] = [0, 1].map(|place| seen["cells"][0][place].as_f64().unwrap());
+    assert_eq!(from, 0.0, "the first second is where progress begins");
+    assert_eq!((100.0 / wide).fract(), 0.0, "a second of so many whole ones: {wide}");
     used(&page, "#test-l.i0&zoom=l.i0:3-7", LIGHT).unwrap();
 }
 
@@ -71,6 +76,16 @@ fn an_address_is_a_view() {
     };
     assert_eq!(seen["heads"], json!(&THREE[..2]));
     assert_eq!(rows(&seen["shown"])[0].len(), 3);
+    // What can be folded is as the address says: the other way than at first.
+    let open = |place: &str| {
+        let seen = used(&page, place, LIGHT).unwrap();
+        let open =
+            seen["open"].as_array().unwrap().iter().map(|fold| fold.as_str().unwrap().to_string());
+        open.collect::<BTreeSet<String>>()
+    };
+    let [at_first, other] = ["#summary&x=time", "#summary&x=time&open=0&open=1"].map(open);
+    let changed: Vec<&String> = at_first.symmetric_difference(&other).collect();
+    assert_eq!(changed, ["0", "1"]);
     // What cannot be is left out.
     used(&page, place, LIGHT).unwrap();
     used(&page, "#l.x&base=-1&hide=0.1.2&open=none&open=%", LIGHT).unwrap();

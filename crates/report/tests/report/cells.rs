@@ -206,6 +206,24 @@ fn a_page_of_steps_works_and_its_tables_are_the_result() {
             }
         }
     }
+    let title =
+        "sizes Written to the device for an operation (of loads, a row) as a multiple of the least";
+    let table = rows(&seen["tables"][title]);
+    let written = |step: &str, contender: &str| {
+        let found = find(step, contender).filter(|found| found["status"] == "done")?;
+        let number = |value: &Value| value.as_f64();
+        let operations = number(&found["seconds"])? * number(&found["throughput"])?;
+        Some(number(&found["totals"]["device_write_bytes"])? / operations)
+    };
+    for row in &table[1..] {
+        for (step, printed) in table[0].iter().zip(row).skip(1) {
+            let least = table[1..].iter().filter_map(|row| written(step, row[0]));
+            let least = least.fold(f64::INFINITY, f64::min);
+            let Some(written) = written(step, row[0]) else { continue };
+            agrees(printed, &Value::from(written / least), &format!("{title} {} {step}", row[0]));
+            compared += 1;
+        }
+    }
     let table = rows(&seen["tables"]["summary How late writes began"]);
     for row in &table[1..] {
         for (step, printed) in table[0].iter().zip(row).skip(1) {

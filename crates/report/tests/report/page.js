@@ -65,6 +65,8 @@ addEventListener("load", async () => {
     await pause();
     if (location.hash.includes("zoom=")) faults.push("what was chosen stays when all is shown");
     seen.lanes = texts(".lane > span");
+    seen.cells = all(".lane rect").map(rect => [rect.getAttribute("x"), rect.getAttribute("width")].map(Number));
+    seen.open = all("details[open]").map(folded => folded.dataset.fold);
     return leave();
   }
 
@@ -90,6 +92,8 @@ addEventListener("load", async () => {
     summary.click();
     await pause();
     if (!folded.open) faults.push(`${summary.textContent} stays folded`);
+    const inAddress = `open=${encodeURIComponent(folded.dataset.fold)}`;
+    if (!location.hash.split("&").includes(inAddress)) faults.push(`${location.hash} does not have ${inAddress}`);
   }
   const undrawn = () => all("main noscript, figure.rounds:not(:has(svg, p)), details[data-engine] > div:empty");
   if (!await until(() => undrawn().length === 0)) faults.push(`not drawn: ${undrawn()[0].outerHTML.slice(0, 80)}`);

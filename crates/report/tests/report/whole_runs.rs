@@ -3,7 +3,9 @@
 use hdrhistogram::Histogram;
 use rqps_observe::{Metric, Reading};
 use rqps_plan::{Compared, Comparison, Workload};
-use rqps_report::{Colour, csv, html, result_json, summary_markdown, text};
+use rqps_report::{
+    Colour, csv, has_metrics, html, metrics_csv, result_json, summary_markdown, text,
+};
 use rqps_store::{
     Operation, PackedHistogram, PassRecord, Run, Second, SideRecord, SliceRecord, WorkerRecord,
 };
@@ -323,9 +325,52 @@ fn a_rate_that_was_never_kept_is_told_although_no_such_run_counts() {
     let told = "SLA missed: 89 of 100 rows/s";
     let post = text(&run, Colour::Never);
     assert!(post.contains(&format!("{told}; invalid (")), "{post}");
-    assert!(summary_markdown(&run).contains(&format!("{told}; invalid ")));
+    let markdown = summary_markdown(&run);
+    assert!(markdown.contains(&format!("{told}; invalid ")));
+    assert!(markdown.contains("; SLA missed in 1"), "{markdown}");
+    assert!(page.contains("SLA missed in 1</span>"));
     let forest = page.split("<section id=\"forest\">").nth(1).unwrap();
     assert!(forest.split("</section>").next().unwrap().contains(told));
+}
+
+#[test]
+fn spreadsheets_have_the_posts_columns_of_all_rounds_together() {
+    let run = complete();
+    assert!(has_metrics(&run) && !has_metrics(&suite::judged()), "slices have none");
+    let table = metrics_csv(&run);
+    let mut lines = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let heads = lines.next().unwrap();
+    assert_eq!(heads[..4], ["contender", "step", "ips", "qps"]);
+    let lines: Vec<Vec<&str>> = lines.collect();
+    let result: Value = serde_json::from_str(&result_json(&run)).unwrap();
+    let together = result["together"].as_array().unwrap();
+    let results = together.iter().flat_map(|test| {
+        test["results"].as_array().unwrap().iter().map(|result| (&test["name"], result))
+    });
+    let results: Vec<(&Value, &Value)> = results.collect();
+    assert_eq!(lines.len(), results.len());
+    let mut compared = 0;
+    for (line, (test, result)) in lines.iter().zip(results) {
+        assert_eq!(
+            (line[0], line[1]),
+            (result["contender"].as_str().unwrap(), test.as_str().unwrap())
+        );
+        for (head, cell) in heads.iter().zip(line).skip(2) {
+            let (Ok(printed), Some(found)) =
+                (cell.parse::<f64>(), result["metrics"][*head].as_f64())
+            else {
+                continue;
+            };
+            assert!(
+                (printed - found).abs() <= 0.5 || (printed / found - 1.0).abs() < 0.01,
+                "{head}"
+            );
+            compared += 1;
+        }
+    }
+    assert!(compared > 30, "{compared} cells");
+    let page = html(&run);
+    assert!(page.contains("metrics.csv") && page.contains("rounds.csv"));
 }
 
 #[test]

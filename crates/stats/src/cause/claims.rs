@@ -175,6 +175,9 @@ pub(super) fn row_contention(view: &View) -> Option<Claim> {
     })
 }
 
+/// A database that is this much larger, or less, does not read more for that (a logarithm).
+const RESIZED: f64 = 0.05;
+
 pub(super) fn reads(view: &View) -> Option<Claim> {
     let (what, more) =
         more_of(view, &[(metric::READ_BYTES, "KiB read"), (metric::READS, "reads")])?;
@@ -183,13 +186,12 @@ pub(super) fn reads(view: &View) -> Option<Claim> {
     {
         format!(": filters spare fewer reads ({name})")
     } else {
-        match (view.up(metric::DATABASE), view.flat(metric::DATABASE)) {
-            (Some(true), _) => {
-                let size = view.change(metric::DATABASE)?.log.value;
-                format!(": the database has another size, {}", change(size))
-            }
-            (_, Some(true)) => {
+        match view.change(metric::DATABASE) {
+            Some(Change { log, .. }) if log.value.abs() < RESIZED => {
                 ": the database is as large as before, so look at the cache and the plan".into()
+            }
+            Some(size) if view.is_up(size) => {
+                format!(": the database has another size, {}", change(size.log.value))
             }
             _ => String::new(),
         }

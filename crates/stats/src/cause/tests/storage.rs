@@ -24,6 +24,8 @@ fn r4_reads_name_space_cache_or_filters() {
     );
     let larger = more_reads().metric("database_bytes", 1.6).only();
     assert!(larger.statement.contains("the database has another size, +60.0 %"));
+    let hardly = more_reads().metric("database_bytes", 1.013).only();
+    assert!(hardly.statement.contains("as large as before"), "{}", hardly.statement);
     let filters = more_reads().metric("rocksdb_bloom_filter_useful", 0.3).only();
     assert!(filters.statement.contains("filters spare fewer reads (rocksdb_bloom_filter_useful)"));
 }
