@@ -63,27 +63,51 @@ impl Observer {
             reading.set(Metric::ServerCpuUser, user / 1_000);
             reading.set(Metric::ServerCpuSystem, system / 1_000);
         }
-        let sizes = [(Metric::DirectoryBytes, &self.data), (Metric::DatabaseBytes, &self.database)];
-        for (metric, path) in sizes {
-            if let Some(path) = path {
-                reading.set(metric, bytes_below(path));
+        if let Some(data) = &self.data {
+            let sizes = Sizes::below(data, self.database.as_deref());
+            reading.set(Metric::DirectoryBytes, sizes.all);
+            if self.database.is_some() {
+                reading.set(Metric::DatabaseBytes, sizes.part);
             }
         }
         reading
     }
 }
 
-/// The sizes of all files below a directory, or of one file. Files may come and go meanwhile.
-pub fn bytes_below(path: &Path) -> u64 {
-    let Ok(entries) = fs::read_dir(path) else {
-        return fs::metadata(path).map_or(0, |file| file.len());
-    };
-    let size = |entry: fs::DirEntry| match entry.metadata() {
-        Ok(metadata) if metadata.is_dir() => bytes_below(&entry.path()),
-        Ok(metadata) => metadata.len(),
-        Err(_) => 0,
-    };
-    entries.flatten().map(size).sum()
+/// The sizes of all files below a directory. Files may come and go meanwhile.
+pub fn bytes_below(directory: &Path) -> u64 {
+    Sizes::below(directory, None).all
+}
+
+/// Bytes of the files below a directory, and of those of them that are a part of it. A database has
+/// hundreds of files, which is most of what a reading costs: each is looked at once.
+#[derive(Debug, Default)]
+struct Sizes {
+    all: u64,
+    part: u64,
+}
+
+impl Sizes {
+    /// `part` is a file or a directory somewhere below `directory`.
+    fn below(directory: &Path, part: Option<&Path>) -> Sizes {
+        let mut sizes = Sizes::default();
+        sizes.add(directory, part, false);
+        sizes
+    }
+
+    fn add(&mut self, directory: &Path, part: Option<&Path>, in_part: bool) {
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            let in_part = in_part || part.is_some_and(|part| part == entry.path());
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => self.add(&entry.path(), part, in_part),
+                _ => {
+                    let bytes = entry.metadata().map_or(0, |file| file.len());
+                    self.all += bytes;
+                    self.part += if in_part { bytes } else { 0 };
+                }
+            }
+        }
+    }
 }
 
 #[cfg(test)]
