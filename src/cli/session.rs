@@ -11,9 +11,10 @@ use anyhow::{Context, bail};
 use clap::Args;
 use rqps_dbms::{Dbms, Home};
 use rqps_lab::{Lab, Outcome};
+use rqps_observe::KernelCost;
 use rqps_plan::{Cache, Contender, Memory, Plan};
 use rqps_report::Gate;
-use rqps_store::{Manifest, Run, RunDirectory, StoreError};
+use rqps_store::{KernelRecord, Manifest, Run, RunDirectory, StoreError};
 
 use super::cancel::Cancel;
 use super::exit::Exit;
@@ -149,6 +150,10 @@ impl Site {
             memory: Some(rqps_lab::memory_hold(&plan)?),
             direct_reads: BTreeMap::new(),
             canary_rounds: None,
+            kernel: KernelCost::measure().map(|cost| KernelRecord {
+                system_call_ns: cost.system_call.as_nanos() as u64,
+                message_ns: cost.message.as_nanos() as u64,
+            }),
         };
         RunDirectory::create(path, plan, manifest).map_err(|error| match error {
             // The others name the place themselves.

@@ -1,12 +1,12 @@
 //! What a DBMS is asked over a connection, whoever started it.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rqps_wire::Target;
 
 use crate::Quiesce;
 use crate::error::DbmsError;
+use crate::in_force::InForce;
 use crate::meter::EngineMeter;
 
 /// Control work of one DBMS; the same for a server of rqps's own and for one that is running
@@ -16,7 +16,7 @@ pub(crate) trait Control: Send + Sync {
     fn version(&self, target: &Target) -> Result<String, DbmsError>;
 
     /// The settings in force, but for those that say where the server is.
-    fn settings(&self, target: &Target) -> Result<BTreeMap<String, String>, DbmsError>;
+    fn settings(&self, target: &Target) -> Result<InForce, DbmsError>;
 
     /// Bytes of the benchmark's tables with their indexes.
     /// `data` is the data directory, where that is rqps's own.

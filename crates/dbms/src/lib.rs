@@ -10,6 +10,7 @@ mod error;
 mod files;
 mod fresh;
 mod home;
+mod in_force;
 mod lease;
 mod linked;
 mod managed;
@@ -24,7 +25,6 @@ pub mod source;
 mod sqlite;
 mod user;
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -35,6 +35,7 @@ pub use config::{NamedConfig, all_configs, cache_bytes, configs, memory, resolve
 pub use direct::reads_directly;
 pub use error::DbmsError;
 pub use home::{Home, HomeError};
+pub use in_force::InForce;
 pub use lease::{Lease, reap};
 pub use meter::EngineMeter;
 pub use snapshot::{copy_data, forget_data, settle_data};
@@ -104,8 +105,8 @@ pub trait Server: Send + Sync {
     /// and rqps's own.
     fn database_path(&self) -> Result<Option<PathBuf>, DbmsError>;
 
-    /// The settings in force, by name.
-    fn settings(&self) -> Result<BTreeMap<String, String>, DbmsError>;
+    /// The settings in force.
+    fn settings(&self) -> Result<InForce, DbmsError>;
 
     /// Bytes of the benchmark's tables with their indexes, without logs and without what else the
     /// DBMS keeps.

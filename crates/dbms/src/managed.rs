@@ -1,6 +1,5 @@
 //! A server that rqps starts, watches and stops, whatever the DBMS.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -16,6 +15,7 @@ use crate::control::{Arrange, Control};
 use crate::error::DbmsError;
 use crate::files;
 use crate::home::Home;
+use crate::in_force::InForce;
 use crate::lease::{Lease, socket_directory};
 use crate::linked;
 use crate::meter::EngineMeter;
@@ -249,10 +249,10 @@ impl Server for Managed {
         self.control.database_path(&self.target, &self.lease.data).map(Some)
     }
 
-    fn settings(&self) -> Result<BTreeMap<String, String>, DbmsError> {
+    fn settings(&self) -> Result<InForce, DbmsError> {
         let mut settings = self.control.settings(&self.target)?;
         let linked = linked::libraries(self.child.id());
-        settings.extend(linked.map(|names| (LINKED.to_string(), names)));
+        settings.values.extend(linked.map(|names| (LINKED.to_string(), names)));
         Ok(settings)
     }
 

@@ -1,6 +1,5 @@
 //! A server that is already running: rqps connects, works in a place of its own, and removes it.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rqps_wire::Target;
@@ -8,6 +7,7 @@ use rqps_wire::Target;
 use crate::control::{Arrange, Control};
 use crate::error::DbmsError;
 use crate::home::Home;
+use crate::in_force::InForce;
 use crate::meter::EngineMeter;
 use crate::{Dbms, Installed, Place, Quiesce, Server};
 
@@ -73,7 +73,7 @@ impl Server for Connected {
         Ok(None)
     }
 
-    fn settings(&self) -> Result<BTreeMap<String, String>, DbmsError> {
+    fn settings(&self) -> Result<InForce, DbmsError> {
         self.remote.control.settings(&self.remote.target)
     }
 

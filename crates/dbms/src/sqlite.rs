@@ -11,6 +11,7 @@ use crate::config::{Settings, Vocabulary};
 use crate::error::DbmsError;
 use crate::files;
 use crate::home::Home;
+use crate::in_force::InForce;
 use crate::meter::EngineMeter;
 use crate::{Dbms, Installed, Place, Quiesce, Server};
 
@@ -153,7 +154,7 @@ impl Server for Open {
         Ok(Some(self.data.join(FILE)))
     }
 
-    fn settings(&self) -> Result<BTreeMap<String, String>, DbmsError> {
+    fn settings(&self) -> Result<InForce, DbmsError> {
         let mut connection = self.target.connect()?;
         let mut settings = BTreeMap::new();
         for name in setting_names(&mut *connection)? {
@@ -162,7 +163,7 @@ impl Server for Open {
                 settings.insert(name, value);
             }
         }
-        Ok(settings)
+        Ok(InForce { values: settings, ..InForce::default() })
     }
 
     fn database_bytes(&self) -> Result<u64, DbmsError> {
@@ -236,7 +237,7 @@ mod tests {
     #[test]
     fn pragmas_are_in_force_and_listed() {
         let (_directory, server) = start("sqlite?mmap_size=64M&cache_size=-4000").unwrap();
-        let settings = server.settings().unwrap();
+        let settings = server.settings().unwrap().values;
         let value = |name: &str| settings.get(name).map(String::as_str);
         assert_eq!(value("journal_mode"), Some("wal"));
         assert_eq!(value("mmap_size"), Some("67108864"));

@@ -1,11 +1,10 @@
 //! The named configs on real builds: each starts, and is in force.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt;
 
-use rqps_dbms::{DbmsError, Home, Place, configs};
+use rqps_dbms::{DbmsError, Home, InForce, Place, configs};
 use rqps_plan::Contender;
 use tempfile::TempDir;
 
@@ -31,18 +30,18 @@ impl Bench {
     }
 
     /// The settings in force when a contender runs.
-    fn run(&self, contender: &str) -> Result<BTreeMap<String, String>, DbmsError> {
+    fn run(&self, contender: &str) -> Result<InForce, DbmsError> {
         let contender: Contender = contender.parse().unwrap();
         let ready =
             rqps_dbms::prepare(&self.store, &contender, &mut |_| ControlFlow::Continue(()))?;
         let mut server = ready.start(&self.home, &self.place, &|| false)?;
-        let settings = server.settings()?;
+        let in_force = server.settings()?;
         server.stop()?;
         // They say how a server works: two that work alike have the same wherever they are.
         let data = self.place.data.display().to_string();
-        let places = settings.iter().filter(|(_, value)| value.contains(&data));
+        let places = in_force.values.iter().filter(|(_, value)| value.contains(&data));
         assert_eq!(places.collect::<Vec<_>>(), [], "{contender:?}");
-        Ok(settings)
+        Ok(in_force)
     }
 
     /// Starts a build under each config of its families, except those named, with settings that
@@ -61,7 +60,7 @@ impl Bench {
                 continue;
             }
             let settings = match self.run(&format!("{build}:{}{sparing}", config.name)) {
-                Ok(settings) => settings,
+                Ok(in_force) => in_force.values,
                 Err(error) => panic!("{build}:{}: {error}", config.name),
             };
             for (_, name, value) in expected.iter().filter(|row| row.0 == config.name) {
@@ -114,13 +113,13 @@ fn postgres_18_starts_under_all_its_configs() {
     // The build may be without io_uring, which it says when it is started.
     bench.starts_under_all("postgres@18.0", &["x10d"], NO_FSYNC, &POSTGRES);
     for (config, method) in [("x10b", "sync"), ("x10c", "worker")] {
-        let settings = bench.run(&format!("postgres@18.0:{config}")).unwrap();
+        let settings = bench.run(&format!("postgres@18.0:{config}")).unwrap().values;
         assert_eq!(settings["io_method"], method);
         assert!(settings["pg_config.CFLAGS"].contains("-O"), "how it was compiled: {settings:?}");
         assert!(settings["linked libraries"].split(' ').any(|name| name.starts_with("libc.so")));
     }
     match bench.run("postgres@18.0:x10d") {
-        Ok(settings) => assert_eq!(settings["io_method"], "io_uring"),
+        Ok(in_force) => assert_eq!(in_force.values["io_method"], "io_uring"),
         Err(error) => {
             let error = error.to_string();
             assert!(error.contains("\"io_method\": \"io_uring\""), "{error}");
@@ -132,7 +131,7 @@ fn postgres_18_starts_under_all_its_configs() {
 fn postgres_12_starts_under_configs_with_settings_that_it_does_not_know() {
     let bench = Bench::new();
     for config in ["x4a", "x9a2f", "x10d"] {
-        let settings = bench.run(&format!("postgres@12.22:{config}")).unwrap();
+        let settings = bench.run(&format!("postgres@12.22:{config}")).unwrap().values;
         assert_eq!(settings["synchronous_commit"], "off");
         assert!(!settings.contains_key("autovacuum_vacuum_insert_scale_factor"));
     }
@@ -160,7 +159,7 @@ fn mariadb_starts_under_all_its_configs() {
 
 #[test]
 fn a_data_directory_is_made_with_what_it_cannot_change_later() {
-    let settings = Bench::new().run("mariadb@11.4.5:z12a").unwrap();
+    let settings = Bench::new().run("mariadb@11.4.5:z12a").unwrap().values;
     assert_eq!(settings["innodb_undo_tablespaces"], "32");
 }
 
@@ -169,7 +168,7 @@ fn myrocks_starts_under_all_its_configs_and_always_with_read_committed() {
     let bench = Bench::new();
     bench.starts_under_all("mariadb@10.11/rocksdb", &[], "", &MYROCKS);
     for config in ["stock", "base", "y9c"] {
-        let settings = bench.run(&format!("mariadb@10.11/rocksdb:{config}")).unwrap();
+        let settings = bench.run(&format!("mariadb@10.11/rocksdb:{config}")).unwrap().values;
         let isolation = settings.get("transaction_isolation").or(settings.get("tx_isolation"));
         assert_eq!(isolation.map(String::as_str), Some("READ-COMMITTED"), "{config}");
     }
@@ -181,4 +180,27 @@ fn a_build_without_myrocks_says_so_and_who_has_it() {
     assert!(error.starts_with("the build of mariadb 11.4.5 in "), "{error}");
     assert!(error.contains(" has no MyRocks: "), "{error}");
     assert!(error.contains("mariadb@debian-10.11/rocksdb"), "{error}");
+}
+
+#[test]
+fn what_nobody_has_set_is_told_from_what_somebody_has() {
+    let bench = Bench::new();
+    for (contender, set, default) in [
+        ("postgres@12.22?work_mem=8MB", "work_mem", "geqo"),
+        ("postgres@18.0?work_mem=8MB", "work_mem", "io_method"),
+        ("mysql@8.0.33?sort_buffer_size=300000", "sort_buffer_size", "innodb_adaptive_hash_index"),
+        (
+            "mariadb@11.4.5?sort_buffer_size=300000",
+            "sort_buffer_size",
+            "innodb_adaptive_hash_index",
+        ),
+    ] {
+        let in_force = bench.run(contender).unwrap();
+        let is_default = |name: &str| in_force.defaults.contains(name);
+        assert!(!is_default(set) && is_default(default), "{contender}: {:?}", in_force.defaults);
+        let known = in_force.defaults.iter().all(|name| in_force.values.contains_key(name));
+        assert!(known && !is_default("linked libraries"), "{contender}: {:?}", in_force.defaults);
+    }
+    // It keeps no account of it.
+    assert!(bench.run("mysql@5.6.14").unwrap().defaults.is_empty());
 }

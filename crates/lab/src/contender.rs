@@ -235,6 +235,7 @@ pub(crate) fn describe(
         build.archives.iter().map(|archive| archive.sha256.clone()).collect::<Vec<_>>().join(" ")
     });
     let transport = server.target().connect().map_err(rqps_dbms::DbmsError::from)?.transport();
+    let in_force = server.settings()?;
     Ok(ContenderRecord {
         name: contender.name(),
         spec: contender.spec(),
@@ -246,7 +247,8 @@ pub(crate) fn describe(
         compiler: build.and_then(|build| build.compiler.clone()),
         libc: build.and_then(|build| build.libc.clone()),
         transport: transport.to_string(),
-        settings: server.settings()?,
+        settings: in_force.values,
+        defaults: in_force.defaults,
         start_seconds,
     })
 }

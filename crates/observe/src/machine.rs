@@ -58,6 +58,7 @@ pub fn machine_facts(data: &Path) -> Vec<(String, String)> {
         ("cpus", Some(cpus().to_string())),
         ("memory", memory()),
         ("hypervisor", hypervisor()),
+        ("CPU mitigations", mitigations(Path::new("/"))),
     ];
     let general = general.into_iter().filter_map(|(name, value)| Some((name, value?)));
     let source = mount.as_ref().map(|mount| mount.fs_spec.as_str());
@@ -103,6 +104,21 @@ fn hypervisor() -> Option<String> {
     let flagged = CpuInfo::current().ok()?.flags(0)?.contains(&"hypervisor");
     let product = fs::read_to_string("/sys/class/dmi/id/product_name").ok();
     flagged.then(|| product.map_or("yes".to_string(), |name| name.trim().to_string()))
+}
+
+/// What the kernel does about flaws of the CPU that it has, each in its words: its files are in
+/// ABI/testing/sysfs-devices-system-cpu (vulnerabilities). Some of it makes each system call dearer.
+fn mitigations(root: &Path) -> Option<String> {
+    let files = fs::read_dir(root.join("sys/devices/system/cpu/vulnerabilities")).ok()?;
+    let told = |file: fs::DirEntry| {
+        let state = fs::read_to_string(file.path()).ok()?;
+        let state = state.trim();
+        let name = file.file_name();
+        (state != "Not affected").then(|| format!("{}: {state}", name.to_string_lossy()))
+    };
+    let mut told: Vec<String> = files.flatten().filter_map(told).collect();
+    told.sort();
+    Some(if told.is_empty() { "none needed".to_string() } else { told.join("; ") })
 }
 
 /// The mount that a path lies on: the longest mount point that leads to it.
@@ -154,6 +170,20 @@ mod tests {
         let told = [("SMT", "on"), ("NUMA nodes", "2"), ("turbo", "off"), ("ASLR", "on")];
         let told = told.map(|(name, value)| (name, value.to_string()));
         assert_eq!(file_facts(root.path(), &FILES), told);
+    }
+
+    #[test]
+    fn flaws_that_the_cpu_has_are_told_with_what_is_done_about_them() {
+        let root = tempfile::tempdir().unwrap();
+        assert_eq!(mitigations(root.path()), None);
+        let directory = root.path().join("sys/devices/system/cpu/vulnerabilities");
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join("meltdown"), "Not affected\n").unwrap();
+        assert_eq!(mitigations(root.path()).as_deref(), Some("none needed"));
+        fs::write(directory.join("spectre_v2"), "Mitigation: Retpolines; RSB filling\n").unwrap();
+        fs::write(directory.join("mds"), "Vulnerable\n").unwrap();
+        let told = "mds: Vulnerable; spectre_v2: Mitigation: Retpolines; RSB filling";
+        assert_eq!(mitigations(root.path()).as_deref(), Some(told));
     }
 
     /// By which a stored base is compared: see [`machine_facts`].

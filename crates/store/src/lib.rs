@@ -25,8 +25,8 @@ pub use packed::PackedHistogram;
 pub use pass::{PassRecord, SideRecord, SliceRecord};
 pub use profile::ProfileRecord;
 pub use record::{
-    ContenderRecord, Manifest, MemoryHold, Planning, Second, StatementRecord, Status, StepRecord,
-    WorkerRecord,
+    ContenderRecord, KernelRecord, Manifest, MemoryHold, Planning, Second, StatementRecord, Status,
+    StepRecord, WorkerRecord,
 };
 pub use rqps_plan::Operation;
 pub use series::{Column, EngineSample, Sample, Series};

@@ -1,6 +1,6 @@
 //! Reading a run back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use hdrhistogram::Histogram;
@@ -77,14 +77,22 @@ fn contenders(connection: &Connection) -> Result<Vec<ContenderRecord>, rusqlite:
             libc: row.get("libc")?,
             transport: row.get("transport")?,
             settings: BTreeMap::new(),
+            defaults: BTreeSet::new(),
             start_seconds: row.get("start_seconds")?,
         })
     })?;
     let mut records: Vec<ContenderRecord> = records.collect::<Result<_, _>>()?;
-    let mut select = connection.prepare("select name, value from setting where contender = ?1")?;
+    let mut select =
+        connection.prepare("select name, value, is_default from setting where contender = ?1")?;
     for record in &mut records {
-        let settings = select.query_map([&record.name], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        record.settings = settings.collect::<Result<_, _>>()?;
+        let mut rows = select.query([&record.name])?;
+        while let Some(row) = rows.next()? {
+            let name: String = row.get(0)?;
+            if row.get(2)? {
+                record.defaults.insert(name.clone());
+            }
+            record.settings.insert(name, row.get(1)?);
+        }
     }
     Ok(records)
 }

@@ -1,6 +1,6 @@
 //! What is kept of a run: measured values only. Everything else is derived from them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use hdrhistogram::Histogram;
@@ -30,6 +30,9 @@ pub struct ContenderRecord {
     pub transport: String,
     /// The settings in force, as the server tells them.
     pub settings: BTreeMap<String, String>,
+    /// Names of those that are as the server has them by itself, as far as it tells.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub defaults: BTreeSet<String>,
     /// Seconds from nothing to a server that answers: creating the data directory included.
     pub start_seconds: f64,
 }
@@ -325,6 +328,29 @@ pub struct Manifest {
     /// sitting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canary_rounds: Option<u64>,
+    /// None in runs of an rqps that did not measure it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<KernelRecord>,
+}
+
+/// What the kernel took before the run, in nanoseconds. It is no fact of the machine: a stored base is
+/// refused where those differ, and this is never twice the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelRecord {
+    /// For a system call that does nothing.
+    pub system_call_ns: u64,
+    /// For 64 bytes through a Unix socket, sent and received by one thread.
+    pub message_ns: u64,
+}
+
+impl fmt::Display for KernelRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} ns for a system call, {} ns for a message of 64 bytes through a Unix socket",
+            self.system_call_ns, self.message_ns
+        )
+    }
 }
 
 impl Manifest {

@@ -1,7 +1,7 @@
 //! The tables of `results.sqlite`.
 
 /// Raised with every change that an older rqps could not read.
-pub(crate) const VERSION: u32 = 5;
+pub(crate) const VERSION: u32 = 6;
 
 /// Sources of series, and the name of the times of their samples.
 pub(crate) const HOST: &str = "host";
@@ -48,6 +48,7 @@ create table setting (
     contender text not null references contender (name),
     name text not null,
     value text not null,
+    is_default integer not null,    -- 1: told to be as the server has it by itself
     primary key (contender, name)
 ) without rowid;
 -- One row per attempt at a step; the one with the highest attempt counts.

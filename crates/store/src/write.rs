@@ -37,8 +37,8 @@ impl RunDirectory {
         )?;
         for (name, value) in &record.settings {
             transaction.execute(
-                "insert into setting (contender, name, value) values (?1, ?2, ?3)",
-                [&record.name, name, value],
+                "insert into setting (contender, name, value, is_default) values (?1, ?2, ?3, ?4)",
+                params![record.name, name, value, record.defaults.contains(name)],
             )?;
         }
         Ok(transaction.commit()?)

@@ -101,6 +101,8 @@ fn a_run_is_read_back_as_it_was_written() {
     let mut run = create(&path);
     let mut contender = ContenderRecord { name: "again".into(), ..ContenderRecord::default() };
     contender.settings.insert("journal_mode".into(), "wal".into());
+    contender.settings.insert("page_size".into(), "4096".into());
+    contender.defaults.insert("page_size".into());
     run.save_contender(&contender).unwrap();
     let mut first = step("again", 4);
     run.begin_step(&mut first).unwrap();

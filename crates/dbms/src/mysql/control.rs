@@ -11,6 +11,7 @@ use super::{DATABASE, GUEST_DATABASE, size};
 use crate::Quiesce;
 use crate::control::Control;
 use crate::error::DbmsError;
+use crate::in_force::InForce;
 use crate::meter::EngineMeter;
 
 /// Settings that say where a server is, or what changes by itself, rather than how it works.
@@ -36,6 +37,15 @@ const PLACES: [&str; 17] = [
 /// What is in one of these directories is a place, too, and so are they.
 const ROOTS: [&str; 3] = ["basedir", "datadir", "tmpdir"];
 
+/// The names of variables that nobody has set: by MySQL since 8.0, and by MariaDB. Earlier MySQLs have
+/// neither table.
+const DEFAULTS: [&str; 2] = [
+    "select lower(variable_name) from performance_schema.variables_info \
+     where variable_source = 'COMPILED'",
+    "select lower(variable_name) from information_schema.system_variables \
+     where global_value_origin in ('COMPILE-TIME', 'AUTO')",
+];
+
 /// The table by which rqps knows its database.
 const MARK: &str = "made_by_rqps";
 
@@ -53,7 +63,7 @@ impl Control for MysqlControl {
         Ok(scalar(&mut *connection, "select version()")?.unwrap_or_default())
     }
 
-    fn settings(&self, target: &Target) -> Result<BTreeMap<String, String>, DbmsError> {
+    fn settings(&self, target: &Target) -> Result<InForce, DbmsError> {
         let mut connection = target.connect()?;
         let rows = connection.query("show global variables")?;
         let pair = |row: Vec<Option<String>>| {
@@ -67,7 +77,10 @@ impl Control for MysqlControl {
             PLACES.contains(&name) || ROOTS.contains(&name) || roots.iter().any(is_in)
         };
         settings.retain(|name, value| !is_place(name, value));
-        Ok(settings)
+        let names = DEFAULTS.iter().find_map(|sql| connection.query(sql).ok()).unwrap_or_default();
+        let names = names.into_iter().filter_map(|row| row.into_iter().next()?);
+        let defaults = names.filter(|name| settings.contains_key(name)).collect();
+        Ok(InForce { values: settings, defaults })
     }
 
     fn database_bytes(&self, target: &Target, data: Option<&Path>) -> Result<u64, DbmsError> {

@@ -1,6 +1,5 @@
 //! Control work that is the same for every Postgres server, whoever started it.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rqps_wire::{Target, scalar};
@@ -10,6 +9,7 @@ use super::{DATABASE, SCHEMA};
 use crate::Quiesce;
 use crate::control::Control;
 use crate::error::DbmsError;
+use crate::in_force::InForce;
 use crate::meter::EngineMeter;
 
 /// Settings that say where a server is rather than how it works.
@@ -43,24 +43,32 @@ impl Control for PostgresControl {
         Ok(version.split_whitespace().next().unwrap_or_default().to_string())
     }
 
-    fn settings(&self, target: &Target) -> Result<BTreeMap<String, String>, DbmsError> {
+    fn settings(&self, target: &Target) -> Result<InForce, DbmsError> {
         let mut connection = target.connect()?;
-        let sql = "select name, setting, coalesce(unit, '') from pg_settings order by name";
-        let rows = connection.query(sql)?;
-        let pair = |row: Vec<Option<String>>| {
+        // What initdb writes into the config to the same effect as nothing is a default, too.
+        let sql = "select name, setting, coalesce(unit, ''), source in ('default', 'override') \
+                   or setting is not distinct from boot_val from pg_settings order by name";
+        let mut in_force = InForce::default();
+        for row in connection.query(sql)? {
             let mut fields = row.into_iter().map(Option::unwrap_or_default);
-            let (name, setting, unit) = (fields.next()?, fields.next()?, fields.next()?);
+            let mut field = || fields.next().unwrap_or_default();
+            let (name, setting, unit, is_default) = (field(), field(), field(), field());
+            if PLACES.contains(&name.as_str()) {
+                continue;
+            }
+            if is_default == "t" {
+                in_force.defaults.insert(name.clone());
+            }
             let value = if unit.is_empty() { setting } else { format!("{setting} x {unit}") };
-            (!PLACES.contains(&name.as_str())).then_some((name, value))
-        };
-        let mut settings: BTreeMap<String, String> = rows.into_iter().filter_map(pair).collect();
+            in_force.values.insert(name, value);
+        }
         // How it was compiled can be a difference, too. Only superusers are told, and since 9.6.
         let compiled = connection.query(COMPILED).unwrap_or_default().into_iter();
-        settings.extend(compiled.filter_map(|row| {
+        in_force.values.extend(compiled.filter_map(|row| {
             let mut fields = row.into_iter();
             Some((fields.next()??, fields.next()??))
         }));
-        Ok(settings)
+        Ok(in_force)
     }
 
     fn database_bytes(&self, target: &Target, _data: Option<&Path>) -> Result<u64, DbmsError> {

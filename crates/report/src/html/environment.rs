@@ -161,7 +161,7 @@ fn machine(run: &Run) -> Markup {
 
 type Fact = fn(&Manifest) -> String;
 
-const FACTS: [(&str, Fact); 7] = [
+const FACTS: [(&str, Fact); 8] = [
     ("rqps", |manifest| manifest.rqps_version.clone()),
     ("begun", |manifest| manifest.created.clone()),
     ("command", |manifest| typed(&manifest.command)),
@@ -169,6 +169,7 @@ const FACTS: [(&str, Fact); 7] = [
     ("CPUs", |manifest| manifest.cpus.to_string()),
     ("memory of the servers", |manifest| manifest.memory.map_or("-".into(), |m| m.to_string())),
     ("reads past the page cache (direct IO)", Manifest::direct_io),
+    ("the kernel takes", |manifest| manifest.kernel.map_or("-".into(), |cost| cost.to_string())),
 ];
 
 fn fact<'a>(manifest: &'a Manifest, name: &str) -> &'a str {

@@ -47,11 +47,15 @@ fn table(contenders: &[&ContenderRecord]) -> Table {
             let values: Vec<_> =
                 contenders.iter().map(|record| record.settings.get(name)).collect();
             let differs = values.iter().any(|value| *value != values[0]);
-            let cell = |value: &Option<&String>| match value {
+            // Another release may have another default, or somebody has set it: that is not the same.
+            let cells = contenders.iter().zip(&values).map(|(record, value)| match value {
+                Some(value) if record.defaults.contains(name) => {
+                    Cell::plain(format!("{value} (default)"))
+                }
                 Some(value) => Cell::plain(value.as_str()),
                 None => Cell::missing("-"),
-            };
-            differs.then(|| Row::new(name.as_str(), values.iter().map(cell).collect()))
+            });
+            differs.then(|| Row::new(name.as_str(), cells.collect()))
         });
     let headings = contenders
         .iter()

@@ -1,14 +1,14 @@
 //! Runs made up for the tests, the same every time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use rqps_observe::{EngineReading, Kind, Metric, Reading};
 use rqps_plan::{Count, InsertBenchmark, Plan, Profile, Span, Step, StepKind, Workload};
 use rqps_store::{
-    ContenderRecord, EngineSample, Manifest, Operation, Run, Sample, Second, Status, StepRecord,
-    WorkerRecord,
+    ContenderRecord, EngineSample, KernelRecord, Manifest, Operation, Run, Sample, Second, Status,
+    StepRecord, WorkerRecord,
 };
 
 /// A finished run of all ten steps, each `seconds` long, in which every contender is a little
@@ -118,6 +118,11 @@ pub(crate) fn contender(contender: &rqps_plan::Contender) -> ContenderRecord {
             ("shared_buffers".to_string(), "1GB".to_string()),
             ("work_mem".to_string(), work_mem.to_string()),
         ]),
+        defaults: if name.contains("work_mem") {
+            BTreeSet::new()
+        } else {
+            BTreeSet::from(["work_mem".to_string()])
+        },
         start_seconds: 1.25,
         name,
     }
@@ -135,6 +140,7 @@ pub(crate) fn manifest(verb: &str, contenders: &[&str], order: Vec<String>) -> M
             ("CPU".to_string(), "AMD EPYC 7B13".to_string()),
         ],
         order,
+        kernel: Some(KernelRecord { system_call_ns: 71, message_ns: 1400 }),
         ..Manifest::default()
     }
 }

@@ -1,0 +1,73 @@
+//! What the kernel takes for what a client and its server ask of it with each statement. Machines that have
+//! the same processor and kernel by name can differ severalfold in it, and comparisons of short
+//! statements with it.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+
+/// Each is done so often in a row, so that reading the clock is no part of it …
+const IN_A_ROW: u32 = 1_000;
+/// … and this many times, the fastest of which was disturbed least.
+const TIMES: u32 = 11;
+/// Bytes of a message: about those of a point query.
+const MESSAGE: usize = 64;
+
+/// Times of the calling thread, as far as nobody disturbed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelCost {
+    /// Of a system call that does nothing: `getppid`.
+    pub system_call: Duration,
+    /// Of 64 bytes that are sent through a Unix socket and received by the same thread, so that nobody
+    /// is woken: two system calls and what they do.
+    pub message: Duration,
+}
+
+impl KernelCost {
+    /// Measures it, which takes some ten milliseconds. None where a process may have no socket.
+    pub fn measure() -> Option<KernelCost> {
+        let (here, there) = rustix::net::socketpair(
+            AddressFamily::UNIX,
+            SocketType::STREAM,
+            SocketFlags::CLOEXEC,
+            None,
+        )
+        .ok()?;
+        let mut bytes = [0; MESSAGE];
+        let mut message = || {
+            let sent = rustix::net::send(&here, &bytes, SendFlags::empty());
+            let received = rustix::net::recv(&there, &mut bytes, RecvFlags::empty());
+            sent.is_ok_and(|count| count == MESSAGE)
+                && received.is_ok_and(|(count, _)| count == MESSAGE)
+        };
+        if !message() {
+            return None;
+        }
+        let system_call = fastest(|| black_box(rustix::process::getppid()).is_some());
+        Some(KernelCost { system_call, message: fastest(message) })
+    }
+}
+
+/// The time of one call.
+fn fastest<T>(mut call: impl FnMut() -> T) -> Duration {
+    let in_a_row = |_| {
+        let begun = Instant::now();
+        for _ in 0..IN_A_ROW {
+            black_box(call());
+        }
+        begun.elapsed() / IN_A_ROW
+    };
+    (0..TIMES).map(in_a_row).min().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_costs_more_than_a_call_that_does_nothing() {
+        let cost = KernelCost::measure().unwrap();
+        assert!(Duration::ZERO < cost.system_call && cost.system_call < cost.message, "{cost:?}");
+    }
+}
