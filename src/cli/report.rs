@@ -198,6 +198,7 @@ fn files(run: &Run) -> Vec<(&'static str, Make<'_>)> {
     let mut texts: Vec<(&str, Text)> =
         vec![("summary.md", rqps_report::summary_markdown), ("report.html", rqps_report::html)];
     if is_comparison {
+        texts.push(("verdicts.csv", rqps_report::verdicts_csv));
         texts.push(("rounds.csv", rqps_report::csv));
     }
     if rqps_report::has_metrics(run) {

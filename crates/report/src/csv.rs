@@ -11,7 +11,7 @@ use rqps_plan::{Method, Workload};
 use rqps_stats::{Column, METRICS};
 use rqps_store::{Operation, Run};
 
-use crate::comparison::{Verdicts, posts_columns};
+use crate::comparison::{VerdictRow, Verdicts, posts_columns};
 use crate::model::{Measured, Model, by_column, seconds};
 use rounds::rounds;
 pub use suite::suite_files;
@@ -28,6 +28,29 @@ pub(crate) fn csv_of(run: &Run, verdicts: Option<&Verdicts<'_>>) -> String {
         Some(verdicts) => rounds(&verdicts.matrix(run)),
         None => metrics_of(run, None),
     }
+}
+
+/// A row for the verdict on each contender of a comparison in each test; nothing of other runs.
+pub fn verdicts_csv(run: &Run) -> String {
+    Verdicts::new(run).map_or(String::new(), |verdicts| verdicts_of(&verdicts))
+}
+
+/// The same of verdicts that are there already.
+pub(crate) fn verdicts_of(verdicts: &Verdicts<'_>) -> String {
+    let table = |rows: &[VerdictRow<'_>]| {
+        let mut table = Rows::new();
+        for row in rows {
+            table.0.serialize(row).expect("memory takes all rows, and they are alike");
+        }
+        table.finish()
+    };
+    let rows = verdicts.verdict_rows();
+    if rows.is_empty() {
+        // Before the first round, too, the columns have their names.
+        let nothing = table(&[VerdictRow::default()]);
+        return nothing.lines().take(1).map(|names| format!("{names}\n")).collect();
+    }
+    table(&rows)
 }
 
 /// Whether it has what [`metrics_csv`] is about: all have but comparisons by slices alone.

@@ -14,7 +14,9 @@ mod model;
 mod selftest;
 mod text;
 
-pub use crate::csv::{csv, has_metrics, metrics_csv, seconds_csv, suite_files, write_seconds_csv};
+pub use crate::csv::{
+    csv, has_metrics, metrics_csv, seconds_csv, suite_files, verdicts_csv, write_seconds_csv,
+};
 pub use comparison::{Gate, Interim, gate, interim, junit};
 pub use export::{File, hdr, otava, parquet, sysbench};
 pub use html::html;

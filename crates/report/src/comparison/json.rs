@@ -112,6 +112,9 @@ struct Test {
     label: &'static str,
     /// The label in words, with its numbers.
     verdict: String,
+    /// Rows per second that the contender promised to insert, where it did in none of its runs, and so
+    /// many as it did; whatever the label.
+    missed_rate: Option<MissedRate>,
     /// The rounds that decided: `single`, `screen` or `fresh`.
     stage: &'static str,
     /// rQPS with the interval adjusted for the number of tests.
@@ -143,6 +146,8 @@ struct Test {
     idle: Option<[f64; 2]>,
     /// CPU that the servers used while others were driven, as a share of one CPU, base and contender.
     background: Option<[f64; 2]>,
+    /// Rows that an operation returned or changed, base and contender.
+    rows_by_operation: Option<[f64; 2]>,
     /// Bytes that the servers read from storage for an operation, base and contender.
     read_bytes: Option<[f64; 2]>,
     /// Bytes of the database's files before the test and after it, in the last round.
@@ -154,6 +159,12 @@ struct Test {
     rounds: Vec<Round>,
     /// Passes that a guard refused, with the reason.
     refused: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct MissedRate {
+    reached: f64,
+    promised: f64,
 }
 
 #[derive(Serialize)]
@@ -178,10 +189,10 @@ struct NoiseOf {
 /// A ratio to the base.
 #[derive(Serialize)]
 pub(super) struct Ratio {
-    value: f64,
+    pub(super) value: f64,
     /// Null where there is no bound.
-    low: Option<f64>,
-    high: Option<f64>,
+    pub(super) low: Option<f64>,
+    pub(super) high: Option<f64>,
     p: Option<f64>,
 }
 
@@ -267,11 +278,6 @@ fn unsteady(of: &steadiness::Unsteady) -> Unsteady {
 fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Observed<'_>) -> Test {
     let (verdict, evidence) = (&judged.verdicts[index], &judged.evidence[index]);
     let passes = || observed.counted_with(&judged.contender);
-    let mean = |name: &str| {
-        let rates: Vec<f64> =
-            passes().filter_map(|pass| level(pass, name, Quantity::Rate)).collect();
-        (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
-    };
     let pair = verdicts.pair(judged);
     let counts = observed.counts(verdicts.plan);
     let relative = judged.suite.as_ref().and_then(|suite| suite.relative[index].as_ref());
@@ -281,6 +287,7 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
     };
     let read =
         |name: &str| mean_of(passes(), |pass| per_statement(pass, name, Metric::ServerReadBytes));
+    let rows = |name: &str| observed.rows_by_operation(name, verdicts.plan);
     let statements = verdicts.statements(observed);
     let sent = |name: &str| {
         let own = statements.iter().find(|(of, _)| *of == name);
@@ -297,6 +304,9 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
         method_because: verdicts.method_because(observed.name),
         label: label(&verdict.label),
         verdict: verdict.label.to_string(),
+        missed_rate: observed
+            .missed_rate(&judged.contender)
+            .map(|(reached, promised)| MissedRate { reached, promised }),
         stage: stage(verdict.stage),
         ratio: ratio(&verdict.estimate),
         plain: ratio(&verdict.plain),
@@ -308,8 +318,8 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
             between_restarts: between.sqrt(),
             within_restarts: within.sqrt(),
         }),
-        base_rate: mean(&verdicts.base),
-        rate: mean(&judged.contender),
+        base_rate: observed.rate_beside(&verdicts.base, &judged.contender),
+        rate: observed.rate(&judged.contender),
         twin: verdict.twin.as_ref().and_then(ratio),
         unsteady: verdicts.unsteady(observed).iter().map(unsteady).collect(),
         costs: verdict
@@ -322,6 +332,7 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
         counters: evidence_json::counters(verdicts, judged, index),
         idle: both(&|name| mean_of(passes(), |pass| idle(pass, name))),
         background: both(&|name| mean_of(passes(), |pass| background(pass, name))),
+        rows_by_operation: rows(&verdicts.base).zip(rows(&judged.contender)).map(<[f64; 2]>::from),
         read_bytes: read(&verdicts.base).zip(read(&judged.contender)).map(<[f64; 2]>::from),
         database_bytes: passes().last().and_then(|pass| {
             let of = |name: &str| database_bytes(pass, name);

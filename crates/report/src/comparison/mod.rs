@@ -30,6 +30,7 @@ mod steadiness;
 mod text;
 mod times;
 mod together;
+mod verdict_row;
 mod whole;
 
 use rqps_plan::{Cache, Compared, Comparison, Method, Workload};
@@ -57,6 +58,7 @@ pub(crate) use profile::{Profiled, readable};
 pub(crate) use text::text;
 pub(crate) use times::TAIL;
 pub(crate) use together::{columns as posts_columns, metrics as metrics_together};
+pub(crate) use verdict_row::VerdictRow;
 
 /// What the base is called where it takes part a second time.
 const TWIN: &str = "twin";

@@ -8,6 +8,7 @@ use rqps_stats::verdict::Stage;
 use rqps_store::{Operation, PassRecord, SideRecord, SliceRecord};
 
 use super::times::Times;
+use crate::model::counted_operation;
 
 /// The class of full scans.
 const SCAN: &str = "scan";
@@ -102,9 +103,34 @@ impl<'a> Observed<'a> {
 
     /// What a contender did per second, the mean of the rounds that count.
     pub(crate) fn rate(&self, contender: &str) -> Option<f64> {
-        let rates = self.counted().filter_map(|pass| level(pass, contender, Quantity::Rate));
+        self.rate_beside(contender, contender)
+    }
+
+    /// The same of the rounds in which another took part.
+    pub(crate) fn rate_beside(&self, contender: &str, other: &str) -> Option<f64> {
+        let passes = self.counted_with(other);
+        let rates = passes.filter_map(|pass| level(pass, contender, Quantity::Rate));
         let rates: Vec<f64> = rates.collect();
         (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
+    }
+
+    /// Rows that an operation of the kind that the test counts returned or changed, over the rounds that
+    /// count. Slices are of one kind; a whole run can have queries beside inserts.
+    pub(crate) fn rows_by_operation(&self, contender: &str, plan: &Comparison) -> Option<f64> {
+        let kind = counted_operation(self.counts(plan));
+        let (mut rows, mut operations) = (0, 0);
+        for pass in self.counted() {
+            let work = pass.sides.get(contender).map_or(&[][..], |side| &side.work);
+            for one in work.iter().filter(|one| one.operation == kind) {
+                rows += one.rows;
+                operations += one.operations;
+            }
+            for slice in slices_of(pass, contender).filter(|_| work.is_empty()) {
+                rows += slice.rows;
+                operations += slice.operations;
+            }
+        }
+        (operations > 0).then(|| rows as f64 / operations as f64)
     }
 
     /// Rows per second that a contender inserted and that it promises, where it kept that in none of its

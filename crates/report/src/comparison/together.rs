@@ -8,7 +8,7 @@ use rqps_stats::{Column, METRICS};
 use rqps_store::{PassRecord, Run, Series, SideRecord, Status, StepRecord, WorkerRecord};
 
 use super::Verdicts;
-use super::observed::Observed;
+use super::observed::{Observed, clients_of};
 use super::whole::{done, whole_seconds};
 use crate::model::{Model, StepModel, Table, by_known_column};
 
@@ -41,7 +41,8 @@ impl Verdicts<'_> {
                 steps.extend(names.iter().filter_map(|name| {
                     let passes = passes(test, name);
                     let step = step(test, order, counts, name, &passes)?;
-                    Some(StepRecord { cost: self.of_one_machine(step.cost), ..step })
+                    let clients = clients_of(self.plan, passes[0]);
+                    Some(StepRecord { clients, cost: self.of_one_machine(step.cost), ..step })
                 }));
             }
         }

@@ -16,7 +16,7 @@ use rqps_stats::{COSTS, METRICS};
 use rqps_store::{Operation, Run};
 
 use super::File;
-use crate::comparison::Verdicts;
+use crate::comparison::{VerdictRow, Verdicts};
 use crate::model::{Matrix, MatrixRow, Measured, Model, StepModel, seconds};
 
 struct Column {
@@ -38,31 +38,42 @@ type Place<'m> = (usize, &'m StepModel<'m>, &'m Measured<'m>);
 /// `steps.parquet`: a row for each contender and step that was begun, with what `metrics.csv` has and
 /// every metric as it was read. `seconds.parquet`: the columns of `seconds.csv`. `histograms.parquet`:
 /// how often each response time was recorded, of steps that were measured to their end. Of a comparison
-/// `rounds.parquet`: the columns of `rounds.csv`, with the run.
+/// `verdicts.parquet` and `rounds.parquet`, the columns of the files as CSV with the run, and of its whole
+/// runs steps and histograms, all rounds of a test as one.
 pub fn parquet(run: &Run) -> Vec<File> {
     let file = |(name, columns): (&str, Vec<Column>)| File {
         name: name.to_string(),
         contents: write(columns).expect("memory takes all bytes, and columns are equally long"),
     };
+    let mut tables = Vec::new();
     if let Some(verdicts) = Verdicts::new(run) {
-        return vec![file(("rounds.parquet", rounds(run, &verdicts.matrix(run))))];
+        tables.push(("verdicts.parquet", verdict_rows(run, &verdicts)));
+        tables.push(("rounds.parquet", rounds(run, &verdicts.matrix(run))));
+        let together = verdicts.together();
+        if !together.is_empty() {
+            let model = verdicts.model(run, &together);
+            let places = places(&model);
+            tables.push(("steps.parquet", steps(&model, &places)));
+            tables.push(("histograms.parquet", histograms(&model, &places)));
+        }
+    } else {
+        let model = Model::new(run);
+        let places = places(&model);
+        tables.push(("steps.parquet", steps(&model, &places)));
+        tables.push(("seconds.parquet", seconds_table(&model, &places)));
+        tables.push(("histograms.parquet", histograms(&model, &places)));
     }
-    let model = Model::new(run);
-    let mut places: Vec<Place> = Vec::new();
-    for index in 0..model.contenders.len() {
-        let of = |step| place(step, index);
-        places.extend(model.steps.iter().filter_map(of));
-    }
-    let tables = [
-        ("steps.parquet", steps(&model, &places)),
-        ("seconds.parquet", seconds_table(&model, &places)),
-        ("histograms.parquet", histograms(&model, &places)),
-    ];
     tables.into_iter().map(file).collect()
 }
 
-fn place<'m>(step: &'m StepModel<'m>, contender: usize) -> Option<Place<'m>> {
-    Some((contender, step, step.measured[contender].as_ref()?))
+fn places<'m>(model: &'m Model<'m>) -> Vec<Place<'m>> {
+    let mut places: Vec<Place> = Vec::new();
+    for contender in 0..model.contenders.len() {
+        let place =
+            |step: &'m StepModel<'m>| Some((contender, step, step.measured[contender].as_ref()?));
+        places.extend(model.steps.iter().filter_map(place));
+    }
+    places
 }
 
 fn text(name: &str, values: impl Iterator<Item = impl Into<String>>) -> Column {
@@ -82,15 +93,56 @@ fn count(name: &str, unit: &str, values: impl Iterator<Item = Option<u64>>) -> C
 
 /// The columns that say where a row belongs, so that files of many runs can be read together.
 fn place_columns(model: &Model, rows: &[Place]) -> Vec<Column> {
-    let record = |row: &Place| &model.run.contenders[row.0];
-    let id = |row: &Place| model.run.manifest_of(&record(row).name).id.clone();
+    let name = |row: &Place| model.contenders[row.0];
+    // The twin of a comparison is its base.
+    let record = |row: &Place| {
+        let mut records = model.run.contenders.iter();
+        records.find(|record| record.name == name(row)).or(model.run.contenders.first())
+    };
+    let id = |row: &Place| model.run.manifest_of(name(row)).id.clone();
+    let dbms = |row: &Place| record(row).map_or(String::new(), |record| record.dbms.clone());
+    let version = |row: &Place| record(row).map_or(String::new(), |record| record.version.clone());
     vec![
         text("run", rows.iter().map(id)),
-        text("contender", rows.iter().map(|row| record(row).name.clone())),
-        text("dbms", rows.iter().map(|row| record(row).dbms.clone())),
-        text("version", rows.iter().map(|row| record(row).version.clone())),
+        text("contender", rows.iter().map(name)),
+        text("dbms", rows.iter().map(dbms)),
+        text("version", rows.iter().map(version)),
         text("step", rows.iter().map(|row| row.1.name)),
     ]
+}
+
+fn verdict_rows(run: &Run, verdicts: &Verdicts<'_>) -> Vec<Column> {
+    type Text = fn(&VerdictRow<'_>) -> String;
+    type Number = fn(&VerdictRow<'_>) -> Option<f64>;
+    let rows = verdicts.verdict_rows();
+    let texts: [(&str, Text); 8] = [
+        ("test", |row| row.test.to_string()),
+        ("group", |row| row.group.to_string()),
+        ("operation", |row| row.operation.to_string()),
+        ("method", |row| row.method.to_string()),
+        ("contender", |row| row.contender.to_string()),
+        ("base", |row| row.base.to_string()),
+        ("label", |row| row.label.to_string()),
+        ("verdict", |row| row.verdict.clone()),
+    ];
+    let numbers: [(&str, &str, Number); 10] = [
+        ("ratio", "", |row| row.ratio),
+        ("low", "", |row| row.low),
+        ("high", "", |row| row.high),
+        ("adjusted_p", "", |row| row.adjusted_p),
+        ("detectable", "", |row| row.detectable),
+        ("base_rate", "per s", |row| row.base_rate),
+        ("rate", "per s", |row| row.rate),
+        ("cpu_ratio", "", |row| row.cpu_ratio),
+        ("cpu_low", "", |row| row.cpu_low),
+        ("cpu_high", "", |row| row.cpu_high),
+    ];
+    let id = |row: &VerdictRow<'_>| run.manifest_of(row.contender).id.clone();
+    let mut columns = vec![text("run", rows.iter().map(id))];
+    columns.extend(texts.map(|(name, value)| text(name, rows.iter().map(value))));
+    columns.push(count("rounds", "", rows.iter().map(|row| Some(row.rounds))));
+    columns.extend(numbers.map(|(name, unit, value)| number(name, unit, rows.iter().map(value))));
+    columns
 }
 
 fn rounds(run: &Run, matrix: &Matrix) -> Vec<Column> {

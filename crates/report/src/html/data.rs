@@ -15,7 +15,7 @@ use super::counters;
 use super::table::table;
 use crate::Colour;
 use crate::comparison::Verdicts;
-use crate::csv::{csv_of, has_metrics, metrics_of, suite_files};
+use crate::csv::{csv_of, has_metrics, metrics_of, suite_files, verdicts_of};
 use crate::json::summary_json;
 use crate::model::{History, Matrix, Model, charts, engine, machine, percentiles};
 use crate::text::post_of;
@@ -29,6 +29,7 @@ const FILES: [File; 3] = [
     ("text", "report.txt", "the tables as text, for a post or a mail"),
 ];
 const METRICS: File = ("metrics-csv", "metrics.csv", "the posts' columns as CSV");
+const VERDICTS: File = ("verdicts-csv", "verdicts.csv", "every verdict with its interval as CSV");
 const ROUNDS: File = ("rounds-csv", "rounds.csv", "every measure of every round as CSV");
 
 pub(super) fn section(
@@ -38,9 +39,14 @@ pub(super) fn section(
     histories: &[History],
 ) -> Markup {
     let of_suite = suite_files(model.run);
-    let rounds = verdicts.map(|_| (ROUNDS, csv_of(model.run, verdicts)));
-    let metrics = has_metrics(model.run).then(|| (METRICS, metrics_of(model.run, verdicts)));
-    let tables: Vec<(File, String)> = rounds.into_iter().chain(metrics).collect();
+    let mut tables: Vec<(File, String)> = Vec::new();
+    if let Some(of) = verdicts {
+        tables.push((VERDICTS, verdicts_of(of)));
+        tables.push((ROUNDS, csv_of(model.run, verdicts)));
+    }
+    if has_metrics(model.run) {
+        tables.push((METRICS, metrics_of(model.run, verdicts)));
+    }
     html! {
         section #data {
             h2 { "Data" }

@@ -3,7 +3,7 @@
 
 use maud::{Markup, html};
 
-use super::statements::statements;
+use super::statements::{By, statements};
 use super::{counters, together};
 use crate::comparison::{Verdicts, ratio, span};
 use crate::model::number::duration;
@@ -43,7 +43,13 @@ fn folded(
     together: &Model,
 ) -> Markup {
     let test = &verdicts.tests[index];
-    let sent = verdicts.statements(test);
+    let sent = verdicts.statements(test).into_iter();
+    let sent = sent.map(|(contender, statements)| By {
+        contender,
+        statements,
+        rows: test.rows_by_operation(contender, verdicts.plan),
+    });
+    let sent: Vec<By<'_>> = sent.collect();
     html! {
         details.test id=(row.anchor) {
             summary {

@@ -3,11 +3,19 @@
 use maud::{Markup, html};
 use rqps_store::{Planning, StatementRecord};
 
-use crate::model::number::duration;
+use crate::model::number::{duration, significant};
 
 const NOTE: &str = "? is a value that is drawn anew each time. A plan is the shape that EXPLAIN tells before the \
      first operation, the outermost node first; planning takes what Postgres says, before the first operation and \
      after the last.";
+
+/// What a contender was sent, and what came of it.
+pub(super) struct By<'a> {
+    pub(super) contender: &'a str,
+    pub(super) statements: &'a [StatementRecord],
+    /// Returned or changed, as the DBMS counts them, by an operation.
+    pub(super) rows: Option<f64>,
+}
 
 /// A statement with its plans, and who has which.
 struct Sent<'a> {
@@ -18,9 +26,10 @@ struct Sent<'a> {
     planning: Vec<(&'a str, Planning)>,
 }
 
-/// By contender. What several send or do alike is told once.
-pub(super) fn statements<'a>(of: &[(&'a str, &'a [StatementRecord])]) -> Markup {
+/// What several send or do alike is told once.
+pub(super) fn statements(of: &[By<'_>]) -> Markup {
     let all = sent(of);
+    let rows = rows(of);
     html! {
         @if !all.is_empty() {
             details.statements open {
@@ -45,10 +54,34 @@ pub(super) fn statements<'a>(of: &[(&'a str, &'a [StatementRecord])]) -> Markup 
                         }
                     }
                 }
+                @if !rows.is_empty() {
+                    p.returned {
+                        "Rows returned or changed by an operation: "
+                        @for (index, (rows, by)) in rows.iter().enumerate() {
+                            @if index > 0 { ", " }
+                            (rows)
+                            @if by.len() < of.len() { " " span.by { (by.join(", ")) } }
+                        }
+                        "."
+                    }
+                }
                 p.note { (NOTE) }
             }
         }
     }
+}
+
+/// Numbers of rows, with who has which.
+fn rows<'a>(of: &[By<'a>]) -> Vec<(String, Vec<&'a str>)> {
+    let mut all: Vec<(String, Vec<&str>)> = Vec::new();
+    for one in of {
+        let Some(rows) = one.rows.map(significant) else { continue };
+        match all.iter_mut().find(|(known, _)| *known == rows) {
+            Some((_, by)) => by.push(one.contender),
+            None => all.push((rows, vec![one.contender])),
+        }
+    }
+    all
 }
 
 /// `41.0us, 1.24ms in the end`
@@ -58,9 +91,9 @@ fn took(planning: &Planning) -> String {
     time(planning.before) + &after.unwrap_or_default()
 }
 
-fn sent<'a>(of: &[(&'a str, &'a [StatementRecord])]) -> Vec<Sent<'a>> {
+fn sent<'a>(of: &[By<'a>]) -> Vec<Sent<'a>> {
     let mut all: Vec<Sent<'a>> = Vec::new();
-    for (name, statements) in of {
+    for By { contender: name, statements, .. } in of {
         for StatementRecord { text, times, plan, planning } in *statements {
             let known = all.iter().position(|one| one.text == text && one.times == *times);
             let place = known.unwrap_or_else(|| {

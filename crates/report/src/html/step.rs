@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use rqps_plan::Counts;
 
-use super::statements::statements;
+use super::statements::{By, statements};
 use super::table::table;
 use crate::model::{self, ENGINE_NOTE, HISTOGRAM_NOTE, METRICS_NOTE, Model, StepModel, Tone};
 
@@ -38,9 +38,12 @@ pub(super) fn section(model: &Model, step: &StepModel) -> Markup {
 }
 
 pub(super) fn sent(step: &StepModel) -> Markup {
-    let begun = step.measured.iter().flatten();
-    let of = begun.map(|one| (one.record.contender.as_str(), one.record.statements.as_slice()));
-    statements(&of.collect::<Vec<_>>())
+    let by = step.measured.iter().flatten().map(|one| By {
+        contender: &one.record.contender,
+        statements: &one.record.statements,
+        rows: one.rows_by_operation(),
+    });
+    statements(&by.collect::<Vec<_>>())
 }
 
 /// The seconds of the step, drawn by the script. Building indexes is one statement: it has none.

@@ -85,6 +85,12 @@ impl<'a> Measured<'a> {
         seconds.map(rate).take(self.record.seconds as usize).collect()
     }
 
+    /// Rows that the operation which the step's throughput counts returned or changed, on average.
+    pub(crate) fn rows_by_operation(&self) -> Option<f64> {
+        let done = self.of(counted(self.record.counts)).filter(|done| done.operations > 0)?;
+        Some(done.rows as f64 / done.operations as f64)
+    }
+
     /// Whether the promised write rate was kept; none where nothing was promised.
     pub(crate) fn sla(&self) -> Option<bool> {
         let target = self.record.target_rate?;

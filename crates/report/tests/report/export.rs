@@ -10,7 +10,9 @@ use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
 use rqps_plan::{Compared, Workload};
-use rqps_report::{File, csv, hdr, otava, parquet, result_json, seconds_csv, sysbench};
+use rqps_report::{
+    File, csv, hdr, otava, parquet, result_json, seconds_csv, sysbench, verdicts_csv,
+};
 use rqps_store::{Run, Status};
 use serde_json::Value;
 
@@ -240,7 +242,7 @@ fn extremes_make_exports() {
 }
 
 #[test]
-fn a_comparison_has_rounds_to_export_and_no_steps() {
+fn a_comparison_has_its_rounds_to_export() {
     let run = whole_runs::compared();
     // Of whole runs there are histograms: of six rounds of 20.3 seconds.
     let logs = hdr(&run);
@@ -250,7 +252,8 @@ fn a_comparison_has_rounds_to_export_and_no_steps() {
         assert!(log.contains(&format!("\nTag={tag},0.000,121.800,")), "{log}");
     }
     assert!(hdr(&suite::judged()).is_empty(), "slices have none");
-    let rounds = rows(&parquet(&run), "rounds.parquet");
+    let files = parquet(&run);
+    let rounds = rows(&files, "rounds.parquet");
     let lines: Vec<String> = csv(&run).lines().skip(1).map(str::to_string).collect();
     assert_eq!(rounds.len(), lines.len());
     let rate = |row: &Row| match field(row, "throughput") {
@@ -262,6 +265,13 @@ fn a_comparison_has_rounds_to_export_and_no_steps() {
         assert!(is(row, "test", cells[0]) && is(row, "contender", cells[3]), "{line}");
         assert_eq!(rate(row), cells[5].parse::<f64>().unwrap());
     }
+
+    // Of whole runs all rounds are one.
+    let steps = rows(&files, "steps.parquet");
+    assert!(steps.iter().any(|row| is(row, "contender", "slow") && is(row, "dbms", "postgres")));
+    assert!(steps.iter().all(|row| *field(row, "clients") == Field::Long(1)), "{steps:?}");
+    let recorded: Vec<Row> = rows(&files, "histograms.parquet");
+    assert!(recorded.iter().any(|row| is(row, "step", "qr100") && is(row, "operation", "query")));
 
     let of = |row: &&Row| is(row, "test", "l.i0") && is(row, "contender", "slow");
     let rates: Vec<f64> = rounds.iter().filter(of).map(rate).collect();
@@ -324,4 +334,48 @@ fn tests_are_exported_as_steps() {
     assert_eq!(rows(&parquet(&run), "steps.parquet").len(), 2 * steps);
     assert!(sysbench(&run).contains("# sqlite read-only_range=10@4 transaction\n"));
     assert!(otava(&run).lines().next().unwrap().contains(",read-only_range=10@4.throughput,"));
+}
+
+#[test]
+fn verdicts_are_exported_as_they_are_in_the_result() {
+    for run in [whole_runs::compared(), suite::judged()] {
+        let result: Value = serde_json::from_str(&result_json(&run)).unwrap();
+        let judged = result["comparison"]["contenders"].as_array().unwrap();
+        let wanted: Vec<(&Value, &Value)> = judged
+            .iter()
+            .flat_map(|one| one["tests"].as_array().unwrap().iter().map(move |test| (one, test)))
+            .collect();
+        let table = verdicts_csv(&run);
+        let mut lines = csv::Reader::from_reader(table.as_bytes());
+        let names = lines.headers().unwrap().clone();
+        let lines: Vec<csv::StringRecord> = lines.records().map(Result::unwrap).collect();
+        let rows = rows(&parquet(&run), "verdicts.parquet");
+        assert!(wanted.len() == lines.len() && wanted.len() == rows.len() && !rows.is_empty());
+        for (((one, test), line), row) in wanted.iter().zip(&lines).zip(&rows) {
+            let cell = |name: &str| &line[names.iter().position(|known| known == name).unwrap()];
+            for (name, wanted) in
+                [("contender", &one["name"]), ("test", &test["name"]), ("label", &test["label"])]
+            {
+                assert_eq!(cell(name), wanted.as_str().unwrap());
+                assert!(is(row, name, cell(name)), "{row}");
+            }
+            assert!(cell("verdict").ends_with(test["verdict"].as_str().unwrap()), "{line:?}");
+            assert_eq!(cell("verdict").starts_with("SLA missed"), test["missed_rate"].is_object());
+            for (name, wanted) in [
+                ("ratio", &test["ratio"]["value"]),
+                ("low", &test["ratio"]["low"]),
+                ("high", &test["ratio"]["high"]),
+                ("rate", &test["rate"]),
+                ("base_rate", &test["base_rate"]),
+                ("cpu_ratio", &test["costs"]["cpu/o"]["value"]),
+            ] {
+                assert_eq!(cell(name).parse().ok(), wanted.as_f64(), "{name} of {test}");
+                let in_parquet = match field(row, name) {
+                    Field::Double(value) => Some(*value),
+                    _ => None,
+                };
+                assert_eq!(in_parquet, wanted.as_f64(), "{name} of {row}");
+            }
+        }
+    }
 }

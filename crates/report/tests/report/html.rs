@@ -108,6 +108,9 @@ fn only_settings_that_differ_are_listed_and_no_places() {
     let page = html(&run(&THREE, 2));
     let environment = section(&page, "environment");
     assert!(environment.contains("work_mem"));
+    for value in ["4MB (default)", "16MB (default)", "16MB"] {
+        assert!(environment.contains(&format!("\">{value}</td>")), "{value}: {environment}");
+    }
     assert!(!environment.contains("shared_buffers"));
     assert!(!environment.contains("data_directory"));
     let alone = html(&run_of_one());

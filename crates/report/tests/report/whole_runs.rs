@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 use rqps_observe::{Metric, Reading};
 use rqps_plan::{Compared, Comparison, Workload};
 use rqps_report::{
-    Colour, csv, has_metrics, html, metrics_csv, result_json, summary_markdown, text,
+    Colour, csv, has_metrics, html, metrics_csv, result_json, summary_markdown, text, verdicts_csv,
 };
 use rqps_store::{
     Operation, PackedHistogram, PassRecord, Run, Second, SideRecord, SliceRecord, WorkerRecord,
@@ -331,6 +331,12 @@ fn a_rate_that_was_never_kept_is_told_although_no_such_run_counts() {
     assert!(page.contains("SLA missed in 1</span>"));
     let forest = page.split("<section id=\"forest\">").nth(1).unwrap();
     assert!(forest.split("</section>").next().unwrap().contains(told));
+    let result: Value = serde_json::from_str(&result_json(&run)).unwrap();
+    let tests = result["comparison"]["contenders"][0]["tests"].as_array().unwrap();
+    let test = tests.iter().find(|test| test["name"] == "qr100").unwrap();
+    assert_eq!(test["missed_rate"]["promised"], 100.0);
+    assert!(test["missed_rate"]["reached"].as_f64().unwrap() < 90.0, "{test}");
+    assert!(verdicts_csv(&run).contains(&format!("{told}; invalid")));
 }
 
 #[test]
