@@ -44,18 +44,18 @@ pub fn login(url: &str) -> Result<Login, Error> {
 
 pub struct Postgres {
     socket: Socket,
-    /// Reused for every message that is sent off the hot path,
+    /// Reused for every message that is sent off the hot path.
     out: BytesMut,
-    /// and on it.
-    execution: Vec<u8>,
     statements: Vec<Prepared>,
 }
 
 struct Prepared {
     types: Vec<Type>,
-    /// What every Bind of this statement begins with: type, room for the length, unnamed portal,
-    /// statement name, all parameters binary.
-    bind_head: Vec<u8>,
+    /// Its last execution as it was sent. The next one is written over what comes behind the head.
+    execution: Vec<u8>,
+    /// How many bytes every Bind of this statement begins with: type, room for the length, unnamed
+    /// portal, statement name, all parameters binary.
+    head: usize,
 }
 
 /// What every execution ends with: results binary, the last of the Bind; Execute without a row
@@ -70,8 +70,7 @@ const LOAD_CHUNK: usize = 64 << 10;
 impl Postgres {
     pub fn connect(login: &Login) -> Result<Self, Error> {
         let socket = startup::log_in(Socket::connect(&login.address)?, login)?;
-        let (out, execution) = (BytesMut::with_capacity(8 << 10), Vec::with_capacity(8 << 10));
-        Ok(Postgres { socket, out, execution, statements: Vec::new() })
+        Ok(Postgres { socket, out: BytesMut::with_capacity(8 << 10), statements: Vec::new() })
     }
 
     fn send(&mut self) -> Result<(), Error> {
@@ -165,22 +164,21 @@ impl Connection for Postgres {
         self.send()?;
         self.drain()?;
 
-        let mut bind_head = vec![b'B', 0, 0, 0, 0, 0];
-        bind_head.extend_from_slice(name.as_bytes());
-        bind_head.extend_from_slice(&[0, 0, 1, 0, 1]);
-        bind_head.extend_from_slice(&(parameters.len() as u16).to_be_bytes());
-        self.statements.push(Prepared { types: parameters.to_vec(), bind_head });
+        let mut execution = vec![b'B', 0, 0, 0, 0, 0];
+        execution.extend_from_slice(name.as_bytes());
+        execution.extend_from_slice(&[0, 0, 1, 0, 1]);
+        execution.extend_from_slice(&(parameters.len() as u16).to_be_bytes());
+        let head = execution.len();
+        self.statements.push(Prepared { types: parameters.to_vec(), execution, head });
         Ok(Statement(self.statements.len() - 1))
     }
 
     #[inline]
     fn execute(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<u64, Error> {
-        let prepared = &self.statements[statement.0];
-        assert_eq!(values.len(), prepared.types.len(), "as many values as declared parameters");
-        let out = &mut self.execution;
-        out.clear();
-        out.extend_from_slice(&prepared.bind_head);
-        for (value, declared) in values.iter().zip(&prepared.types) {
+        let Prepared { types, execution: out, head } = &mut self.statements[statement.0];
+        assert_eq!(values.len(), types.len(), "as many values as declared parameters");
+        out.truncate(*head);
+        for (value, declared) in values.iter().zip(types.iter()) {
             match (value, declared) {
                 (Value::Int(value), Type::Int4) => {
                     let mut field = [0, 0, 0, 4, 0, 0, 0, 0];
