@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use rqps_observe::{EngineReading, Kind};
-use rqps_wire::{Connection, Interrupter, scalar};
+use rqps_wire::{Connection, Interrupter, query_if_allowed, scalar};
 
 use crate::error::DbmsError;
 
@@ -56,10 +56,8 @@ impl EngineMeter {
         for sources in [&mut self.sources, &mut self.lanes] {
             let mut readable = Vec::new();
             for sql in sources.drain(..) {
-                match self.connection.query(&sql) {
-                    Ok(_) => readable.push(sql),
-                    Err(error) if error.is_disconnect() => return Err(error.into()),
-                    Err(_) => {}
+                if query_if_allowed(&mut *self.connection, &sql)?.is_some() {
+                    readable.push(sql);
                 }
             }
             *sources = readable;

@@ -106,6 +106,17 @@ pub fn scalar(connection: &mut dyn Connection, sql: &str) -> Result<Option<Strin
     Ok(connection.query(sql)?.into_iter().next().and_then(|row| row.into_iter().next().flatten()))
 }
 
+/// The answer to a query that a server may refuse, or not know: none then. One that is gone has not refused.
+pub fn query_if_allowed(
+    connection: &mut dyn Connection,
+    sql: &str,
+) -> Result<Option<Vec<Row>>, Error> {
+    match connection.query(sql) {
+        Err(Error::Server { class: Class::Stop, .. }) => Ok(None),
+        answer => answer.map(Some),
+    }
+}
+
 /// Ends a call that blocks, from another thread. The connection is unusable afterwards.
 pub enum Interrupter {
     Socket(OwnedFd),

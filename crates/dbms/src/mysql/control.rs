@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use rqps_wire::{Connection, Error, Target, scalar};
+use rqps_wire::{Connection, Error, Target, query_if_allowed, scalar};
 
 use super::meter::meter;
 use super::quiesce::calm;
@@ -77,7 +77,8 @@ impl Control for MysqlControl {
             PLACES.contains(&name) || ROOTS.contains(&name) || roots.iter().any(is_in)
         };
         settings.retain(|name, value| !is_place(name, value));
-        let names = DEFAULTS.iter().find_map(|sql| connection.query(sql).ok()).unwrap_or_default();
+        let mut answers = DEFAULTS.iter().map(|sql| query_if_allowed(&mut *connection, sql));
+        let names = answers.find_map(Result::transpose).transpose()?.unwrap_or_default();
         let names = names.into_iter().filter_map(|row| row.into_iter().next()?);
         let defaults = names.filter(|name| settings.contains_key(name)).collect();
         Ok(InForce { values: settings, defaults })

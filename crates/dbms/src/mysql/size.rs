@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rqps_wire::{Connection, scalar};
+use rqps_wire::{Connection, query_if_allowed, scalar};
 
 use super::DATABASE;
 use super::control::{has_table, variable};
@@ -64,7 +64,7 @@ fn has_file_sizes(connection: &mut dyn Connection, table: &str) -> Result<bool, 
     );
     let readable = format!("select name from information_schema.{table} limit 1");
     // Reading it needs the PROCESS privilege.
-    Ok(number(connection, &sql)? > 0 && connection.query(&readable).is_ok())
+    Ok(number(connection, &sql)? > 0 && query_if_allowed(connection, &readable)?.is_some())
 }
 
 fn estimated(connection: &mut dyn Connection) -> Result<u64, DbmsError> {

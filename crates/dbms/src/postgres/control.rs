@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rqps_wire::{Target, scalar};
+use rqps_wire::{Target, query_if_allowed, scalar};
 
 use super::meter::meter;
 use super::{DATABASE, SCHEMA};
@@ -63,8 +63,8 @@ impl Control for PostgresControl {
             in_force.values.insert(name, value);
         }
         // How it was compiled can be a difference, too. Only superusers are told, and since 9.6.
-        let compiled = connection.query(COMPILED).unwrap_or_default().into_iter();
-        in_force.values.extend(compiled.filter_map(|row| {
+        let compiled = query_if_allowed(&mut *connection, COMPILED)?.unwrap_or_default();
+        in_force.values.extend(compiled.into_iter().filter_map(|row| {
             let mut fields = row.into_iter();
             Some((fields.next()??, fields.next()??))
         }));
