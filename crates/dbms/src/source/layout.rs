@@ -31,8 +31,13 @@ pub struct Loader {
 }
 
 impl Loader {
+    /// Folders are told by the way from the program (ld.so(8): $ORIGIN), since what leads to the build may
+    /// have `:` and `;` in it, between which the loader takes paths apart.
     pub(super) fn command(&self, root: &Path, program: &Path) -> (PathBuf, Vec<OsString>) {
-        let folders = self.library_path.iter().map(|folder| root.join(folder).into_os_string());
+        let inside = program.strip_prefix(root).unwrap_or(program).parent();
+        let up = inside.into_iter().flat_map(Path::components).map(|_| "..");
+        let origin = Path::new("$ORIGIN").join(up.collect::<PathBuf>());
+        let folders = self.library_path.iter().map(|folder| origin.join(folder).into_os_string());
         let folders = folders.collect::<Vec<_>>().join(":".as_ref());
         match &self.program {
             Some(loader) => {

@@ -85,8 +85,8 @@ fn packages_are_unpacked_and_run_by_their_own_loader() {
     assert_eq!(installed.base().unwrap(), installed.root.join("usr"));
     let (program, args) = installed.command(&server);
     assert_eq!(program, installed.root.join(LOADER));
-    let libraries = installed.root.join("lib/x86_64-linux-gnu");
-    assert_eq!(args, ["--library-path".into(), libraries.into_os_string(), server.into()]);
+    let libraries = "$ORIGIN/../../lib/x86_64-linux-gnu".into();
+    assert_eq!(args, ["--library-path".into(), libraries, server.into_os_string()]);
 
     let calls = world.calls();
     for asked in ["9", "9.7", "9.7.4"] {
