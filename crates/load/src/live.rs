@@ -1,5 +1,7 @@
 //! What a worker shows while it runs: its own cache line, written by it alone.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_utils::CachePadded;
@@ -26,7 +28,8 @@ pub struct ThreadCost {
     pub cpu_system: u64,
     pub voluntary_switches: u64,
     pub involuntary_switches: u64,
-    /// Bytes that the thread caused to be read from and written to storage; not in [`Live::cost`].
+    /// Bytes that the thread caused to be read from storage, and bytes that it gave to write(2) and its
+    /// like; not in [`Live::cost`].
     pub read_bytes: u64,
     pub write_bytes: u64,
 }
@@ -58,7 +61,7 @@ impl std::ops::AddAssign for ThreadCost {
     }
 }
 
-/// The kernel counts a thread's IO in blocks of this size (getrusage(2), task_io_accounting_ops.h).
+/// The kernel counts a thread's reads in blocks of this size (getrusage(2), task_io_accounting_ops.h).
 const BLOCK: u64 = 512;
 
 impl Live {
@@ -94,7 +97,7 @@ impl Live {
     }
 }
 
-/// getrusage(RUSAGE_THREAD) of the calling thread.
+/// getrusage(RUSAGE_THREAD) of the calling thread, and what it wrote.
 pub(crate) fn thread_cost() -> ThreadCost {
     // SAFETY: rusage is plain numbers, for which all zeroes is a value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -107,6 +110,41 @@ pub(crate) fn thread_cost() -> ThreadCost {
         voluntary_switches: usage.ru_nvcsw as u64,
         involuntary_switches: usage.ru_nivcsw as u64,
         read_bytes: usage.ru_inblock as u64 * BLOCK,
-        write_bytes: usage.ru_oublock as u64 * BLOCK,
+        write_bytes: written().unwrap_or(0),
+    }
+}
+
+thread_local! {
+    /// The calling thread's own, for as long as it lives.
+    static IO: Option<File> = File::open("/proc/thread-self/io").ok();
+}
+
+/// What the calling thread gave to write(2) and its like. Not `ru_oublock`, which counts whole folios of the
+/// page cache when a byte of them becomes dirty.
+fn written() -> Option<u64> {
+    let mut text = [0; 256];
+    let length = IO.with(|io| io.as_ref()?.read_at(&mut text, 0).ok())?;
+    let mut lines = str::from_utf8(&text[..length]).ok()?.lines();
+    lines.find_map(|line| line.strip_prefix("wchar: "))?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_charged_for_the_pages_that_it_wrote_and_not_for_their_folios() {
+        let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+        let path = directory.path().join("file");
+        let file = File::create(path).unwrap();
+        for megabyte in 0..16 {
+            file.write_all_at(&[0; 1 << 20], megabyte << 20).unwrap();
+        }
+        file.sync_all().unwrap();
+        let before = thread_cost();
+        for page in [100, 500, 900, 1300, 1700] {
+            file.write_all_at(&[1; 8192], page * 8192).unwrap();
+        }
+        assert_eq!(thread_cost().since(&before).write_bytes, 5 * 8192);
     }
 }

@@ -71,9 +71,11 @@ metrics! {
     ServerBlockIoWait "server_block_io_wait" Counter "us" "/proc/PID/task/*/stat: delayacct_blkio_ticks, where kernel.task_delayacct is on";
     ServerMinorFaults "server_minor_faults" Counter "faults" "/proc/PID/stat of the server's process tree, with reaped children";
     ServerMajorFaults "server_major_faults" Counter "faults" "/proc/PID/stat of the server's process tree, with reaped children";
-    /// What the server's processes caused to be read from and written to storage.
-    ServerReadBytes "server_read_bytes" Counter "bytes" "/proc/PID/io";
-    ServerWriteBytes "server_write_bytes" Counter "bytes" "/proc/PID/io";
+    /// What the server's processes caused to be read from storage, and what they gave to write(2) and its
+    /// like. Not `write_bytes`: where the page cache has folios of more than a page, it counts a whole folio,
+    /// of up to 2 MiB, when a byte of it becomes dirty (mm/page-writeback.c: folio_account_dirtied).
+    ServerReadBytes "server_read_bytes" Counter "bytes" "/proc/PID/io: read_bytes";
+    ServerWriteBytes "server_write_bytes" Counter "bytes" "/proc/PID/io: wchar";
     /// Resident memory of the largest server process; shared memory counts where it was touched.
     ServerRss "server_rss" Gauge "bytes" "/proc/PID/stat";
     HostCpuBusy "host_cpu_busy" Counter "us" "/proc/stat: user, nice, system, irq and softirq of all CPUs";

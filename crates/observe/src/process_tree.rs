@@ -33,7 +33,7 @@ struct Used {
     minor_faults: u64,
     major_faults: u64,
     read_bytes: u64,
-    write_bytes: u64,
+    written_bytes: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,7 +53,7 @@ impl Used {
         // The kernel adds the IO of a reaped child to its parent's own.
         if let Ok(io) = process.io() {
             self.read_bytes += io.read_bytes;
-            self.write_bytes += io.write_bytes;
+            self.written_bytes += io.wchar;
         }
     }
 
@@ -64,7 +64,7 @@ impl Used {
             minor_faults: self.minor_faults.max(other.minor_faults),
             major_faults: self.major_faults.max(other.major_faults),
             read_bytes: self.read_bytes.max(other.read_bytes),
-            write_bytes: self.write_bytes.max(other.write_bytes),
+            written_bytes: self.written_bytes.max(other.written_bytes),
         }
     }
 }
@@ -89,7 +89,7 @@ impl ProcessTree {
         reading.set(Metric::ServerMinorFaults, used.minor_faults);
         reading.set(Metric::ServerMajorFaults, used.major_faults);
         reading.set(Metric::ServerReadBytes, used.read_bytes);
-        reading.set(Metric::ServerWriteBytes, used.write_bytes);
+        reading.set(Metric::ServerWriteBytes, used.written_bytes);
         reading.set(Metric::ServerRss, largest * procfs::page_size());
         for process in &processes {
             self.look_at_threads(process);
@@ -222,6 +222,25 @@ mod tests {
         script.line();
         let written = read(&mut tree).get(Metric::ServerWriteBytes).unwrap();
         assert!((8 << 20..9 << 20).contains(&written), "{written} bytes");
+    }
+
+    #[test]
+    fn pages_of_a_file_that_is_cached_in_large_folios_count_as_what_was_written() {
+        let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+        let file = directory.path().join("file").display().to_string();
+        // What is read and written a megabyte at a time is cached in the largest folios that there are.
+        let page = format!("dd if=/dev/zero of={file} bs=8K count=1 conv=notrunc seek=");
+        let mut script = Script::new(&format!(
+            "dd if=/dev/zero of={file} bs=1M count=16 2>/dev/null; sync {file}; echo made; read go; \
+             for page in 100 500 900 1300 1700; do {page}$page 2>/dev/null; done; echo done; sleep 60"
+        ));
+        script.line();
+        let mut tree = ProcessTree::new(script.pid());
+        let before = read(&mut tree);
+        script.go();
+        script.line();
+        let written = read(&mut tree).since(&before).get(Metric::ServerWriteBytes).unwrap();
+        assert!((5 * 8192..6 * 8192).contains(&written), "{written} bytes");
     }
 
     #[test]

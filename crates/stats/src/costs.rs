@@ -92,7 +92,7 @@ pub const COSTS: [Column; 13] = [
     Column {
         name: "server written",
         unit: "KiB/row",
-        legend: "what the DBMS wrote to storage per row inserted",
+        legend: "what the DBMS wrote to files per row inserted",
         decimals: 3,
         value: |w| Some(w.per_insert(w.server_write_bytes)? / KIB),
     },

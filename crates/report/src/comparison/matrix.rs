@@ -64,7 +64,7 @@ const COSTS: [Cost; 8] = [
     Cost {
         name: "wKB/o",
         unit: "KiB",
-        legend: "the server wrote to storage",
+        legend: "the server wrote to files",
         value: |pass, name| Some(per_statement(pass, name, Metric::ServerWriteBytes)? / KIB),
     },
     Cost {
