@@ -390,7 +390,7 @@ fn two_comparisons_do_not_measure_each_other() {
 fn whole_runs_are_compared_where_slices_cannot_be() {
     let rqps = Rqps::alone();
     let arguments = "slow=sqlite?journal_mode=delete&synchronous=full sqlite --workload ibench:l.i0,l.x,l.i1,l.i2 \
-                     --rows 1K --rounds 3 --loads 1 --no-guards --no-twin";
+                     --rows 1K --writes 600,150 --rounds 3 --loads 1 --no-guards --no-twin";
     start(&rqps, arguments).finish().ok();
     let found = comparison(&rqps);
     let writes = test(&found, "l.i2");
@@ -414,6 +414,12 @@ fn whole_runs_are_compared_where_slices_cannot_be() {
         count(&format!("id in (select side from worker where operation = '{operation}')"))
     };
     assert_eq!((have("insert"), have("delete")), (4 * 3 * 2, 2 * 3 * 2));
+    let sql = "select distinct rows from worker join pass_side on pass_side.id = side \
+               join pass on pass.id = pass where operation = 'insert' and test in ('l.i1', 'l.i2') order by 1";
+    let mut sql = results.prepare(sql).unwrap();
+    let inserted = sql.query_map([], |row| row.get(0)).unwrap();
+    let inserted: Vec<i64> = inserted.collect::<Result<_, _>>().unwrap();
+    assert_eq!(inserted, [150, 600], "l.i2, l.i1");
     assert_eq!(count("id in (select side from series where source = 'host')"), 4 * 3 * 2);
     let out = rqps.out();
     rqps.run(&format!("report {} --format hdr", out.display())).ok();
@@ -435,6 +441,8 @@ fn what_makes_no_sense_is_refused_before_anything_is_started() {
     refused("sqlite a=sqlite --precision wide", &["'wide' is not a percentage"]);
     refused("sqlite a=sqlite --rounds 2", &["rounds must be at least 3"]);
     refused("sqlite a=sqlite --method slice", &["did you mean 'slices'"]);
+    refused("sqlite a=sqlite --writes 1K", &["the Insert Benchmark: add --workload ibench"]);
+    refused("sqlite a=sqlite --workload ibench --writes 3,2,1", &["--writes has 3 values"]);
     let refused_test = |arguments: &str, texts: &[&str]| {
         rqps.run(&format!("selftest {arguments}")).refuses(2, texts);
     };

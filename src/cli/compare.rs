@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
+use anyhow::bail;
 use clap::Args;
 use rqps_dbms::Home;
 use rqps_plan::{
@@ -14,6 +15,7 @@ use rqps_workload::microbenchmark::{Sequence, select};
 
 use super::contenders::Contenders;
 use super::exit::Exit;
+use super::ibench::set_writes;
 use super::method;
 use super::report;
 use super::session::{self, Measures, Session};
@@ -60,6 +62,10 @@ pub(crate) struct Arguments {
     /// Rows of each table; of the Insert Benchmark, those that each client loads.
     #[arg(long, default_value = "100K")]
     rows: Count,
+    /// Rows that each client of the Insert Benchmark inserts in l.i1 and l.i2
+    /// [default: 40 % and 10 % of --rows].
+    #[arg(long, value_name = "L1,L2", value_delimiter = ',')]
+    writes: Option<Vec<Count>>,
     /// Clients, each with a connection to every contender.
     #[arg(long, default_value_t = 1)]
     clients: u32,
@@ -109,6 +115,9 @@ pub(crate) struct Arguments {
     /// Count what was measured while the machine was busy with something else.
     #[arg(long)]
     no_guards: bool,
+    /// Do not check the data: the check reads whole tables, which takes long of data larger than memory.
+    #[arg(long)]
+    no_check: bool,
     /// Do not measure the base, but take its whole runs from an earlier comparison in this directory: with
     /// --method runs, on this machine, of the same plan, build and settings. They were not interleaved with
     /// the contenders', so intervals are wider by what the machine may have drifted.
@@ -208,8 +217,11 @@ impl Measures for Arguments {
         let wanted = self.workload.clone();
         let wanted = wanted.unwrap_or_else(|| Wanted::Micro(DEFAULT.map(str::to_string).to_vec()));
         let of = match wanted {
+            Wanted::Micro(_) if self.writes.is_some() => {
+                bail!("--writes is for the Insert Benchmark: add --workload ibench")
+            }
             Wanted::Micro(names) => Compared::Microbenchmark(self.microbenchmark(&names)?),
-            Wanted::Ibench(steps) => Compared::InsertBenchmark(self.insert_benchmark(steps)),
+            Wanted::Ibench(steps) => Compared::InsertBenchmark(self.insert_benchmark(steps)?),
         };
         let mut comparison = Comparison::new(of);
         let cache = self.session.cache().or(Some(Cache::Cached));
@@ -276,13 +288,17 @@ impl Arguments {
     }
 
     /// The current profile, with read-write steps of --secs.
-    fn insert_benchmark(&self, only: Vec<String>) -> InsertBenchmark {
+    fn insert_benchmark(&self, only: Vec<String>) -> anyhow::Result<InsertBenchmark> {
         let mut benchmark = InsertBenchmark::new(Profile::P2025, self.rows);
+        if let Some(writes) = &self.writes {
+            set_writes(&mut benchmark, writes)?;
+        }
         benchmark.only = only;
         benchmark.clients = self.clients;
         benchmark.query_time = self.secs.unwrap_or(Span(DEFAULT_SECS));
         benchmark.pause = default_pause(self.rows.0.saturating_mul(u64::from(self.clients)));
-        benchmark
+        benchmark.check = !self.no_check;
+        Ok(benchmark)
     }
 
     fn microbenchmark(&self, names: &[String]) -> anyhow::Result<Microbenchmark> {
@@ -299,7 +315,7 @@ impl Arguments {
             fair_writes: true,
             pause: default_pause(total_rows),
             pay_after_each_write: false,
-            check: true,
+            check: !self.no_check,
         })
     }
 }

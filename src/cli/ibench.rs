@@ -63,14 +63,7 @@ impl Measures for Arguments {
     fn plan(&self) -> anyhow::Result<Plan> {
         let mut benchmark = InsertBenchmark::new(self.profile, self.rows);
         if let Some(writes) = &self.writes {
-            let most = if self.profile.is_legacy() { 1 } else { 2 };
-            if writes.len() > most {
-                let steps = if most == 1 { "only l.i1 writes" } else { "l.i1 and l.i2 write" };
-                bail!("--writes has {} values: with {} {steps}", writes.len(), self.profile);
-            }
-            for (target, given) in benchmark.writes.iter_mut().zip(writes) {
-                *target = *given;
-            }
+            set_writes(&mut benchmark, writes)?;
         }
         if let Some(rates) = &self.rates {
             let rate = |rate: &Count| u32::try_from(rate.0).unwrap_or(u32::MAX);
@@ -97,6 +90,19 @@ impl Measures for Arguments {
         plan.validate()?;
         Ok(plan)
     }
+}
+
+/// What `--writes` says, of as many steps as the profile has.
+pub(super) fn set_writes(benchmark: &mut InsertBenchmark, writes: &[Count]) -> anyhow::Result<()> {
+    let (steps, most) = match benchmark.profile.is_legacy() {
+        true => ("only l.i1 writes", 1),
+        false => ("l.i1 and l.i2 write", 2),
+    };
+    if writes.len() > most {
+        bail!("--writes has {} values: with {} {steps}", writes.len(), benchmark.profile);
+    }
+    benchmark.writes.iter_mut().zip(writes).for_each(|(target, given)| *target = *given);
+    Ok(())
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
