@@ -55,6 +55,6 @@ fn list(configs: impl IntoIterator<Item = &'static NamedConfig>) -> anyhow::Resu
     for config in configs {
         table.add_row([config.family, config.name, &config.purpose()]);
     }
-    output::print(&format!("{table}\n"))?;
+    output::print(&format!("{}\n", table.trim_fmt()))?;
     Ok(Exit::Done)
 }

@@ -109,7 +109,7 @@ fn list(home: &Home, cancel: &Cancel) -> anyhow::Result<Exit> {
             build.root.display().to_string(),
         ]);
     }
-    let mut text = format!("{builds}\n");
+    let mut text = builds.trim_fmt() + "\n";
     for family in configs::families() {
         let of_family = all_configs().filter(|config| config.family == family);
         let names: Vec<&str> = of_family.map(|config| config.name).collect();
@@ -132,7 +132,7 @@ fn list(home: &Home, cancel: &Cancel) -> anyhow::Result<Exit> {
         for lease in &leases {
             servers.add_row([lease.spec.clone(), lease.pid().to_string(), lease.url.clone()]);
         }
-        text += &format!("\n{servers}\n");
+        text += &format!("\n{}\n", servers.trim_fmt());
     }
     output::print(&text)?;
     Ok(Exit::Done)
@@ -280,7 +280,7 @@ fn answer(connection: &mut dyn Connection, sql: &str) -> anyhow::Result<()> {
             let mut table = table(&[]);
             let text = |row: Row| row.into_iter().map(|field| field.unwrap_or("NULL".to_string()));
             table.add_rows(rows.into_iter().map(text));
-            output::print(&format!("{table}\n"))?;
+            output::print(&format!("{}\n", table.trim_fmt()))?;
         }
         Err(error) if error.is_disconnect() => return Err(error.into()),
         Err(error) => output::note(&format!("error: {error}")),

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use clap::Args;
-use comfy_table::Table;
 use comfy_table::presets::NOTHING;
+use comfy_table::{ContentArrangement, Table};
 use rqps_dbms::Home;
 use rqps_observe::Finding;
 
@@ -35,7 +35,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     findings.push(Finding { subject, value, warning: None });
 
     let mut table = Table::new();
-    table.load_style(NOTHING);
+    // What is long is broken within its column, by the terminal's width.
+    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     for finding in &findings {
         let mark = if finding.warning.is_some() { "!" } else { "ok" };
         let warning = finding.warning.clone().unwrap_or_default();
@@ -47,7 +48,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         1 => "1 warning: results may be noisier or narrower than they could be".to_string(),
         n => format!("{n} warnings: results may be noisier or narrower than they could be"),
     };
-    output::print(&format!("{table}\n\n{verdict}\n"))?;
+    output::print(&format!("{}\n\n{verdict}\n", table.trim_fmt()))?;
     Ok(if arguments.strict && warnings > 0 { Exit::Unfit } else { Exit::Done })
 }
 

@@ -335,7 +335,8 @@ fn overview(items: &[&Item], forecast: &Forecast) -> String {
             )
         }
     };
-    format!("{table}\n\nfree in {}: {free}; {fetched}\n", forecast.folder.display())
+    let (table, folder) = (table.trim_fmt(), forecast.folder.display());
+    format!("{table}\n\nfree in {folder}: {free}; {fetched}\n")
 }
 
 /// On what the figures rest.
