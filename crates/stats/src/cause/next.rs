@@ -29,7 +29,9 @@ impl Next {
                 "the flame graphs in report.html".to_string()
             }
             Next::Profile if of.can_be_profiled => format!("{again} --profile=all"),
-            Next::Profile | Next::Again => again.clone(),
+            // What runs inside rqps, or in steps that build on each other, is profiled from outside.
+            Next::Profile => format!("perf record -a -g -o rqps.perf {again}"),
+            Next::Again => again.clone(),
             // By thread, so that servers and client are told apart.
             Next::SystemCalls => format!("perf trace -s -o calls.txt {again}"),
             Next::Doctor => "rqps doctor".to_string(),

@@ -224,7 +224,11 @@ fn unexplained(view: &View, findings: &[Finding]) -> Option<Finding> {
             share(waiting),
             if view.is_slower() { "added" } else { "saved" },
         ),
-        None => format!("No cause explains half of it; {}", budget_text(evidence)),
+        None => format!(
+            "no cause explains half of the {} time; {}",
+            if view.is_slower() { "added" } else { "saved" },
+            budget_text(evidence)
+        ),
     };
     Some(Finding {
         cause: Cause::Unexplained,
@@ -233,9 +237,12 @@ fn unexplained(view: &View, findings: &[Finding]) -> Option<Finding> {
         slower: view.is_slower(),
         share: waiting,
         importance: HALF * evidence.theta.value.abs(),
-        statement: format!("{text} ({}).", Confidence::Hint),
+        statement: format!("{}: {text} ({}).", view.rate(), Confidence::Hint),
         numbers: numbers.map(|number| number.of(&evidence.test)).collect(),
-        contradicted_by: vec![Check { what: "a cause that explains half of it", looked_at: true }],
+        contradicted_by: vec![Check {
+            what: "a cause that explains half of the change",
+            looked_at: true,
+        }],
         next: if waiting.is_some() {
             Next::SystemCalls.text(evidence)
         } else {

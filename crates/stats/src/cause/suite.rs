@@ -46,14 +46,15 @@ pub fn explain_suite(tests: &[Evidence]) -> Vec<Finding> {
     findings
 }
 
-/// The same cause in several tests of a class is one finding, as is the machine in tests of any class; each
-/// names its tests.
+/// The same cause in several tests of a class is one finding, as are the machine and what is unexplained in tests of
+/// any class; each names its tests.
 fn merged(findings: Vec<Finding>, tests: &[Evidence]) -> Vec<Finding> {
     let of = |name: &str| tests.iter().find(|test| test.test == name);
     let mut groups: BTreeMap<(Cause, Option<Class>, bool), Vec<Finding>> = BTreeMap::new();
     for finding in findings {
         let class = finding.tests.first().and_then(|name| of(name)).map(|test| test.class);
-        let class = class.filter(|_| finding.cause != Cause::Environment);
+        let of_any = [Cause::Environment, Cause::Unexplained];
+        let class = class.filter(|_| !of_any.contains(&finding.cause));
         let key = (finding.cause, class, finding.slower);
         groups.entry(key).or_default().push(finding);
     }
@@ -75,6 +76,7 @@ fn merged(findings: Vec<Finding>, tests: &[Evidence]) -> Vec<Finding> {
         let of_class = tests.iter().filter(is_of_class).count();
         let scope = class.map_or(String::new(), |class| format!("{}: ", class.name()));
         let range = match (changes.first(), changes.last()) {
+            (Some(low), Some(high)) if change(*low) == change(*high) => change(*low),
             (Some(low), Some(high)) => format!("{} to {}", change(*low), change(*high)),
             _ => String::new(),
         };

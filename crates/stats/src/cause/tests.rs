@@ -469,7 +469,7 @@ fn r17_waiting_without_a_cause_is_said_to_be_unexplained() {
     assert_eq!((finding.cause, finding.confidence), (Cause::Unexplained, Confidence::Hint));
     assert_eq!(
         finding.statement,
-        "61 % of the added time is waiting that could not be attributed (hint)."
+        "-9.1 % operations/s: 61 % of the added time is waiting that could not be attributed (hint)."
     );
     assert_eq!(
         finding.next,

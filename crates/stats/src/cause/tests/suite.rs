@@ -47,7 +47,7 @@ fn a_busy_machine_is_one_finding_of_tests_of_all_classes_and_explains_what_its_w
     let findings = explain_suite(&evidences(&cases));
     assert_eq!(findings.len(), 1, "{findings:#?}");
     assert_eq!((findings[0].cause, findings[0].tests.len()), (Cause::Environment, 3));
-    let told = "3 of 3 tests, a factor of 0.40 to a factor of 0.40: the environment (hint). ";
+    let told = "3 of 3 tests, a factor of 0.40: the environment (hint). ";
     assert!(findings[0].statement.starts_with(told), "{}", findings[0].statement);
 }
 
