@@ -188,12 +188,12 @@ pub fn index_html(entries: &[Entry]) -> String {
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { "rqps: " (runs) " runs" }
+                title { "rqps: " (many(runs, "run")) }
                 style { (PreEscaped(STYLE)) }
             }
             body {
                 header {
-                    h1 { (runs) " runs" }
+                    h1 { (many(runs, "run")) }
                     p {
                         label {
                             "Search by DBMS, version, contender, workload, date, state: "
@@ -235,7 +235,7 @@ fn run(path: &str, summary: &Summary) -> Markup {
             @if summary.has_report { a href=(link) { (summary.title) } } @else { (summary.title) }
         }
         p {
-            time { (summary.created) } " · " (path)
+            time datetime=(summary.created) { (minute(&summary.created)) } " · " (path)
             @if let Some(status) = summary.status { " · " span.state { (status) } }
             @if !summary.has_report { " · no report.html: rqps report makes it" }
         }
@@ -244,13 +244,27 @@ fn run(path: &str, summary: &Summary) -> Markup {
             p { "relative to the first: worst " (share(worst)) ", best " (share(best)) }
         }
         @for judgement in &summary.verdicts { (verdicts(judgement)) }
-        @if summary.warnings > 0 { p.note { (summary.warnings) " things to take note of" } }
+        @if summary.warnings > 0 { p.note { (many(summary.warnings, "thing")) " to take note of" } }
         ul {
             @for who in &summary.contenders {
                 li { (who.name) span.note { " " (who.dbms) " " (who.version) } }
             }
         }
     }
+}
+
+fn many(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
+
+/// `2026-11-24 19:13 UTC` of a time as RFC 3339 has it; what is none stays as it is.
+fn minute(created: &str) -> String {
+    let time = created.parse::<jiff::Timestamp>();
+    time.map_or_else(
+        |_| created.to_string(),
+        |time| time.strftime("%Y-%m-%d %H:%M UTC").to_string(),
+    )
 }
 
 fn share(share: &Share) -> Markup {

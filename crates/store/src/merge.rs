@@ -12,6 +12,7 @@ use crate::record::Manifest;
 use crate::{Run, StepRecord};
 
 const TRANSPORT: &str = "transport";
+const WORKLOAD: &str = "workload";
 
 /// A run that others were merged with.
 #[derive(Clone, Debug, Serialize)]
@@ -25,6 +26,9 @@ pub struct Part {
     pub rounds: BTreeSet<u32>,
 }
 
+/// Characters of a value that a line of words has room for.
+const LONG: usize = 60;
+
 /// Something that is not the same in all runs, so that their numbers cannot be held beside each
 /// other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -36,9 +40,18 @@ pub struct Difference {
 }
 
 impl fmt::Display for Difference {
-    /// `seed (1, 7)`
+    /// `seed (1, 7)`; of what is long, such as a list of tests, the begin.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.what, self.values.join(", "))
+        let short = |value: &String| match value.char_indices().nth(LONG) {
+            Some((end, _)) => format!("{}…", &value[..end]),
+            None => value.clone(),
+        };
+        write!(
+            f,
+            "{} ({})",
+            self.what,
+            self.values.iter().map(short).collect::<Vec<_>>().join(", ")
+        )
     }
 }
 
@@ -141,7 +154,13 @@ pub(crate) fn differences(
         let first = said.next();
         said.any(|value| Some(value) != first)
     };
-    keys.into_iter().map(values).filter(differs).collect()
+    let mut found: Vec<Difference> = keys.into_iter().map(values).filter(differs).collect();
+    if found.iter().any(|difference| difference.what == WORKLOAD) {
+        // Two workloads have nothing else in common that could differ.
+        let of_workload = format!("{WORKLOAD}.");
+        found.retain(|difference| !difference.what.starts_with(&of_workload));
+    }
+    found
 }
 
 /// What a run was under, by name: `seed`, `workload.insert_benchmark.rows`, … Everything in the plan but
@@ -151,6 +170,8 @@ pub(crate) fn conditions(run: &Run) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     flatten("", &plan, &mut found);
     found.retain(|key, _| key != "contenders");
+    let workload = plan[WORKLOAD].as_object().and_then(|workload| workload.keys().next());
+    found.extend(workload.map(|kind| (WORKLOAD.to_string(), kind.replace('_', " "))));
     // A DBMS inside the client has no other way to be reached.
     let ways = run.contenders.iter().map(|contender| contender.transport.as_str());
     let ways: BTreeSet<&str> = ways.filter(|way| *way != "in process").collect();

@@ -56,7 +56,7 @@ pub(crate) use markdown::lines as markdown;
 pub(crate) use printed::{change, ratio, reach, span, with_interval};
 pub(crate) use profile::{Profiled, readable};
 pub(crate) use text::text;
-pub(crate) use times::TAIL;
+pub(crate) use times::{TAIL, TIMES_NOTE};
 pub(crate) use together::{columns as posts_columns, metrics as metrics_together};
 pub(crate) use verdict_row::VerdictRow;
 

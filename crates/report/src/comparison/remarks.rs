@@ -84,6 +84,12 @@ impl Verdicts<'_> {
         };
         let twins: Vec<&Estimate> =
             first.verdicts.iter().filter_map(|verdict| verdict.twin.as_ref()).collect();
+        // Ranks of three rounds leave no interval, and cannot tell anything.
+        let is_told = twins.iter().any(|twin| twin.interval.half_width().is_finite());
+        if !twins.is_empty() && !is_told {
+            return "There are too few rounds to tell whether the twin differs from the base."
+                .to_string();
+        }
         let hits = twins.iter().filter(|twin| twin.p < TWIN_HIT_ALPHA).count();
         format!("The twin differs from the base in {hits} of {} tests (p < 0.05).", twins.len())
     }
@@ -108,8 +114,12 @@ impl Verdicts<'_> {
             most if most == least => format!("{most} rounds"),
             most => format!("{least} to {most} rounds"),
         };
+        let guards = match self.plan.guards {
+            true => "",
+            false => "Guards were off: what was measured on a busy machine counts. ",
+        };
         format!(
-            "{foreign}Method: {}; {rounds}, a restart each; data {}; seed {}.",
+            "{foreign}{guards}Method: {}; {rounds}, a restart each; data {}; seed {}.",
             method(self.plan),
             loaded(self.plan),
             self.seed

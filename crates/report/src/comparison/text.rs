@@ -6,7 +6,7 @@ use rqps_plan::Compared;
 use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
 
-use super::{Judged, TAIL, Verdicts, change, post, profile_text, ratio, span};
+use super::{Judged, TAIL, TIMES_NOTE, Verdicts, change, post, profile_text, ratio, span};
 use crate::Colour;
 use crate::model::loaded;
 use crate::model::number::duration;
@@ -69,7 +69,7 @@ fn times(verdicts: &Verdicts<'_>, judged: &Judged<'_>) -> String {
             right(span(time.ratio)),
         ]);
     }
-    lines(&mut drawn)
+    lines(&mut drawn) + &wrapped([[TIMES_NOTE]].into_iter())
 }
 
 fn table(verdicts: &Verdicts<'_>, judged: &Judged, colour: Colour) -> String {

@@ -77,6 +77,9 @@ impl Pair<'_> {
     }
 }
 
+pub(crate) const TIMES_NOTE: &str = "From when an operation was sent to its end. Each round has percentiles of its own; times are \
+     their means, and the ratio is estimated as that of the rates is. A percentile needs ten operations beyond it.";
+
 /// A percentile of the service times of one test and contender.
 pub(crate) struct Time<'v> {
     pub(crate) name: &'v str,

@@ -58,11 +58,9 @@ pub(super) fn section(
                     li { button type="button" data-source=(file) data-file=(file) { (file) } }
                 }
             }
-            @if verdicts.is_none() {
-                p.note {
-                    "The single seconds are beside this page: in result.json, seconds.csv and "
-                    "results.sqlite."
-                }
+            p.note {
+                "The single seconds are beside this page, which would be too large with them: in "
+                @if verdicts.is_none() { "result.json, seconds.csv and " } "results.sqlite."
             }
             (json("charts", &charts(model)))
             (json("machine", &machine(model)))

@@ -11,7 +11,8 @@ const VERDICTS: &str = "Colour and mark are there only where there is a verdict:
 
 const CHOSEN: &str = "Verdicts are about throughput relative to the base of the run. For any other \
      base or measure the page takes the mean of the rounds' log ratios with Student's interval, not \
-     adjusted for the number of tests, and says nothing of them.";
+     adjusted for the number of tests, and says nothing of them. As measured is the mean of the rounds, which a \
+     single odd one moves.";
 
 const SINGLE: &str = "The dot is the share of the base on the logarithmic scale above the column. Hatched did \
      not keep its write rate (SLA), ∅ did not end. Each contender ran once, so a difference has no interval \

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::statements::{By, statements};
 use super::{counters, together};
-use crate::comparison::{Verdicts, ratio, span};
+use crate::comparison::{TIMES_NOTE, Verdicts, ratio, span};
 use crate::model::number::duration;
 use crate::model::{Matrix, MatrixRow, Model};
 
@@ -15,9 +15,6 @@ const NOTE: &str = "Each dot is a contender in a round, a restart of all servers
      its ribbon reaches from the 10th to the 90th percentile. Where contenders take turns, a cycle is a \
      slice of each of them. Lanes below the seconds of whole runs are what went on in the background: the \
      darker, the more.";
-
-const TIMES_NOTE: &str = "From when an operation was sent to its end. Each round has percentiles of its own; times are \
-     their means, and the ratio is estimated as that of the rates is. A percentile needs ten operations beyond it.";
 
 /// Of a noisy hour there are dozens of refused passes, and what counts comes below them.
 const FEW: usize = 4;
@@ -90,7 +87,7 @@ fn times(verdicts: &Verdicts<'_>, index: usize) -> Markup {
                         th scope="col" { "contender" }
                         th scope="col" { abbr title="the share that took at most this long" { "within" } }
                         th scope="col" { (verdicts.base) }
-                        th scope="col" { "contender" }
+                        th scope="col" { "itself" }
                         th scope="col" { "ratio" }
                         th scope="col" { "95 % interval" }
                     } }

@@ -121,6 +121,7 @@ fn trust(verdicts: &Verdicts<'_>, run: &Run) -> Markup {
                 "other programs used at most " (format!("{share:.1} %")) " of the CPUs · "
             }
             @match refused {
+                _ if !verdicts.plan.guards => "guards were off, so no pass was refused",
                 0 => "no pass refused by a guard",
                 1 => "1 pass refused by a guard",
                 _ => { (refused) " passes refused by guards" }
@@ -158,7 +159,7 @@ pub(super) fn forest(verdicts: &Verdicts<'_>) -> Markup {
 }
 
 fn rows(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
-    let extent = extent(&judged.verdicts);
+    let extent = extent(judged);
     let effect = |test: &usize| judged.verdicts[*test].estimate.value;
     let mut tests: Vec<usize> = (0..verdicts.tests.len()).collect();
     // What is not a number comes last.
@@ -174,6 +175,7 @@ fn rows(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
                         th scope="col" { "test" }
                         th scope="col" { "rQPS" }
                         th scope="col" { "95 % interval" }
+                        th.words scope="col" { "verdict" }
                         th scope="col" { (axis(extent)) }
                         th scope="col" { abbr title={ "server CPU per " (one) } { "cpu/o" } }
                         @if has_times {
@@ -183,7 +185,6 @@ fn rows(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
                             th scope="col" { abbr title="rQPS relative to the suite shift" { "to suite" } }
                         }
                         th scope="col" { "rounds" }
-                        th.words scope="col" { "verdict" }
                         th.words scope="col" { "group" }
                     }
                 }
@@ -192,10 +193,10 @@ fn rows(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
                         tr.suite {
                             th scope="row" { "suite shift" }
                             (measured(&suite.shift))
+                            td.words { "what all tests have in common" }
                             td { (plot(&suite.shift, &[], 0.0, extent)) }
                             td {} td {} @if has_times { td {} }
                             td { (suite.rounds) }
-                            td.words { "what all tests have in common" }
                             td {}
                         }
                     }
@@ -221,11 +222,16 @@ fn row(
     html! {
         tr {
             th scope="row" { a href={ "#test-" (verdict.test) } { (verdict.test) } }
-            @if verdict.contributions.len() > 1 {
-                (measured(&verdict.estimate))
+            @let is_measured = verdict.contributions.len() > 1;
+            @if is_measured { (measured(&verdict.estimate)) } @else { td { "-" } td { "-" } }
+            td.words {
+                @if let Some(missed) = verdicts.missed(&judged.contender, index) { (missed) " " }
+                (told(&verdict.label))
+            }
+            @if is_measured {
                 td { (plot(&verdict.estimate, &verdict.contributions, verdicts.margin(test), extent)) }
             } @else {
-                td { "-" } td { "-" } td {}
+                td {}
             }
             td { (cpu.map_or("-".to_string(), |(_, cost)| change(cost))) }
             @if has_times {
@@ -243,10 +249,6 @@ fn row(
                 }
             }
             td { (verdict.contributions.len()) }
-            td.words {
-                @if let Some(missed) = verdicts.missed(&judged.contender, index) { (missed) " " }
-                (told(&verdict.label))
-            }
             td.words.dim { (test.group) }
         }
     }
@@ -303,11 +305,12 @@ fn whole(log: f64) -> String {
     format!("{:+.0} %", 100.0 * log.exp_m1())
 }
 
-/// How far the plots must reach.
-fn extent(verdicts: &[Verdict]) -> f64 {
-    let bounds = verdicts.iter().flat_map(|verdict| {
-        let interval = verdict.estimate.interval;
-        [interval.low.abs(), interval.high.abs()]
+/// How far the plots must reach: to all estimates and the ends of their intervals, as far as they have any.
+fn extent(judged: &Judged) -> f64 {
+    let estimates = judged.verdicts.iter().map(|verdict| &verdict.estimate);
+    let estimates = estimates.chain(judged.suite.iter().map(|suite| &suite.shift));
+    let bounds = estimates.flat_map(|estimate| {
+        [estimate.value, estimate.interval.low, estimate.interval.high].map(f64::abs)
     });
     bounds.filter(|bound| bound.is_finite()).fold(LEAST, f64::max).min(MOST) * 1.05
 }

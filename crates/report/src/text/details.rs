@@ -12,6 +12,9 @@ const BUCKETS: &str = "Percentage of the responses that took at most the time in
      one before it: empty is none at all, nonzero less than 0.0005%. max is in seconds. A percentile needs ten \
      responses beyond it; with fewer it is few.";
 
+const RATES: &str = "A single odd round moves a mean, and hardly the rQPS, which is a robust estimate, \
+     against base and twin.";
+
 /// Of the steps of a run, or of whole runs taken together.
 pub(super) fn parts(model: &Model, colour: Colour) -> Vec<String> {
     let kept = [
@@ -48,7 +51,8 @@ pub(super) fn of_comparison(
 ) -> Vec<String> {
     let title =
         format!("Rates: {} per second, the mean of the rounds that count", verdicts.counted().many);
-    let mut parts = vec![format!("{title}\n{}", abreast(&rates(verdicts), colour))];
+    let note = wrapped([[RATES]].into_iter());
+    let mut parts = vec![format!("{title}\n{note}\n{}", abreast(&rates(verdicts), colour))];
     for step in &together.steps {
         for table in metrics_together(together, step) {
             parts.push(format!("{}, all rounds together\n{}", step.name, abreast(&table, colour)));

@@ -4,12 +4,22 @@ use serde_json::{Value, json};
 
 use crate::json::schema;
 use crate::sample::run;
+use crate::suite;
 
 /// With seconds enough for charts.
 pub(crate) fn named(name: &str, contenders: &[&str]) -> (String, Run) {
     let mut run = run(contenders, 3);
     run.manifest.id = name.to_string();
     (name.to_string(), run)
+}
+
+#[test]
+fn of_two_workloads_it_is_said_that_they_are_two() {
+    let mut micro = suite::run(&["sqlite"], &[1]);
+    micro.manifest.id = "micro".to_string();
+    let error = merge(vec![named("a", &["sqlite"]), ("micro".to_string(), micro)], false);
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("differ: workload (insert benchmark, microbenchmark);"), "{error}");
 }
 
 #[test]

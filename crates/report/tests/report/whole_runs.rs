@@ -158,6 +158,32 @@ fn units(run: &Run) -> Vec<String> {
 }
 
 #[test]
+fn three_rounds_leave_no_interval_and_all_estimates_are_where_they_belong() {
+    let mut run = compared();
+    run.passes.retain(|pass| pass.round <= 3);
+    for pass in &mut run.passes {
+        let base = pass.slices[0].clone();
+        pass.slices.push(SliceRecord { place: 2, contender: "twin".to_string(), ..base });
+        for (name, side) in pass.sides.clone().into_iter().filter(|(name, _)| name == "base") {
+            pass.cost.insert("twin".to_string(), pass.cost[&name].clone());
+            pass.sides.insert("twin".to_string(), side);
+        }
+    }
+    let Workload::Comparison(plan) = &mut run.plan.workload else { unreachable!() };
+    (plan.twin, plan.guards, plan.rounds, plan.fewest_rounds) = (true, false, 3, 3);
+    let page = html(&run);
+    assert!(page.contains("<span>-21 %</span>"), "slow has 0.8 of the base's rate");
+    assert!(page.contains("guards were off, so no pass was refused"));
+    let told = text(&run, Colour::Never).split_whitespace().collect::<Vec<_>>().join(" ");
+    for remark in [
+        "There are too few rounds to tell whether the twin differs from the base.",
+        "Guards were off: what was measured on a busy machine counts.",
+    ] {
+        assert!(told.contains(remark) && summary_markdown(&run).contains(remark), "{told}");
+    }
+}
+
+#[test]
 fn steps_that_count_different_things_have_a_neutral_unit_and_say_what_it_is() {
     let run = compared();
     let units = units(&run);
