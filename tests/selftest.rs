@@ -5,8 +5,9 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::Rqps;
+use common::{Rqps, Running, processes};
 use rqps_stats::verdict::ESTIMATOR;
+use rustix::process::Signal;
 use serde_json::Value;
 
 /// So small that nothing can be seen: only that all of it is done, kept and used.
@@ -66,6 +67,19 @@ fn a_selftest_slows_a_real_server_down_by_a_known_amount() {
     assert!(spent("client-5", "client") > 2.0 * spent("carrier", "client"), "{doses}");
     assert!(spent("client-5", "server") < spent("server-2", "server") / 2.0, "{doses}");
     rqps.assert_nothing_is_left();
+}
+
+#[test]
+fn an_interrupted_selftest_keeps_the_comparisons_that_were_done() {
+    let rqps = Rqps::alone();
+    let arguments = format!("{TINY} --dbms sqlite");
+    let running = Running::start(rqps.command(arguments.split_whitespace()));
+    running.wait_for("(2 of 3)");
+    processes::signal(running.pid(), Signal::INT);
+    let told = "nothing is concluded: the comparisons that were done are in st, and rqps report shows each";
+    running.finish().expect_code(130).says(&[told]);
+    assert_eq!(common::entries(&rqps.work().join("st")), ["sqlite-equals-by-slices"]);
+    rqps.run("report st/sqlite-equals-by-slices --format text").ok();
 }
 
 #[test]

@@ -102,8 +102,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         match measure(&alone, &site, part, ready, &out, (&mut progress, place)) {
             Ok((Outcome::Complete, experiment)) => cells.extend(experiment.cells()),
             Ok((Outcome::Interrupted, _)) => {
-                // Half a selftest says nothing.
-                remove(&parts[..=place], &out)?;
+                remove(part, &out)?;
+                let kept = match place {
+                    0 => String::new(),
+                    _ => format!(
+                        ": the comparisons that were done are in {}, and rqps report shows each",
+                        out.display()
+                    ),
+                };
+                note(&format!("interrupted, so nothing is concluded{kept}"));
                 return Ok(Exit::Interrupted);
             }
             // Not every machine has what a setting needs, such as a filesystem with direct IO.
@@ -162,11 +169,10 @@ fn skip(skipped: &mut Vec<String>, what: String) {
     skipped.push(what);
 }
 
-/// Removes the runs of these parts, and the folder if nothing else is in it.
-fn remove(parts: &[Part], out: &Path) -> anyhow::Result<()> {
-    for path in parts.iter().map(|part| out.join(&part.title)) {
-        fs::remove_dir_all(&path).with_context(|| format!("cannot remove '{}'", path.display()))?;
-    }
+/// Removes the run of a part that was not ended, and the folder if nothing else is in it.
+fn remove(part: &Part, out: &Path) -> anyhow::Result<()> {
+    let path = out.join(&part.title);
+    fs::remove_dir_all(&path).with_context(|| format!("cannot remove '{}'", path.display()))?;
     let _ = fs::remove_dir(out);
     Ok(())
 }
