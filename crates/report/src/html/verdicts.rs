@@ -85,7 +85,7 @@ fn found(contender: &str, id: &str, finding: &Finding) -> Markup {
     );
     html! {
         li id=(id) {
-            b { (cause) } " " (finding.statement) " "
+            b { (cause) ":" } " " (finding.statement) " "
             a.permalink href={ "#" (id) } title="a link to this finding" { "#" }
             button type="button" data-copy=(markdown) { "copy as Markdown" }
             @for (what, checks) in finding.checks() {
