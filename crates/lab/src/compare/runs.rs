@@ -33,6 +33,9 @@ const PART: u32 = 1;
 /// How long the machine may take to be as usual before a run: gigabytes of a copy may slow it down.
 const REST: Duration = Duration::from_secs(10);
 
+/// … and behind it: a virtual CPU that has waited for a server to end is slow for some tenths of a second.
+const WAKE: Duration = Duration::from_secs(1);
+
 /// The share of a promised write rate that must be reached (INSERT-BENCHMARK.md §5).
 const REQUIRED_SHARE: f64 = 0.95;
 
@@ -254,7 +257,7 @@ impl Turn<'_> {
             }
         };
         server.discard()?;
-        let after = canaries.run();
+        let after = canaries.settle(WAKE);
         let refusal =
             |(record, jump): &(StepRecord, f64)| refusal(record, *jump, (before, after), canaries);
         let refusals = records.iter().map(refusal).collect();
