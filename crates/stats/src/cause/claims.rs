@@ -56,11 +56,12 @@ pub(super) fn environment(view: &View) -> Option<Claim> {
     Some(Claim { text, share, numbers, ..Claim::default() })
 }
 
-/// A server whose own threads have more to do puts them off its CPUs itself.
+/// A server whose own threads have more to do, or more to write, puts them off its CPUs itself.
 fn presses_itself(view: &View) -> bool {
     let growth = |name: &str| Some(view.change(name)?.log.times(view.sign).value);
-    let pair = growth(metric::USER_CPU).zip(growth(metric::INVOLUNTARY));
-    pair.is_some_and(|(work, put_off)| work >= HALF * put_off)
+    let Some(put_off) = growth(metric::INVOLUNTARY) else { return false };
+    let work = [metric::USER_CPU, metric::WRITE_BYTES].into_iter().filter_map(growth);
+    work.fold(0.0, f64::max) >= HALF * put_off
 }
 
 pub(super) fn foreign(view: &View) -> Option<bool> {
@@ -219,6 +220,13 @@ fn is_too_little(view: &View, more: Change) -> bool {
     more.log.value.abs() < HALF * view.evidence.theta.value.abs()
 }
 
+/// No more is written in a second than before, and nobody waits for it: what a server writes by the second, it
+/// writes more of for each operation of the slower one.
+fn is_by_the_second(view: &View, more: Change) -> bool {
+    let waits = [Part::Rest, Part::BlockIo].map(|part| at_least(view.share(part), HALF));
+    more.log.value.abs() <= view.evidence.theta.value.abs() && any(&waits) != Some(true)
+}
+
 /// The first of the metrics of which there is more.
 fn more_of(view: &View, metrics: &[(&str, &'static str)]) -> Option<(&'static str, Change)> {
     let up = |name: &str| view.change(name).filter(|change| view.is_up(*change));
@@ -282,7 +290,9 @@ pub(super) fn writes(view: &View) -> Option<Claim> {
         text: format!("{}: {what} per operation change by {}{kind}", view.rate(), interval(&more)),
         numbers: [Number::ratio(what, &more.log)].into_iter().chain(counted).collect(),
         // What statements that only read leave to write is little, however often it is the other's.
-        is_partial: is_too_little(view, more) || !view.class().writes(),
+        is_partial: is_too_little(view, more)
+            || is_by_the_second(view, more)
+            || !view.class().writes(),
         ..Claim::default()
     })
 }
@@ -427,6 +437,12 @@ pub(super) fn is_slowed_planning(planning: Planning) -> bool {
 
 pub(super) fn plan_changed(view: &View) -> Option<bool> {
     view.evidence.plans.as_ref().map(|plans| plans.base != plans.contender)
+}
+
+/// The server does other work for an operation: its CPU is half of the change, or it reads more.
+pub(super) fn works_otherwise(view: &View) -> Option<bool> {
+    let cpu = code_path(view).map(|claim| claim.share >= Some(HALF));
+    any(&[cpu, view.up(metric::READ_BYTES)])
 }
 
 pub(super) fn plan(view: &View) -> Option<Claim> {

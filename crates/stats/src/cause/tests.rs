@@ -164,6 +164,19 @@ fn r0_a_server_that_has_more_to_do_puts_itself_off_its_cpus() {
     assert!(!pressed(2.0).has(Cause::Environment));
 }
 
+/// Postgres with max_wal_size=32MB: 40 times as much is written, and the checkpointer has a CPU for it.
+#[test]
+fn r0_a_server_that_has_more_to_write_puts_itself_off_its_cpus() {
+    let pressed = |written: f64| {
+        Case::slower("update-index", Class::Update, -20.0)
+            .metric("server_involuntary_switches", 13.5)
+            .metric("server_run_queue_wait", 11.2)
+            .metric("device_write_bytes", written)
+    };
+    assert!(pressed(1.2).has(Cause::Environment));
+    assert!(!pressed(40.0).has(Cause::Environment));
+}
+
 /// Such as where the base was measured at another time: what the machine may have drifted is in the
 /// intervals.
 #[test]
@@ -409,6 +422,24 @@ fn r9_is_contradicted_by_another_plan_which_is_r10() {
         "rqps compare postgres@17.6 postgres@18.0 --workload micro:l.i2 --keep-data"
     );
     assert!(!deletes().has(Cause::Plan), "the same plan is no cause");
+}
+
+/// enable_indexscan=off: a bitmap scan of one row touches as many pages as an index scan does.
+#[test]
+fn r10_another_plan_that_touches_as_many_pages_explains_the_cpu_that_it_takes() {
+    let bitmap = |cpu: f64| {
+        Case::slower("point-query", Class::Point, -3.2)
+            .part(Part::ServerUser, cpu)
+            .metric("server_cpu_user", 1.05)
+            .metric("pg_stat_database.blks_hit", 1.0)
+            .with(|evidence| {
+                evidence.environment = TAKING_TURNS;
+                let [base, contender] = ["Index Scan", "Bitmap Heap Scan"].map(str::to_string);
+                evidence.plans = Some(Plans { base, contender });
+            })
+    };
+    assert_eq!(bitmap(0.97).causes(), [(Cause::Plan, Confidence::Likely)]);
+    assert!(bitmap(0.1).causes().contains(&(Cause::Plan, Confidence::Hint)));
 }
 
 #[test]

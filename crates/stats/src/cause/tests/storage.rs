@@ -109,6 +109,20 @@ fn r5_is_a_hint_where_a_little_more_is_written_by_operations_that_take_much_long
     assert!(longer(-9.0).contains(&(Cause::Writes, Confidence::Strong)));
 }
 
+/// A client that is 5 % slower: the log writer goes on writing by the second.
+#[test]
+fn r5_is_a_hint_where_no_more_is_written_in_a_second() {
+    let by_the_second = |of_waiting: f64| {
+        Case::slower("update-nonindex", Class::Update, -5.4)
+            .part(Part::Rest, of_waiting)
+            .metric("device_write_bytes", 1.035)
+            .metric("wal_bytes", 1.035)
+            .causes()
+    };
+    assert!(by_the_second(0.1).contains(&(Cause::Writes, Confidence::Hint)));
+    assert!(by_the_second(0.9).contains(&(Cause::Writes, Confidence::Strong)), "a full disk");
+}
+
 #[test]
 fn r5_is_contradicted_by_as_many_bytes_as_before() {
     assert!(!more_writes().metric("device_write_bytes", 1.0).has(Cause::Writes));
