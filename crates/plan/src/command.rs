@@ -3,6 +3,7 @@
 use crate::cache::Cache;
 use crate::comparison::{Compared, Comparison, Method};
 use crate::contender::Contender;
+use crate::insert_benchmark::InsertBenchmark;
 use crate::plan_file::{Plan, Workload};
 
 impl Plan {
@@ -30,14 +31,23 @@ impl Plan {
         flag("rows", rows.to_string());
         flag("secs", secs.to_string());
         let usual = Comparison::new(comparison.of.clone());
-        if let Compared::Microbenchmark(of) = &comparison.of {
-            if of.tables != 1 {
-                flag("tables", of.tables.to_string());
+        let check = match &comparison.of {
+            Compared::Microbenchmark(of) => {
+                if of.tables != 1 {
+                    flag("tables", of.tables.to_string());
+                }
+                if comparison.method_of(test) == Method::Runs {
+                    flag("method", Method::Runs.to_string());
+                }
+                of.check
             }
-            if comparison.method_of(test) == Method::Runs {
-                flag("method", Method::Runs.to_string());
+            Compared::InsertBenchmark(of) => {
+                if of.writes != InsertBenchmark::new(of.profile, of.rows).writes {
+                    flag("writes", of.writes.map(|writes| writes.to_string()).join(","));
+                }
+                of.check
             }
-        }
+        };
         if clients != 1 {
             flag("clients", clients.to_string());
         }
@@ -55,6 +65,9 @@ impl Plan {
         }
         if self.cache == Some(Cache::IoBound) {
             words.push("--io-bound".to_string());
+        }
+        if !check {
+            words.push("--no-check".to_string());
         }
         let quoter = shlex::Quoter::new().allow_nul(true);
         Some(quoter.join(words.iter().map(String::as_str)).expect("NUL is allowed"))
