@@ -104,8 +104,8 @@ impl<'a> Slowed<'a> {
         Ok(Slowed { all: self.all.into_iter().map(begin).collect::<Result<_, LabError>>()? })
     }
 
-    /// What they have in fact spent since then, in these slices of a pass, and what operations of the base
-    /// took `alone`. `names` are those of all contenders.
+    /// What they have in fact spent since then, in these slices of a pass, and what an operation of the base
+    /// takes by itself, by these and by those that it had `alone`. `names` are those of all contenders.
     pub(crate) fn doses<'n>(
         &self,
         slices: &[Vec<Slice>],
@@ -126,7 +126,7 @@ impl<'a> Slowed<'a> {
                 contender: names[*slot].to_string(),
                 server: server.each() * messages,
                 client: client.each(),
-                alone: mean_nanos(alone, *slot),
+                alone: undisturbed(slices, alone, *slot),
             })
         };
         self.all.iter().map(dose).collect()
@@ -137,6 +137,14 @@ impl<'a> Slowed<'a> {
 fn operations(slices: &[Vec<Slice>], contender: usize) -> u64 {
     let own = slices.iter().flatten().filter(|slice| slice.contender == contender);
     own.map(|slice| slice.operations + slice.head_operations).sum::<u64>().max(1)
+}
+
+/// What an operation takes by itself: in slices others leave it cold caches, and where it goes on and on the
+/// server's own threads, which write behind it, want the same CPU. So it is the less of the two. None of who is
+/// not driven alone.
+fn undisturbed(slices: &[Vec<Slice>], alone: &[Vec<Slice>], contender: usize) -> Option<f64> {
+    let alone = mean_nanos(alone, contender)?;
+    Some(nanos_per_operation(slices, contender).map_or(alone, |taken| taken.min(alone)))
 }
 
 /// Nanoseconds of an operation, over all slices of a contender.
