@@ -38,7 +38,7 @@ const NOT_RUN: [(&str, &str); 11] = [
     ("cargo test", "these are the tests"),
     ("PROPTEST_CASES=20000 cargo test", "a test of these, with many more cases"),
     ("RQPS_SOAK_SECS=3600 cargo test", "a test that takes an hour, and a minute at least"),
-    ("rqps selftest --quick", "tests/selftest.rs runs it, with less of everything"),
+    ("rqps selftest", "tests/selftest.rs runs it, with less of everything"),
     (
         "rqps compare postgres@16.10 postgres@17.6 --workload micro:hot-points --profile",
         "tests/compare.rs profiles a server, which takes eight runs more",

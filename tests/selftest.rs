@@ -71,7 +71,7 @@ fn a_selftest_slows_a_real_server_down_by_a_known_amount() {
 
 #[test]
 fn an_interrupted_selftest_keeps_the_comparisons_that_were_done() {
-    let rqps = Rqps::alone();
+    let rqps = Rqps::with_own_locks();
     let arguments = format!("{TINY} --dbms sqlite");
     let running = Running::start(rqps.command(arguments.split_whitespace()));
     running.wait_for("(2 of 3)");
@@ -84,7 +84,7 @@ fn an_interrupted_selftest_keeps_the_comparisons_that_were_done() {
 
 #[test]
 fn comparisons_go_by_what_the_selftest_has_found() {
-    let rqps = Rqps::alone();
+    let rqps = Rqps::with_own_locks();
     let host = rqps_store::selftest::host(&rqps_observe::machine_facts(&rqps.home()));
     // What one finds on a busy machine is for the machine to say, so this is what it may have found.
     let class = |class: &str, is_fit: bool| {
@@ -135,7 +135,7 @@ fn comparisons_go_by_what_the_selftest_has_found() {
 
 #[test]
 fn a_whole_selftest_changes_a_setting_whose_cause_is_known() {
-    let rqps = Rqps::alone();
+    let rqps = Rqps::with_own_locks();
     let tiny = TINY.replace(" --quick", "");
     let ended = rqps.run(&format!("{tiny} --dbms sqlite --json"));
     assert!([Some(0), Some(5)].contains(&ended.status.code()), "{}", ended.stderr);
@@ -164,8 +164,26 @@ fn a_whole_selftest_changes_a_setting_whose_cause_is_known() {
 }
 
 #[test]
+fn a_part_of_a_selftest_says_only_what_it_is_about() {
+    let rqps = Rqps::with_own_locks();
+    let tiny = TINY.replace(" --quick", "");
+    let ended = rqps.run(&format!("{tiny} --dbms sqlite --only settings --json"));
+    assert!([Some(0), Some(5)].contains(&ended.status.code()), "{}", ended.stderr);
+    let found: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let of_sqlite = found["cells"].as_array().unwrap().iter();
+    let mut of_sqlite = of_sqlite.filter(|cell| cell["engine"] == "sqlite");
+    assert!(of_sqlite.all(|cell| cell["treatment"]["setting"] == "R11"));
+    assert_eq!(found["partial"], true);
+    assert_eq!(found["fitness"], Value::Array(Vec::new()), "equals are what comparisons go by");
+
+    let none = "nothing is left to try: settings are not part of --quick";
+    rqps.run("selftest --quick --dbms sqlite --only settings").expect_code(2).says(&[none]);
+    rqps.assert_nothing_is_left();
+}
+
+#[test]
 fn several_clients_have_equals_only_and_a_result_of_their_own() {
-    let rqps = Rqps::alone();
+    let rqps = Rqps::with_own_locks();
     let ended = rqps.run(&format!("{TINY} --dbms sqlite --clients 2 --json"));
     assert!([Some(0), Some(5)].contains(&ended.status.code()), "{}", ended.stderr);
     assert!(ended.stderr.contains("2 comparisons, about "), "{}", ended.stderr);

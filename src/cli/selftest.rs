@@ -23,7 +23,7 @@ use super::exit::Exit;
 use super::output::{self, note};
 use super::progress::Progress;
 use super::session::Site;
-use parts::Part;
+use parts::{About, Part};
 
 /// Builds for somebody who names none.
 const DEFAULT: [&str; 2] = ["postgres@17.6", "sqlite"];
@@ -53,6 +53,9 @@ pub(crate) struct Arguments {
     /// slowdown is to be seen is known for one. Comparisons with as many clients go by the result, and no others.
     #[arg(long, value_name = "N", default_value_t = 1)]
     clients: u32,
+    /// Only some of its comparisons. What is found counts as little as with --quick.
+    #[arg(long, value_name = "PART,…", value_delimiter = ',')]
+    only: Vec<About>,
     /// Decides all random draws.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -75,6 +78,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let mut parts = Vec::new();
     for contender in arguments.contenders()? {
         parts.extend(arguments.parts(&contender, &scale, &data, &mut skipped)?);
+    }
+    if parts.is_empty() {
+        bail!(
+            "nothing is left to try: settings are not part of --quick, and with several --clients there are only equals"
+        );
     }
     // What is wrong with a contender of the last part is told before the first one begins.
     announce(&parts, &skipped)?;
@@ -131,6 +139,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         host: host(&rqps_observe::machine_facts(&data)),
         clients: arguments.clients,
         quick: arguments.quick,
+        partial: !arguments.only.is_empty(),
         skipped,
     };
     let result = selftest(cells, circumstances);

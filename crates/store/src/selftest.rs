@@ -36,6 +36,7 @@ pub struct Fitness {
     /// of another says nothing of this one; 0 of before they had numbers.
     #[serde(default)]
     pub estimator: u32,
+    /// Few comparisons of each kind, or not all kinds.
     pub quick: bool,
     /// Nothing was found that speaks against it.
     pub is_fit: bool,

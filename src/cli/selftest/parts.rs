@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use rqps_plan::{
     Cache, Compared, Comparison, Contender, Dbms as Name, Injection, Method, Microbenchmark, Plan,
     Span, Workload,
@@ -24,6 +25,19 @@ const CARRIER: Injection = Injection::Delay { server: 0.0, client: 0.0 };
 const WHOLE: u32 = 4;
 /// Of a build with another setting, which differs by much: as many as any comparison has at least.
 const VARIED_ROUNDS: u32 = 6;
+
+/// What a comparison of a selftest is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum About {
+    /// A build beside itself, by slices.
+    Equals,
+    /// A slower server and a slower client.
+    Slowed,
+    /// Whole runs: a build beside itself, under a quota and with limited writes.
+    Runs,
+    /// Settings whose cause is known.
+    Settings,
+}
 
 /// How much is tried.
 pub(super) struct Scale {
@@ -149,12 +163,12 @@ impl Arguments {
         let comparison = |method: Method, tests: &[&str]| {
             self.comparison(method, tests, scale.rounds, scale.secs(method))
         };
-        let mut parts = vec![self.part(
-            "equals-by-slices",
-            contender,
-            twins(contender, scale.twins),
-            comparison(Method::Slices, scale.tests)?,
-        )?];
+        let mut parts = Vec::new();
+        if self.wants(About::Equals) {
+            let comparison = comparison(Method::Slices, scale.tests)?;
+            let sides = twins(contender, scale.twins);
+            parts.push(self.part("equals-by-slices", contender, sides, comparison)?);
+        }
         let are_several = self.clients > 1;
         if are_several {
             // One waits for another, or for a CPU, while an operation takes longer.
@@ -162,42 +176,58 @@ impl Arguments {
                 "{name}: slowdowns and limits, and settings whose cause is known, since what they must come \
                  to is known for one client"
             ));
-        } else {
+        } else if self.wants(About::Slowed) {
             parts.push(self.slowed(contender, scale, skipped)?);
         }
+        if self.wants(About::Runs) {
+            parts.extend(self.whole(contender, scale, data, skipped)?);
+        }
+        if self.wants(About::Settings) && !self.quick && !are_several {
+            for variant in variants(contender) {
+                parts.push(self.varied(contender, variant, scale)?);
+            }
+        }
+        Ok(parts)
+    }
 
-        let mut runs = twins(contender, scale.twins.div_ceil(2).max(2));
+    fn wants(&self, about: About) -> bool {
+        self.only.is_empty() || self.only.contains(&about)
+    }
+
+    /// A build beside itself and limited, by whole runs.
+    fn whole(
+        &self,
+        contender: &Contender,
+        scale: &Scale,
+        data: &Path,
+        skipped: &mut Vec<String>,
+    ) -> anyhow::Result<Vec<Part>> {
+        let comparison = |tests: &[&str]| {
+            self.comparison(Method::Runs, tests, scale.rounds, scale.secs(Method::Runs))
+        };
         let mut limited = |what: &str, injection: Injection| {
             let obstacle = match contender.dbms {
                 Name::Sqlite => Some("it runs inside rqps".to_string()),
                 _ => rqps_lab::obstacle(injection, data),
             };
             let may = obstacle.is_none();
-            skipped.extend(obstacle.map(|why| format!("{name}: {what}: {why}")));
+            skipped.extend(obstacle.map(|why| format!("{}: {what}: {why}", contender.name())));
             may
         };
-        if !are_several && limited("a CPU quota", QUOTA) {
-            runs.push(injected(contender, "quota", QUOTA));
+        let mut sides = twins(contender, scale.twins.div_ceil(2).max(2));
+        let is_one = self.clients == 1;
+        if is_one && limited("a CPU quota", QUOTA) {
+            sides.push(injected(contender, "quota", QUOTA));
         }
-        parts.push(self.part(
-            "equals-by-runs",
-            contender,
-            runs,
-            comparison(Method::Runs, scale.whole)?,
-        )?);
-        if self.quick || are_several {
-            return Ok(parts);
-        }
-        if limited("limited writes", WRITES) {
+        let equals = self.part("equals-by-runs", contender, sides, comparison(scale.whole)?)?;
+        let mut parts = vec![equals];
+        if is_one && !self.quick && limited("limited writes", WRITES) {
             let mut durable = contender.clone();
             durable.settings.extend(durably(contender));
             let base = (labelled(&durable, "a0".to_string()), None);
             let sides = vec![base, injected(&durable, "writes", WRITES)];
-            let comparison = comparison(Method::Runs, &["update-nonindex"])?;
+            let comparison = comparison(&["update-nonindex"])?;
             parts.push(self.part("writes-by-runs", &durable, sides, comparison)?);
-        }
-        for variant in variants(contender) {
-            parts.push(self.varied(contender, variant, scale)?);
         }
         Ok(parts)
     }
@@ -336,6 +366,7 @@ mod tests {
             secs: None,
             rows: Count(100_000),
             clients: 1,
+            only: Vec::new(),
             seed: 1,
             no_guards: false,
             out: None,
@@ -374,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quick_selftest_and_one_with_several_clients_have_no_variants() {
+    fn a_selftest_has_the_parts_that_are_wanted_and_can_be_known() {
         let contender: Contender = "sqlite".parse().unwrap();
         let titles = |arguments: &Arguments| {
             let parts =
@@ -387,5 +418,12 @@ mod tests {
         assert_eq!(titles(&Arguments { quick: true, ..arguments() }), all);
         let of_four = "sqlite-equals-by-slices sqlite-equals-by-runs";
         assert_eq!(titles(&Arguments { clients: 4, ..arguments() }), of_four);
+        for (about, title) in
+            About::value_variants().iter().zip(format!("{all} sqlite-commit-by-slices").split(' '))
+        {
+            assert_eq!(titles(&Arguments { only: vec![*about], ..arguments() }), title);
+        }
+        let none = Arguments { only: vec![About::Settings], quick: true, ..arguments() };
+        assert_eq!(titles(&none), "");
     }
 }

@@ -182,7 +182,7 @@ pub(super) fn fitness(cells: &[Cell], circumstances: &Circumstances) -> Vec<Fitn
             date: circumstances.date.clone(),
             rqps_version: circumstances.rqps_version.clone(),
             estimator: ESTIMATOR,
-            quick: circumstances.quick,
+            quick: circumstances.quick || circumstances.partial,
             is_fit: !summary.is_alarmist(SURE) && !intervals.is_overconfident(SURE) && turned == 0,
             why,
         });
@@ -318,6 +318,7 @@ pub(super) mod tests {
             host: "here".to_string(),
             clients: 2,
             quick: true,
+            partial: false,
             skipped: Vec::new(),
         }
     }

@@ -183,6 +183,8 @@ pub struct SelfTest {
     /// Of each contender at once; made-up rounds have none.
     pub clients: u32,
     pub quick: bool,
+    /// Some of its comparisons were not wanted.
+    pub partial: bool,
     pub conclusion: Conclusion,
     pub checks: Vec<Check>,
     pub lines: Vec<Line>,
@@ -203,6 +205,8 @@ pub struct Circumstances {
     /// Of each contender at once.
     pub clients: u32,
     pub quick: bool,
+    /// Some of its comparisons were not wanted.
+    pub partial: bool,
     pub skipped: Vec<String>,
 }
 
@@ -216,7 +220,8 @@ pub fn selftest(cells: Vec<Cell>, circumstances: Circumstances) -> SelfTest {
         true => Vec::new(),
         false => bounds::fitness(&cells, &circumstances),
     };
-    let Circumstances { date, rqps_version, host, clients, quick, skipped } = circumstances;
+    let Circumstances { date, rqps_version, host, clients, quick, partial, skipped } =
+        circumstances;
     SelfTest {
         version: VERSION,
         date,
@@ -224,6 +229,7 @@ pub fn selftest(cells: Vec<Cell>, circumstances: Circumstances) -> SelfTest {
         host,
         clients,
         quick,
+        partial,
         conclusion,
         checks,
         lines,

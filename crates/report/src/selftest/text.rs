@@ -217,6 +217,11 @@ fn conclusion(selftest: &SelfTest) -> String {
              has few cells: gross errors only."
                 .to_string()
         }
+        Conclusion::Sound if selftest.partial => {
+            "Sound: nothing was found that speaks against verdicts on this machine, by these of a selftest's \
+             comparisons."
+                .to_string()
+        }
         Conclusion::Sound => {
             "Sound: nothing was found that speaks against verdicts on this machine.".to_string()
         }
@@ -270,6 +275,7 @@ mod tests {
             host: "here".to_string(),
             clients: 1,
             quick: false,
+            partial: false,
             conclusion,
             checks: vec![Check {
                 engine: "postgres".to_string(),
