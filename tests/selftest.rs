@@ -52,6 +52,7 @@ fn a_selftest_slows_a_real_server_down_by_a_known_amount() {
     assert_eq!(checks.iter().find(broken), None);
     let fitness = found["fitness"].as_array().unwrap();
     assert!(fitness.iter().all(|one| one["engine"] == "postgres"), "{fitness:?}");
+    assert_eq!(json(&rqps.home().join("selftest.json"))["results"], found["fitness"]);
 
     let doses = json(&rqps.work().join("st/postgres_17.6-slowed-by-slices/doses.json"));
     // In the middle of all rounds and tests: a machine that stands still spoils one of them.
@@ -134,13 +135,17 @@ fn comparisons_go_by_what_the_selftest_has_found() {
 }
 
 #[test]
-fn a_whole_selftest_changes_a_setting_whose_cause_is_known() {
+fn parts_of_a_selftest_are_slowdowns_and_settings_whose_cause_is_known() {
     let rqps = Rqps::with_own_locks();
     let tiny = TINY.replace(" --quick", "");
-    let ended = rqps.run(&format!("{tiny} --dbms sqlite --json"));
+    let ended = rqps.run(&format!("{tiny} --dbms sqlite --only slowed,settings --json"));
     assert!([Some(0), Some(5)].contains(&ended.status.code()), "{}", ended.stderr);
     let found: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(found["partial"], true);
+    assert_eq!(found["fitness"], Value::Array(Vec::new()), "comparisons go by equals");
     let cells = found["cells"].as_array().unwrap();
+    let mut of_sqlite = cells.iter().filter(|cell| cell["engine"] == "sqlite");
+    assert!(of_sqlite.all(|cell| cell["treatment"] != "same"), "{cells:?}");
     let varied = cells.iter().filter(|cell| cell["treatment"]["setting"] == "R11");
     let varied: Vec<&Value> = varied.collect();
     let tests: Vec<&Value> = varied.iter().map(|cell| &cell["test"]).collect();
@@ -159,23 +164,6 @@ fn a_whole_selftest_changes_a_setting_whose_cause_is_known() {
     let text = fs::read_to_string(rqps.work().join("st/selftest.txt")).unwrap();
     assert!(text.contains("R11 slower commits"), "{text}");
     assert!(text.contains("not tried  sqlite: a slower server"), "{text}");
-    assert_eq!(json(&rqps.home().join("selftest.json"))["results"], found["fitness"]);
-    rqps.assert_nothing_is_left();
-}
-
-#[test]
-fn a_part_of_a_selftest_says_only_what_it_is_about() {
-    let rqps = Rqps::with_own_locks();
-    let tiny = TINY.replace(" --quick", "");
-    let ended = rqps.run(&format!("{tiny} --dbms sqlite --only settings --json"));
-    assert!([Some(0), Some(5)].contains(&ended.status.code()), "{}", ended.stderr);
-    let found: Value = serde_json::from_str(&ended.stdout).unwrap();
-    let of_sqlite = found["cells"].as_array().unwrap().iter();
-    let mut of_sqlite = of_sqlite.filter(|cell| cell["engine"] == "sqlite");
-    assert!(of_sqlite.all(|cell| cell["treatment"]["setting"] == "R11"));
-    assert_eq!(found["partial"], true);
-    assert_eq!(found["fitness"], Value::Array(Vec::new()), "equals are what comparisons go by");
-
     let none = "nothing is left to try: settings are not part of --quick";
     rqps.run("selftest --quick --dbms sqlite --only settings").expect_code(2).says(&[none]);
     rqps.assert_nothing_is_left();

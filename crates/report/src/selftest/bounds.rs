@@ -197,8 +197,12 @@ fn is_exact(treatment: Treatment) -> bool {
 
 /// Whether too little can be seen of servers here.
 pub(super) fn is_noisy(cells: &[Cell]) -> bool {
-    let mut cells = real(cells);
-    cells.retain(|cell| !IS_SETTING(cell.treatment));
+    let (settings, cells): (Vec<&Cell>, Vec<&Cell>) =
+        real(cells).into_iter().partition(|cell| IS_SETTING(cell.treatment));
+    // Of settings alone it is only known whether they were measured.
+    if cells.is_empty() {
+        return settings.iter().filter(|cell| cell.is_counted).count() * 2 <= settings.len();
+    }
     let known: Vec<&Cell> = cells.iter().copied().filter(|cell| cell.known.is_some()).collect();
     let sliced: Vec<&Cell> =
         known.iter().copied().filter(|cell| cell.method == Method::Slices).collect();
@@ -375,6 +379,15 @@ pub(super) mod tests {
         cells.extend(nothing.into_iter().cycle().take(60));
         assert!(!is_noisy(&cells));
         assert_eq!(fitness(&cells, &circumstances()).len(), 1);
+    }
+
+    #[test]
+    fn settings_alone_are_judged_if_they_were_measured() {
+        let right = vec![varied(Cause::Commit, Some(true)); 4];
+        assert_eq!(conclusion(&right, &checks(&right, false)), Conclusion::Sound);
+        let refused = Cell { is_counted: false, ..varied(Cause::Commit, None) };
+        let refused = vec![refused; 4];
+        assert_eq!(conclusion(&refused, &checks(&refused, false)), Conclusion::TooNoisy);
     }
 
     #[test]
