@@ -29,5 +29,5 @@ pub struct Dose {
     /// Nanoseconds per operation in the client.
     pub client: f64,
     /// Nanoseconds that an operation takes by itself, as nothing slows it down; of the base.
-    pub alone: Option<f64>,
+    pub undisturbed: Option<f64>,
 }

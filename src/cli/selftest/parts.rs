@@ -160,12 +160,9 @@ impl Arguments {
         skipped: &mut Vec<String>,
     ) -> anyhow::Result<Vec<Part>> {
         let name = contender.name();
-        let comparison = |method: Method, tests: &[&str]| {
-            self.comparison(method, tests, scale.rounds, scale.secs(method))
-        };
         let mut parts = Vec::new();
         if self.wants(About::Equals) {
-            let comparison = comparison(Method::Slices, scale.tests)?;
+            let comparison = self.comparison(scale, Method::Slices, scale.tests)?;
             let sides = twins(contender, scale.twins);
             parts.push(self.part("equals-by-slices", contender, sides, comparison)?);
         }
@@ -202,9 +199,7 @@ impl Arguments {
         data: &Path,
         skipped: &mut Vec<String>,
     ) -> anyhow::Result<Vec<Part>> {
-        let comparison = |tests: &[&str]| {
-            self.comparison(Method::Runs, tests, scale.rounds, scale.secs(Method::Runs))
-        };
+        let comparison = |tests: &[&str]| self.comparison(scale, Method::Runs, tests);
         let mut limited = |what: &str, injection: Injection| {
             let obstacle = match contender.dbms {
                 Name::Sqlite => Some("it runs inside rqps".to_string()),
@@ -251,8 +246,7 @@ impl Arguments {
             sides.extend(scale.server.iter().map(|&share| delay("server", share, share, 0.0)));
         }
         sides.extend(scale.client.iter().map(|&share| delay("client", share, 0.0, share)));
-        let secs = scale.secs(Method::Slices);
-        let comparison = self.comparison(Method::Slices, scale.slowed, scale.rounds, secs)?;
+        let comparison = self.comparison(scale, Method::Slices, scale.slowed)?;
         self.part("slowed-by-slices", contender, sides, comparison)
     }
 
@@ -264,7 +258,8 @@ impl Arguments {
         scale: &Scale,
     ) -> anyhow::Result<Part> {
         let (method, rounds) = (variant.method, scale.rounds.min(VARIED_ROUNDS));
-        let mut comparison = self.comparison(method, variant.tests, rounds, scale.secs(method))?;
+        let mut comparison = self.comparison(scale, method, variant.tests)?;
+        (comparison.rounds, comparison.fewest_rounds) = (rounds, rounds);
         // What one load differs from another by is little beside what a setting does.
         comparison.loads = Some(1);
         if let Compared::Microbenchmark(of) = &mut comparison.of {
@@ -299,11 +294,11 @@ impl Arguments {
 
     fn comparison(
         &self,
+        scale: &Scale,
         method: Method,
         tests: &[&str],
-        rounds: u32,
-        secs: Duration,
     ) -> anyhow::Result<Comparison> {
+        let secs = scale.secs(method);
         let names: Vec<String> = tests.iter().map(ToString::to_string).collect();
         let tests = select(&names, Sequence::Suite)?;
         // Longer ranges than the table are in no table.
@@ -322,8 +317,7 @@ impl Arguments {
         };
         let mut comparison = Comparison::new(Compared::Microbenchmark(microbenchmark));
         comparison.method = method;
-        comparison.rounds = rounds;
-        comparison.fewest_rounds = rounds;
+        (comparison.rounds, comparison.fewest_rounds) = (scale.rounds, scale.rounds);
         comparison.precision = PRECISION;
         comparison.twin = false;
         comparison.guards = !self.no_guards;

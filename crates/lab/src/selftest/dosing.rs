@@ -126,7 +126,7 @@ impl<'a> Slowed<'a> {
                 contender: names[*slot].to_string(),
                 server: server.each() * messages,
                 client: client.each(),
-                alone: undisturbed(slices, alone, *slot),
+                undisturbed: undisturbed(slices, alone, *slot),
             })
         };
         self.all.iter().map(dose).collect()
@@ -140,7 +140,7 @@ fn operations(slices: &[Vec<Slice>], contender: usize) -> u64 {
 }
 
 /// What an operation takes by itself: in slices others leave it cold caches, and where it goes on and on the
-/// server's own threads, which write behind it, want the same CPU. So it is the less of the two. None of who is
+/// server's own processes may want the same CPU. So it is the less of the two. None of who is
 /// not driven alone.
 fn undisturbed(slices: &[Vec<Slice>], alone: &[Vec<Slice>], contender: usize) -> Option<f64> {
     let alone = mean_nanos(alone, contender)?;

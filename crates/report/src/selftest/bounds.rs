@@ -197,18 +197,13 @@ fn is_exact(treatment: Treatment) -> bool {
 
 /// Whether too little can be seen of servers here.
 pub(super) fn is_noisy(cells: &[Cell]) -> bool {
-    let (settings, cells): (Vec<&Cell>, Vec<&Cell>) =
-        real(cells).into_iter().partition(|cell| IS_SETTING(cell.treatment));
-    // Of settings alone it is only known whether they were measured.
-    if cells.is_empty() {
-        return settings.iter().filter(|cell| cell.is_counted).count() * 2 <= settings.len();
-    }
-    let known: Vec<&Cell> = cells.iter().copied().filter(|cell| cell.known.is_some()).collect();
-    let sliced: Vec<&Cell> =
-        known.iter().copied().filter(|cell| cell.method == Method::Slices).collect();
-    let is_refused = known.len() * 2 < cells.len();
+    let cells = real(cells);
+    let counted = cells.iter().filter(|cell| cell.is_counted).count();
+    let is_refused = counted == 0 || counted * 2 < cells.len();
+    let sliced = cells.iter().copied().filter(|cell| cell.method == Method::Slices);
+    let sliced: Vec<&Cell> = sliced.filter(|cell| cell.known.is_some()).collect();
     let is_coarse = !sliced.is_empty() && summary(&sliced).detectable > MOST_DETECTABLE;
-    known.is_empty() || is_refused || is_coarse
+    is_refused || is_coarse
 }
 
 /// No machine explains what is made up. Of servers noise comes first: where little can be seen, a broken

@@ -236,7 +236,7 @@ impl Held<'_> {
         let spent = |dose: &Dose| dose.server + dose.client;
         let base = dose(&self.base[0])?;
         let added = spent(dose(&self.contender)?) - spent(base);
-        Some(-(added / base.alone?).ln_1p())
+        Some(-(added / base.undisturbed?).ln_1p())
     }
 }
 
@@ -357,7 +357,7 @@ mod tests {
             server: server * (100 + round) as f64 / 100.0,
             client: 30.0,
             // A quarter of the base's slices goes to cold caches.
-            alone: (contender == "carrier").then_some(150.0 * (100 + round) as f64),
+            undisturbed: (contender == "carrier").then_some(150.0 * (100 + round) as f64),
         };
         let doses = (1..=4)
             .flat_map(|round| [dose(round, "carrier", 20.0), dose(round, "server-2", 320.0)]);

@@ -211,7 +211,7 @@ impl Test {
             contender: contender.clone(),
             server: longer * self.operation,
             client: 0.0,
-            alone: (longer == 0.0).then_some(self.operation),
+            undisturbed: (longer == 0.0).then_some(self.operation),
         })
     }
 }

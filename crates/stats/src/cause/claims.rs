@@ -441,8 +441,7 @@ pub(super) fn plan_changed(view: &View) -> Option<bool> {
 
 /// The server does other work for an operation: its CPU is half of the change, or it reads more.
 pub(super) fn works_otherwise(view: &View) -> Option<bool> {
-    let cpu = code_path(view).map(|claim| claim.share >= Some(HALF));
-    any(&[cpu, view.up(metric::READ_BYTES)])
+    any(&[Some(code_path(view).is_some()), view.up(metric::READ_BYTES)])
 }
 
 pub(super) fn plan(view: &View) -> Option<Claim> {
