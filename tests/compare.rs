@@ -330,6 +330,8 @@ fn what_contenders_cost_is_told_apart_although_they_share_a_machine() {
     assert_eq!(count(updated), count(watched));
     let plans = "select count(distinct statements ->> '$[0].plan') from pass_side";
     assert_eq!(count(plans), 2, "a plan of each test");
+    let cpus = "select count(*) from pass where json_array_length(cpus) != 2";
+    assert_eq!(count(cpus), 0, "each client has a CPU, with those who answer it");
     let flushes = "select sum(value) from pass_slice_cost where metric = 'device_flushes' \
                    and contender = 'more'";
     assert!(count(flushes) >= 0);

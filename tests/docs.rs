@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::thread;
 
 use common::pages::{Page, pages, root, workflow};
-use common::{Rqps, can_limit_memory, lock};
+use common::{Rqps, TURNS, can_limit_memory, lock};
 use rcgen::{CertificateParams, KeyPair};
 
 /// A comparison may find a regression: its exit code is a verdict, and no failure of the page. From its
@@ -325,8 +325,9 @@ fn every_command_does_what_its_page_says_and_every_file_it_leaves_is_described()
         }
     };
     thread::scope(|scope| {
-        scope.spawn(run_pages);
-        run_pages();
+        for _ in 0..TURNS {
+            scope.spawn(run_pages);
+        }
     });
 }
 

@@ -227,8 +227,12 @@ fn announce(parts: &[Part], skipped: &[String]) -> anyhow::Result<()> {
     let time: Duration = estimates.iter().map(|estimate| estimate.time.total()).sum();
     let disk = estimates.iter().map(|estimate| estimate.disk).max().unwrap_or(0);
     note(&format!(
-        "{} comparisons, about {} and at most {} of disk",
-        parts.len(),
+        "{}, about {} and at most {} of disk",
+        if parts.len() == 1 {
+            "1 comparison".into()
+        } else {
+            format!("{} comparisons", parts.len())
+        },
         HumanDuration(time),
         HumanBytes(disk)
     ));

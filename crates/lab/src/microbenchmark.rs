@@ -133,7 +133,7 @@ impl<'a> MicrobenchmarkSteps<'a> {
         record.statements = kept(self.benchmark.explained(test)?);
         record.pause_seconds = paused.elapsed().as_secs_f64();
 
-        let Cast { work, books } =
+        let Cast { work, books, .. } =
             self.benchmark.cast(test, turn.clients, u64::from(record.order))?;
         let time = test.measured(self.plan);
         let order = Order { schedule: Schedule::Closed, until: Until::Elapsed(time) };

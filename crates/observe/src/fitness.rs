@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use procfs::{Current, Meminfo};
 
+use crate::guards::Limits;
 use crate::host::read_host;
 use crate::machine::{cpus, machine_facts};
 use crate::metric::{Metric, Reading};
@@ -18,9 +19,6 @@ pub struct Finding {
     pub warning: Option<String>,
 }
 
-/// Above this share of the CPUs, others are at work.
-const FOREIGN_CPU_PERCENT: f64 = 5.0;
-const STEAL_PERCENT: f64 = 1.0;
 /// Below this, a run of the default size may fill the disk.
 const FREE_DISK: u64 = 5 << 30;
 
@@ -42,7 +40,7 @@ pub fn examine(data: &Path, time: Duration) -> Vec<Finding> {
             &window,
             Metric::HostCpuBusy,
             time,
-            FOREIGN_CPU_PERCENT,
+            Limits::RUN.foreign_percent,
             "foreign CPU",
             "other programs are at work: stop them",
         ),
@@ -50,7 +48,7 @@ pub fn examine(data: &Path, time: Duration) -> Vec<Finding> {
             &window,
             Metric::HostCpuSteal,
             time,
-            STEAL_PERCENT,
+            Limits::RUN.steal_percent,
             "steal",
             "the hypervisor gives this machine's CPUs to others: expect wide intervals",
         ),

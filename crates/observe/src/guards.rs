@@ -5,10 +5,23 @@ use std::time::{Duration, Instant, SystemTime};
 use crate::canary::Usual;
 use crate::metric::{Metric, Reading};
 
-/// Share of all CPUs, in percent, that programs other than server and client may use.
-pub const FOREIGN_CPU_PERCENT: f64 = 5.0;
-/// Share of all CPUs, in percent, that the hypervisor may give to others.
-const STEAL_PERCENT: f64 = 1.0;
+/// Shares of all CPUs, in percent, of which others may have so much.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Programs other than server and client.
+    pub foreign_percent: f64,
+    /// To whom the hypervisor gives CPUs.
+    pub steal_percent: f64,
+}
+
+impl Limits {
+    /// Of a whole run, which has its weather for itself.
+    pub const RUN: Limits = Limits { foreign_percent: 5.0, steal_percent: 1.0 };
+    /// Of slices. What others do in a cycle they do to everybody, so that the interval tells how much it
+    /// matters, unless hardly anything is left (docs/verdicts.md).
+    pub const SLICES: Limits = Limits { foreign_percent: 40.0, steal_percent: 10.0 };
+}
+
 /// The least share, in percent, of the planned seconds that must have been measured.
 const PLANNED_PERCENT: f64 = 90.0;
 /// How far the wall clock may go apart from the monotonic one: more than slewing it does.
@@ -31,8 +44,8 @@ pub struct Conduct<'a> {
     pub planned_seconds: Option<f64>,
     /// CPUs of the host.
     pub cpus: u32,
-    /// How much of them, in percent, other programs may use.
-    pub most_foreign_percent: f64,
+    /// What others may have of them.
+    pub limits: Limits,
     pub canary: Option<Around>,
     /// The rate that was reached and the one that was to be reached, where there was one.
     pub missed_rate: Option<(f64, f64)>,
@@ -80,8 +93,8 @@ impl Clocks {
 pub enum GuardFailure {
     #[error("other programs used {used:.1} % of the CPUs (at most {most} %)")]
     ForeignCpu { used: f64, most: f64 },
-    #[error("the hypervisor gave {0:.1} % of the CPUs to others (at most {STEAL_PERCENT} %)")]
-    Steal(f64),
+    #[error("the hypervisor gave {stolen:.1} % of the CPUs to others (at most {most} %)")]
+    Steal { stolen: f64, most: f64 },
     #[error("a fixed piece of work took {off:+.1} % against its usual time (at most {most:.1} %)")]
     Canary { off: f64, most: f64 },
     #[error("inserts reached {reached:.0} of the {wanted:.0} rows per second that were promised")]
@@ -111,11 +124,14 @@ pub fn guards(run: &Conduct) -> Vec<GuardFailure> {
     let steal = run.window.get(Metric::HostCpuSteal).map(share);
     let jump = run.wall_seconds.map(|wall| wall - run.seconds);
     let may_jump = CLOCK_JUMP.as_secs_f64() + run.seconds * CLOCK_SLEW;
+    let Limits { foreign_percent, steal_percent } = run.limits;
     let checks = [
         foreign
-            .filter(|used| *used > run.most_foreign_percent)
-            .map(|used| GuardFailure::ForeignCpu { used, most: run.most_foreign_percent }),
-        steal.filter(|share| *share > STEAL_PERCENT).map(GuardFailure::Steal),
+            .filter(|used| *used > foreign_percent)
+            .map(|used| GuardFailure::ForeignCpu { used, most: foreign_percent }),
+        steal
+            .filter(|stolen| *stolen > steal_percent)
+            .map(|stolen| GuardFailure::Steal { stolen, most: steal_percent }),
         run.canary.and_then(canary_off),
         run.missed_rate.map(|(reached, wanted)| GuardFailure::Rate { reached, wanted }),
         jump.filter(|jump| jump.abs() > may_jump).map(GuardFailure::ClockJump),
@@ -160,7 +176,7 @@ mod tests {
             wall_seconds: Some(10.001),
             planned_seconds: Some(10.0),
             cpus: 2,
-            most_foreign_percent: FOREIGN_CPU_PERCENT,
+            limits: Limits::RUN,
             canary: Some(Around {
                 before: time,
                 after: time,
@@ -187,7 +203,20 @@ mod tests {
         );
         let mut stolen = window();
         stolen.set(Metric::HostCpuSteal, 400_000);
-        assert_eq!(guards(&good(&stolen)), [GuardFailure::Steal(2.0)]);
+        assert_eq!(guards(&good(&stolen)), [GuardFailure::Steal { stolen: 2.0, most: 1.0 }]);
+    }
+
+    #[test]
+    fn what_others_do_to_everybody_in_a_cycle_spoils_slices_only_if_hardly_anything_is_left() {
+        for (busy, stolen, spoils) in
+            [(20_600_000, 1_900_000, 0), (24_600_000, 1_900_000, 1), (20_600_000, 2_100_000, 1)]
+        {
+            let mut window = window();
+            window.set(Metric::HostCpuBusy, busy);
+            window.set(Metric::HostCpuSteal, stolen);
+            let run = Conduct { limits: Limits::SLICES, ..good(&window) };
+            assert_eq!(guards(&run).len(), spoils, "{busy} {stolen}");
+        }
     }
 
     #[test]

@@ -33,18 +33,24 @@ pub fn pin_thread(cpus: &[usize]) -> io::Result<Placement> {
     Ok(placement)
 }
 
+/// Places these threads, those of them that there are.
+pub fn pin_threads(threads: &[u32], cpus: &[usize]) -> io::Result<Placement> {
+    let mut placement = Placement::on(cpus);
+    for tid in threads {
+        placement.place(*tid as i32, &set(cpus))?;
+    }
+    Ok(placement)
+}
+
 /// Places all threads of a process and of all below it; those born later follow their parents.
 pub fn pin_tree(root: u32, cpus: &[usize]) -> io::Result<Placement> {
     let mut placement = Placement::on(cpus);
     let wanted = set(cpus);
     for _ in 0..PASSES {
         let mut new = false;
-        for process in descendants(root as i32) {
-            let Ok(tasks) = process.tasks() else { continue };
-            for tid in tasks.flatten().map(|task| task.tid) {
-                if !placement.before.contains_key(&tid) {
-                    new |= placement.place(tid, &wanted)?;
-                }
+        for tid in threads(root) {
+            if !placement.before.contains_key(&tid) {
+                new |= placement.place(tid, &wanted)?;
             }
         }
         if !new {
@@ -52,6 +58,16 @@ pub fn pin_tree(root: u32, cpus: &[usize]) -> io::Result<Placement> {
         }
     }
     Ok(placement)
+}
+
+/// Whether a process or one below it has this thread.
+pub fn has_thread(root: u32, thread: u32) -> bool {
+    threads(root).contains(&(thread as i32))
+}
+
+fn threads(root: u32) -> Vec<i32> {
+    let tasks = descendants(root as i32).into_iter().filter_map(|process| process.tasks().ok());
+    tasks.flat_map(|tasks| tasks.flatten().map(|task| task.tid)).collect()
 }
 
 impl Placement {
@@ -163,6 +179,23 @@ mod tests {
         }
         drop(placement);
         assert_eq!(cpus_of(&format!("/proc/{}/status", script.pid())), list(&allowed));
+    }
+
+    #[test]
+    fn some_threads_of_a_tree_are_placed_and_the_others_are_free() {
+        let allowed = allowed_cpus().unwrap();
+        let mut script = Script::new("sleep 60 & echo up; read go");
+        script.line();
+        let all = threads(script.pid());
+        let sleeper = *all.iter().find(|tid| **tid != script.pid() as i32).unwrap() as u32;
+        assert!(has_thread(script.pid(), sleeper) && !has_thread(sleeper, script.pid()));
+        let placement = pin_threads(&[sleeper], &allowed[..1]).unwrap();
+        assert_eq!(placement.threads(), 1);
+        let cpus = |tid: u32| cpus_of(&format!("/proc/{tid}/status"));
+        assert_eq!(cpus(sleeper), allowed[0].to_string());
+        assert_eq!(cpus(script.pid()), list(&allowed));
+        drop(placement);
+        assert_eq!(cpus(sleeper), list(&allowed));
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub struct PassRecord {
     /// RFC 3339.
     pub started: String,
     pub seconds: f64,
-    /// CPUs that clients and servers were bound to; empty if they were free.
+    /// By client: the CPU that it and who answers it were bound to; empty if they were free.
     pub cpus: Vec<u32>,
     /// Nanoseconds of the fixed loop that is run before and after.
     pub canary: Vec<u64>,
@@ -125,7 +125,7 @@ create table pass (
     invalid text,                   -- why it does not count
     started text not null,          -- RFC 3339
     seconds real not null,
-    cpus text not null,             -- that everything was bound to, as JSON
+    cpus text not null,             -- by client: that it and who answers it were bound to, as JSON
     canary text not null,           -- nanoseconds of the fixed loop before and after, as JSON
     unique (round, test, part, attempt)
 );

@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::path::Path;
+
 use common::{Fixture, SEED, effects, load, named, plan, run, run_test};
 use rqps_load::Statements;
 use rqps_plan::Microbenchmark;
@@ -21,6 +23,7 @@ fn all_holds_on(contender: &'static str) {
     server.fair_writes_do_the_same_work_in_every_test_of_a_run();
     server.published_writes_leave_the_tables_as_they_become();
     server.victims_of_each_other_begin_again_and_the_books_stay_right();
+    server.who_answers_each_of_several_clients_is_known();
     server.a_change_that_no_test_made_is_found();
 }
 
@@ -253,6 +256,24 @@ impl Server {
             }
         }
         assert_eq!(retries > 0, has_victims, "{contender}: {retries}");
+    }
+
+    fn who_answers_each_of_several_clients_is_known(&self) {
+        let plan = plan(1, 10);
+        let benchmark = self.loaded(&plan);
+        let threads =
+            |clients: u32| benchmark.cast(named("point-query"), clients, 0).unwrap().threads;
+        assert_eq!(threads(1), [None], "one client is placed with its whole server");
+        if self.fixture.dialect == Dialect::Sqlite {
+            assert_eq!(threads(2), [None, None], "it is the client itself");
+            return;
+        }
+        let cast = benchmark.cast(named("point-query"), 2, 0).unwrap();
+        let [Some(one), Some(other)] = cast.threads[..] else { panic!("{:?}", cast.threads) };
+        assert_ne!(one, other);
+        for thread in [one, other] {
+            assert!(Path::new(&format!("/proc/{thread}")).exists(), "{}: {thread}", self.contender);
+        }
     }
 
     fn a_change_that_no_test_made_is_found(&self) {

@@ -11,6 +11,7 @@ mod pass;
 mod profile;
 mod round;
 mod runs;
+mod seats;
 mod stored_base;
 
 use std::collections::BTreeSet;

@@ -8,8 +8,8 @@ use rqps_load::{
     Counters, Driving, Failure, Meter, Relay, Slice, Slicing, ThreadCost, Turns, Work,
 };
 use rqps_observe::{
-    Canaries, Clocks, Conduct, Edge, EdgeReader, EngineReading, Metric, Observer, Reading, guards,
-    pin_thread,
+    Canaries, Clocks, Conduct, Edge, EdgeReader, EngineReading, Limits, Metric, Observer, Reading,
+    guards, pin_thread,
 };
 use rqps_store::{PassRecord, RunDirectory, SideRecord, SliceRecord};
 use rqps_workload::microbenchmark::{Benchmark, Books, Cast, Test};
@@ -29,9 +29,6 @@ const ALONE: Slicing =
     Slicing { slice: Duration::from_millis(100), head: Duration::from_millis(100) };
 /// So many cycles are measured, however long one takes.
 const FEWEST_CYCLES: usize = 6;
-/// How much of the CPUs other programs may use: what they do in a cycle they do to everybody, so that
-/// the interval tells how much it matters, unless hardly anything is left (docs/verdicts.md).
-const MOST_FOREIGN_PERCENT: f64 = 40.0;
 
 impl Round<'_> {
     /// Measures a test, again if a guard refuses it, and again without a contestant that cannot go
@@ -119,7 +116,6 @@ impl Round<'_> {
             load: scene.setting.comparison.load_of(scene.number),
             attempt,
             started: jiff::Timestamp::now().to_string(),
-            cpus: self.cpus.iter().map(|cpu| *cpu as u32).collect(),
             sides: self.running.iter().map(side).collect(),
             ..PassRecord::default()
         }
@@ -163,13 +159,15 @@ impl Round<'_> {
         };
         let mut work: Vec<Vec<Box<dyn Work>>> = (0..clients).map(|_| Vec::new()).collect();
         let mut books: Vec<Books> = Vec::new();
+        let mut answering: Vec<Vec<Option<u32>>> = Vec::new();
         let place = u64::from(self.scene.number) * 1_000 + u64::from(pass.attempt);
         for (slot, benchmark) in benchmarks.iter().enumerate() {
             benchmark.before(test).map_err(of(slot))?;
             let explained = benchmark.explained(test).map_err(of(slot))?;
             self.side(pass, slot).statements = kept(explained);
-            let Cast { work: clients, books: of_it } =
+            let Cast { work: clients, threads, books: of_it } =
                 benchmark.cast(test, clients, place).map_err(of(slot))?;
+            answering.push(threads);
             let dosing = &self.running[slot].dosing;
             work.iter_mut().zip(clients).for_each(|(client, work)| {
                 client.push(match dosing {
@@ -180,6 +178,8 @@ impl Round<'_> {
             books.push(of_it);
         }
         let mut relay = Relay::start(work, self.meter()?)?;
+        let seats = self.seats(&relay.threads(), &answering)?;
+        pass.cpus = seats.cpus.iter().map(|cpu| *cpu as u32).collect();
         let engines = self.count()?;
 
         let comparison = setting.comparison;
@@ -281,7 +281,7 @@ impl Round<'_> {
             wall_seconds: Some(pass.seconds + jump),
             planned_seconds: Some(slices[0].len() as f64 * comparison.slice.0.as_secs_f64()),
             cpus: rqps_observe::cpus(),
-            most_foreign_percent: MOST_FOREIGN_PERCENT,
+            limits: Limits::SLICES,
             // How fast the machine is does not matter: it is as fast for everybody in a cycle.
             canary: None,
             missed_rate: None,

@@ -197,17 +197,20 @@ impl Round<'_> {
         };
         let mut work: Vec<Vec<Box<dyn Work>>> = (0..clients).map(|_| Vec::new()).collect();
         let mut benchmarks: Vec<(Benchmark<'_>, Books)> = Vec::new();
+        let mut answering: Vec<Vec<Option<u32>>> = Vec::new();
         for (slot, (one, target)) in self.running.iter().zip(&targets).enumerate() {
             let dialect = one.contestant.dialect;
             let benchmark = Benchmark::new(target, dialect, plan, scene.setting.plan.seed);
             benchmark.before(test).map_err(of(slot))?;
-            let Cast { work: cast, books } =
+            let Cast { work: cast, threads, books } =
                 benchmark.cast(test, clients, u64::from(scene.number) * 1_000).map_err(of(slot))?;
             work.iter_mut().zip(cast).for_each(|(client, work)| client.push(work));
             benchmarks.push((benchmark, books));
+            answering.push(threads);
         }
         let mut relay = Relay::start(work, Box::new(|_| [0; COUNTERS]))?;
         drop(placement);
+        let _seats = self.seats(&relay.threads(), &answering)?;
         let share = share / slots.len() as f64;
         for (turn, slot) in slots.into_iter().enumerate() {
             let from = from + share * turn as f64;

@@ -13,6 +13,7 @@ use rqps_workload::{Random, stream};
 
 use super::contestant::Contestant;
 use super::loads::{Folders, restore};
+use super::seats;
 use super::stored_base::Earlier;
 use crate::confine::confine;
 use crate::selftest::{Dosing, Treatment};
@@ -108,7 +109,7 @@ impl<'a> Round<'a> {
         scene: &'a Scene<'a>,
     ) -> Result<Self, LabError> {
         let (running, absent) = (Vec::new(), BTreeMap::new());
-        let mut round = Round { scene, running, absent, cpus: placement(scene) };
+        let mut round = Round { scene, running, absent, cpus: seats::common(scene) };
         let setting = scene.setting;
         let mut slots = scene.members.to_vec();
         slots.shuffle(&mut setting.random(Draw::Slots, &[scene.number.into(), scene.part.into()]));
@@ -191,19 +192,6 @@ impl Running<'_> {
 pub(super) fn place(plan: &Microbenchmark, test: &Test) -> u32 {
     let names = &plan.tests;
     names.iter().position(|name| name == test.short_name()).unwrap_or(names.len()) as u32
-}
-
-/// One CPU for one client and all servers: what is left is the CPU that a query costs, without the
-/// lottery of waking up another CPU. Rounds take turns with the CPUs. Several clients run where they
-/// like.
-fn placement(scene: &Scene<'_>) -> Vec<usize> {
-    match (scene.plan.clients.iter().max(), rqps_observe::allowed_cpus()) {
-        (Some(1), Ok(cpus)) if !cpus.is_empty() => {
-            // The first CPU serves most interrupts.
-            vec![cpus[cpus.len() - 1 - (scene.number as usize - 1) % cpus.len()]]
-        }
-        _ => Vec::new(),
-    }
 }
 
 #[cfg(test)]

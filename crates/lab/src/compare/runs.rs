@@ -342,7 +342,7 @@ fn refusal(
         wall_seconds: Some(record.seconds + jump),
         planned_seconds: None,
         cpus: rqps_observe::cpus(),
-        most_foreign_percent: rqps_observe::FOREIGN_CPU_PERCENT,
+        limits: rqps_observe::Limits::RUN,
         canary: canaries.usual().map(|usual| Around { before, after, usual }),
         missed_rate: record.target_rate.filter(missed).map(|wanted| (reached, wanted)),
     };

@@ -86,7 +86,9 @@ fn treated(name: &str, cells: &[&Cell]) -> Vec<Check> {
             format!("{} of {}", summary.wrong_signs.hits, summary.wrong_signs.of),
         ));
     }
-    if is_exact(first.treatment) {
+    let exact: Vec<&Cell> = cells.iter().copied().filter(|cell| cell.is_exact).collect();
+    if !exact.is_empty() {
+        let summary = self::summary(&exact);
         checks.push(check(
             "intervals hold the truth",
             !summary.is_overconfident(SURE),
@@ -104,9 +106,9 @@ fn treated(name: &str, cells: &[&Cell]) -> Vec<Check> {
             ));
         }
         // Sizes of one test have their base in common.
-        let tests = kinds(cells, |cell| cell.test.clone());
+        let tests = kinds(&exact, |cell| cell.test.clone());
         let errors = tests.iter().map(|test| {
-            mean(cells.iter().filter(|cell| cell.test == *test).filter_map(|cell| {
+            mean(exact.iter().filter(|cell| cell.test == *test).filter_map(|cell| {
                 let known = cell.known.as_ref()?;
                 Some(known.estimate.value - known.truth)
             }))
@@ -156,12 +158,8 @@ pub(super) fn fitness(cells: &[Cell], circumstances: &Circumstances) -> Vec<Fitn
             continue;
         }
         let summary = summary(&equals);
-        // What a limit must come to is known only as well as what the base did, so it says nothing of intervals.
-        let exact: Vec<&Known> = own()
-            .filter(|cell| is_exact(cell.treatment))
-            .filter_map(|cell| cell.known.as_ref())
-            .collect();
-        let intervals = Summary::of(&exact);
+        let exact: Vec<&Cell> = own().filter(|cell| cell.is_exact).collect();
+        let intervals = self::summary(&exact);
         let turned = own().filter_map(|cell| cell.known.as_ref());
         let turned = turned.filter(|known| known.is_wrong_sign()).count();
         let mut why = format!(
@@ -190,11 +188,6 @@ pub(super) fn fitness(cells: &[Cell], circumstances: &Circumstances) -> Vec<Fitn
     all
 }
 
-/// How much must come out is known, and not only for as much as the base did.
-fn is_exact(treatment: Treatment) -> bool {
-    matches!(treatment, Treatment::Same | Treatment::Server(_) | Treatment::Client(_))
-}
-
 /// Whether too little can be seen of servers here.
 pub(super) fn is_noisy(cells: &[Cell]) -> bool {
     let cells = real(cells);
@@ -221,7 +214,7 @@ pub(super) fn conclusion(cells: &[Cell], checks: &[Check]) -> Conclusion {
     }
 }
 
-fn summary(cells: &[&Cell]) -> Summary {
+pub(super) fn summary(cells: &[&Cell]) -> Summary {
     let known: Vec<&Known> = cells.iter().filter_map(|cell| cell.known.as_ref()).collect();
     Summary::of(&known)
 }
@@ -268,6 +261,7 @@ pub(super) mod tests {
             treatment,
             settings: None,
             expected: Some(truth.exp()),
+            is_exact: !matches!(treatment, Treatment::Quota(_) | Treatment::Writes(_)),
             measured: Some(value.exp()),
             low: None,
             high: None,
@@ -277,7 +271,13 @@ pub(super) mod tests {
             cause: None,
             is_cause_right: None,
             is_counted: true,
-            known: Some(Known { truth, estimate, restarts, detectable: 1.3 * width }),
+            known: Some(Known {
+                contender: "other".to_string(),
+                truth,
+                estimate,
+                restarts,
+                detectable: 1.3 * width,
+            }),
         }
     }
 
@@ -296,6 +296,7 @@ pub(super) mod tests {
             contender: "changed".to_string(),
             settings: Some("log=slow".to_string()),
             expected: None,
+            is_exact: false,
             is_verdict: is_right.is_some(),
             cause: is_right
                 .map(|_| "more writes (likely); most of the time is user CPU".to_string()),

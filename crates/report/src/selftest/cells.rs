@@ -158,6 +158,7 @@ impl Held<'_> {
         let is_counted =
             verdict.contributions.len() >= FEWEST_ROUNDS && (truth.is_some() || varied.is_some());
         let known = truth.filter(|_| is_counted).map(|truth| Known {
+            contender: self.contender.clone(),
             truth,
             estimate: verdict.plain,
             restarts: verdict.contributions.clone(),
@@ -183,6 +184,7 @@ impl Held<'_> {
             treatment: self.treatment,
             settings: varied.map(Variant::settings),
             expected: truth.map(f64::exp),
+            is_exact: truth.is_some() && self.is_exact(test),
             measured: finite(verdict.plain.value),
             low: finite(verdict.plain.interval.low),
             high: finite(verdict.plain.interval.high),
@@ -220,6 +222,32 @@ impl Held<'_> {
         };
         let logs: Vec<f64> = test.counted().filter_map(of).collect();
         (!logs.is_empty()).then(|| logs.iter().sum::<f64>() / logs.len() as f64)
+    }
+
+    /// Whether the truth is no more and no less than that. What a limit must come to is known only as well as what
+    /// the base did. And where a slower client sends several statements an operation, its server, which else
+    /// has the next one before it can sleep, sleeps between them: that costs the server time of its own.
+    fn is_exact(&self, test: &Observed<'_>) -> bool {
+        match self.intervention {
+            None => true,
+            Some(Intervention::Injected(Injection::Delay { client, .. })) => {
+                client == 0.0 || !self.waits_for_more(test)
+            }
+            Some(_) => false,
+        }
+    }
+
+    /// Whether an operation waits for a server more than once.
+    fn waits_for_more(&self, test: &Observed<'_>) -> bool {
+        let slices = test.counted().flat_map(|pass| &pass.slices);
+        let own = slices.filter(|slice| slice.contender == self.contender);
+        let (mut statements, mut operations, mut server_cpu) = (0, 0, 0);
+        for slice in own {
+            statements += slice.reads + slice.writes + slice.others;
+            operations += slice.operations;
+            server_cpu += slice.server_cpu;
+        }
+        statements > operations && server_cpu > 0
     }
 
     /// −ln(1 + added time / time of the base's operation).
@@ -397,6 +425,26 @@ mod tests {
         }
         assert_eq!(of("server-2").treatment, Treatment::Server(0.02));
         assert!(of("server-2").known.as_ref().unwrap().is_found());
+    }
+
+    #[test]
+    fn what_a_slower_client_comes_to_is_exact_where_it_asks_once() {
+        let slower = Injection::Delay { server: 0.0, client: 0.02 };
+        for (statements, server_cpu, is_exact) in
+            [(1, 9_000, true), (16, 9_000, false), (16, 0, true)]
+        {
+            let mut experiment = experiment(Method::Slices);
+            experiment.interventions[4] = Some(Intervention::Injected(slower));
+            for slice in experiment.run.passes.iter_mut().flat_map(|pass| &mut pass.slices) {
+                slice.reads = statements * slice.operations;
+                slice.server_cpu = server_cpu;
+            }
+            let cells = cells(&experiment);
+            let cell = cells.iter().find(|cell| cell.contender == "server-2").unwrap();
+            assert_eq!(cell.treatment, Treatment::Client(0.02));
+            assert_eq!(cell.is_exact, is_exact, "{statements} statements, {server_cpu} ns");
+            assert!(cell.is_counted && cell.known.is_some(), "its sign is known");
+        }
     }
 
     #[test]

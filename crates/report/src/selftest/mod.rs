@@ -8,7 +8,7 @@ mod text;
 mod variants;
 
 use rqps_plan::{Dose, Injection, Method};
-use rqps_stats::acceptance::{Known, LEVEL, Summary};
+use rqps_stats::acceptance::{Known, LEVEL};
 use rqps_stats::binomial::Share;
 use rqps_stats::cause::Cause;
 use rqps_store::Run;
@@ -87,6 +87,8 @@ pub struct Cell {
     pub settings: Option<String>,
     /// Ratios to the base. What a setting must come to is not known.
     pub expected: Option<f64>,
+    /// That is what must come out, and not only about as much.
+    pub is_exact: bool,
     pub measured: Option<f64>,
     pub low: Option<f64>,
     pub high: Option<f64>,
@@ -140,12 +142,12 @@ pub struct Line {
     /// A difference is seen at 5 %: of equals a false alarm.
     pub flagged: Counted,
     pub verdicts: Counted,
-    /// The 95 % interval holds the truth.
+    /// The 95 % interval holds the truth, where that is exact.
     pub covered: Counted,
     pub found: Counted,
     pub found_of_detectable: Counted,
     pub wrong_signs: u64,
-    /// Measured minus true, as a log ratio, with its 95 % interval.
+    /// Measured minus true, as a log ratio, with its 95 % interval, where the truth is exact.
     pub bias: Option<[f64; 3]>,
     pub spread: Option<f64>,
     pub detectable: Option<f64>,
@@ -275,15 +277,15 @@ fn lines(cells: &[Cell]) -> Vec<Line> {
 impl Line {
     /// Of at least one cell, all treated alike.
     fn of(cells: &[&Cell], class: Option<&str>) -> Line {
-        let known: Vec<&Known> = cells.iter().filter_map(|cell| cell.known.as_ref()).collect();
-        let summary = Summary::of(&known);
+        let exact: Vec<&Cell> = cells.iter().copied().filter(|cell| cell.is_exact).collect();
+        let (summary, exact) = (bounds::summary(cells), bounds::summary(&exact));
         let mean = |values: Vec<f64>| {
             (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
         };
         let seen = || cells.iter().filter(|cell| cell.is_counted);
         let count = seen().count();
         let finite = |value: f64| value.is_finite().then_some(value);
-        let bias = summary.bias.map(|bias| [bias.value, bias.interval.low, bias.interval.high]);
+        let bias = exact.bias.map(|bias| [bias.value, bias.interval.low, bias.interval.high]);
         Line {
             engine: cells[0].engine.clone(),
             method: cells[0].method,
@@ -295,7 +297,7 @@ impl Line {
             measured: mean(seen().filter_map(|cell| cell.measured).collect()),
             flagged: Counted::new(summary.flagged),
             verdicts: Counted::new(Share::count(seen().map(|cell| cell.is_verdict))),
-            covered: Counted::new(summary.covered),
+            covered: Counted::new(exact.covered),
             found: Counted::new(summary.found),
             found_of_detectable: Counted::new(summary.found_of_detectable),
             wrong_signs: summary.wrong_signs.hits,

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::socket::{Socket, skip_run};
 
 /// A type byte and a length that counts itself.
-const HEAD: usize = 5;
+pub(super) const HEAD: usize = 5;
 
 /// The type and body of the next message.
 pub(super) fn next_message(socket: &mut Socket) -> Result<(u8, &[u8]), Error> {
@@ -23,7 +23,7 @@ pub(super) fn next_message(socket: &mut Socket) -> Result<(u8, &[u8]), Error> {
 }
 
 /// Receives the next message, and answers its length.
-pub(super) fn receive_message(socket: &mut Socket) -> Result<usize, Error> {
+fn receive_message(socket: &mut Socket) -> Result<usize, Error> {
     socket.receive(HEAD)?;
     let length = told_length(socket.received()).unwrap_or(HEAD);
     socket.receive(length)?;

@@ -16,7 +16,7 @@ use crate::login::{Login, Scheme};
 use crate::socket::Socket;
 use crate::tls::Check;
 use crate::{Connection, Interrupter, Row, Statement, Type, Value};
-use message::{decode, next_decoded, next_message, receive_message, skip_rows, split_message};
+use message::{HEAD, decode, next_decoded, next_message, skip_rows, split_message};
 
 const SCHEME: Scheme = Scheme {
     port: 5432,
@@ -83,7 +83,7 @@ impl Postgres {
     /// rows are counted by their message type.
     #[inline]
     fn drain(&mut self) -> Result<u64, Error> {
-        receive_message(&mut self.socket)?;
+        self.socket.receive(HEAD)?;
         match usual_answer(self.socket.received()) {
             Some((rows, length)) => {
                 self.socket.skip(length);

@@ -83,6 +83,8 @@ pub type Assigned = (Box<dyn Work>, Order);
 /// The clients of a test, and the books that the check is made from.
 pub struct Cast {
     pub work: Vec<Box<dyn Work>>,
+    /// Of several clients: the server's threads that answer each of them, where it tells.
+    pub threads: Vec<Option<u32>>,
     pub books: Books,
 }
 
@@ -249,24 +251,30 @@ impl<'a> Benchmark<'a> {
             true => Some(self.states()?),
             false => None,
         };
-        let mut cast = Cast { work: Vec::new(), books: Books { before, ledgers: Vec::new() } };
+        let books = Books { before, ledgers: Vec::new() };
+        let mut cast = Cast { work: Vec::new(), threads: Vec::new(), books };
         for client in 1..=clients {
             let ledger = Arc::new(Ledger::new(self.plan.tables));
             let random = self.random(test, client, place);
             cast.books.ledgers.push(ledger.clone());
-            cast.work.push(self.client(test, (client, clients), random, ledger)?);
+            let mut connection = self.target.connect()?;
+            cast.threads.push(match clients {
+                1 => None,
+                _ => self.dialect.thread(&mut *connection)?,
+            });
+            cast.work.push(self.client(connection, test, (client, clients), random, ledger)?);
         }
         Ok(cast)
     }
 
     fn client(
         &self,
+        connection: Box<dyn Connection>,
         test: &'static Test,
         (client, clients): (u32, u32),
         random: Random,
         ledger: Arc<Ledger>,
     ) -> Result<Box<dyn Work>, Error> {
-        let connection = self.target.connect()?;
         let (dialect, tables) = (self.dialect, self.plan.tables);
         let deletes_only = test.event.does(Does::Delete) && !test.event.does(Does::Insert);
         if self.plan.fair_writes && deletes_only {

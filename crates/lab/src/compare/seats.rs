@@ -1,0 +1,73 @@
+//! Which CPUs clients and servers run on. Left to themselves they pay for waking each other up across CPUs
+//! or not, as they happen to meet, and that moves rates more than most changes of a DBMS.
+
+use rqps_observe::{Placement, allowed_cpus, has_thread, pin_threads};
+
+use super::round::{Round, Scene};
+use crate::LabError;
+
+/// What is placed for a test.
+pub(super) struct Seats {
+    /// By client.
+    pub(super) cpus: Vec<usize>,
+    _placements: Vec<Placement>,
+}
+
+/// One CPU for one client and all servers: what is left is the CPU that a query costs. Empty for several
+/// clients.
+pub(super) fn common(scene: &Scene<'_>) -> Vec<usize> {
+    match (scene.plan.clients.iter().max(), allowed_cpus()) {
+        (Some(1), Ok(cpus)) if !cpus.is_empty() => vec![seat(&cpus, scene.number, 0)],
+        _ => Vec::new(),
+    }
+}
+
+/// Rounds take turns with the CPUs, and so do the clients of a round. The first CPU serves most interrupts.
+fn seat(cpus: &[usize], round: u32, client: usize) -> usize {
+    cpus[cpus.len() - 1 - (round as usize - 1 + client) % cpus.len()]
+}
+
+impl Round<'_> {
+    /// Gives each of several clients a CPU, together with the threads of servers that answer it. What else a
+    /// server does is free. `answering` is by contender and client: if one of them does not tell, everybody is
+    /// free, as what is done to one must be done to all.
+    pub(super) fn seats(
+        &self,
+        clients: &[u32],
+        answering: &[Vec<Option<u32>>],
+    ) -> Result<Seats, LabError> {
+        let free = Seats { cpus: self.cpus.clone(), _placements: Vec::new() };
+        let cpus = match allowed_cpus() {
+            Ok(cpus) if clients.len() > 1 && !cpus.is_empty() => cpus,
+            _ => return Ok(free),
+        };
+        let mut seats = Seats { cpus: Vec::new(), _placements: Vec::new() };
+        for (client, thread) in clients.iter().enumerate() {
+            let mut own = vec![*thread];
+            for (one, answering) in self.running.iter().zip(answering) {
+                // Where the DBMS is in the client, that is who answers.
+                let Some(root) = one.process() else { continue };
+                match answering[client].filter(|thread| has_thread(root, *thread)) {
+                    Some(thread) => own.push(thread),
+                    None => return Ok(free),
+                }
+            }
+            let cpu = seat(&cpus, self.scene.number, client);
+            seats._placements.push(pin_threads(&own, &[cpu]).map_err(LabError::Placement)?);
+            seats.cpus.push(cpu);
+        }
+        Ok(seats)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_take_turns_with_the_cpus_and_so_do_rounds() {
+        let of = |round| [0, 1, 2].map(|client| seat(&[0, 1], round, client));
+        assert_eq!((of(1), of(2), of(3)), ([1, 0, 1], [0, 1, 0], [1, 0, 1]));
+        assert_eq!(seat(&[3], 7, 4), 3);
+    }
+}
