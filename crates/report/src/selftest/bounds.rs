@@ -272,7 +272,7 @@ pub(super) mod tests {
             is_cause_right: None,
             is_counted: true,
             known: Some(Known {
-                contender: "other".to_string(),
+                group: value.to_string(),
                 truth,
                 estimate,
                 restarts,
@@ -352,6 +352,8 @@ pub(super) mod tests {
             // As far off, but nobody knows how much it had to come to.
             let limited = (0..20).map(|_| cell(Treatment::Quota(0.25), -1.0, -1.2, 0.01));
             cells.extend(limited.map(|cell| Cell { class: "range".to_string(), ..cell }));
+            let known = cells.iter_mut().filter_map(|cell| cell.known.as_mut());
+            known.enumerate().for_each(|(at, known)| known.group = (at % 8).to_string());
             let fitness = fitness(&cells, &circumstances());
             let of = |class: &str| fitness.iter().find(|one| one.class == class).unwrap();
             assert_eq!((of("point").is_fit, of("range").is_fit), (is_fit, true), "{fitness:?}");

@@ -158,7 +158,10 @@ impl Held<'_> {
         let is_counted =
             verdict.contributions.len() >= FEWEST_ROUNDS && (truth.is_some() || varied.is_some());
         let known = truth.filter(|_| is_counted).map(|truth| Known {
-            contender: self.contender.clone(),
+            group: match self.treatment {
+                Treatment::Same => self.contender.clone(),
+                _ => test.name.to_string(),
+            },
             truth,
             estimate: verdict.plain,
             restarts: verdict.contributions.clone(),

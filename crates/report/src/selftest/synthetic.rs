@@ -358,8 +358,8 @@ mod tests {
             let own = passes.iter().filter(|pass| pass.place == test);
             let restarts: Vec<f64> = own.map(|pass| round(pass, place)).collect();
             let estimate = t_interval(&restarts, None, LEVEL).unwrap();
-            let contender = names[place].clone();
-            Known { contender, truth: 0.0, estimate, restarts, detectable: 0.0 }
+            let group = names[place].clone();
+            Known { group, truth: 0.0, estimate, restarts, detectable: 0.0 }
         };
         let cells: Vec<Known> = (0..design.tests as u32)
             .flat_map(|test| (1..names.len()).map(move |place| (test, place)))
