@@ -32,6 +32,12 @@ static CONFIG: LazyLock<Arc<ServerConfig>> = LazyLock::new(|| {
     Arc::new(config.expect("a config"))
 });
 
+thread_local! {
+    /// A port for all conversations of a test, each of which is one connection: there are not as many ports as
+    /// conversations, and one that was closed is not free for a minute.
+    static LISTENER: TcpListener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+}
+
 /// What a server does that has agreed to TLS.
 #[derive(Clone, Copy)]
 pub(crate) enum Handshake {
@@ -44,7 +50,7 @@ pub(crate) enum Handshake {
 /// Has a client ask for TLS, log in and make every kind of call, with a server that says these bytes
 /// after it has agreed to TLS.
 pub(crate) fn converse(protocol: Protocol, handshake: Handshake, says: &[u8]) -> Answers {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let listener = LISTENER.with(TcpListener::try_clone).expect("another descriptor");
     let port = listener.local_addr().expect("its number").port();
     let says = says.to_vec();
     let server = std::thread::spawn(move || {
