@@ -226,13 +226,10 @@ fn announce(parts: &[Part], skipped: &[String]) -> anyhow::Result<()> {
     let estimates = estimates.collect::<Result<Vec<_>, _>>()?;
     let time: Duration = estimates.iter().map(|estimate| estimate.time.total()).sum();
     let disk = estimates.iter().map(|estimate| estimate.disk).max().unwrap_or(0);
+    let plural = if parts.len() == 1 { "" } else { "s" };
     note(&format!(
-        "{}, about {} and at most {} of disk",
-        if parts.len() == 1 {
-            "1 comparison".into()
-        } else {
-            format!("{} comparisons", parts.len())
-        },
+        "{} comparison{plural}, about {} and at most {} of disk",
+        parts.len(),
         HumanDuration(time),
         HumanBytes(disk)
     ));

@@ -62,8 +62,8 @@ pub struct Summary {
     /// The 95 % interval holds the truth.
     pub covered: Share,
     /// Both by group.
-    pub above_by_group: Vec<f64>,
-    pub covered_by_group: Vec<f64>,
+    above_by_group: Vec<f64>,
+    covered_by_group: Vec<f64>,
     /// The true difference is seen.
     pub found: Share,
     /// The same of those that could be seen: the true difference is at least what was detectable.
