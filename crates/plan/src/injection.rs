@@ -28,6 +28,6 @@ pub struct Dose {
     pub server: f64,
     /// Nanoseconds per operation in the client.
     pub client: f64,
-    /// Nanoseconds that an operation takes by itself, as nothing slows it down; of the base.
+    /// Nanoseconds that an operation takes, the delay included, when nothing else slows it down.
     pub undisturbed: Option<f64>,
 }

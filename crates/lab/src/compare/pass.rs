@@ -218,10 +218,9 @@ impl Round<'_> {
             let slowed = slowed.slow_down(&before)?;
             // A slice begins with caches that others have used. What it takes to warm them is a time of its
             // own, whoever is slowed down, so that a slowdown comes to its share of an operation alone.
-            let base = self.running.iter().position(|one| one.contestant.is_base());
-            let base = base.into_iter().filter(|_| !slowed.is_empty());
-            let base = Turns::all(base.collect());
-            let mut alone = relay.run(&base, ALONE, &mut |_| {}, lab.cancelled).map_err(driven)?;
+            // Only the base's is asked for. But a base that alone was driven so came out 0.5 % faster.
+            let each = Turns::all((0..contenders).filter(|_| !slowed.is_empty()).collect());
+            let mut alone = relay.run(&each, ALONE, &mut |_| {}, lab.cancelled).map_err(driven)?;
             let before_canary = canaries.run();
             let mut observers: Vec<Observer> = self.observers()?;
             let first: Vec<Reading> = observers.iter_mut().map(Observer::read).collect();
@@ -235,7 +234,7 @@ impl Round<'_> {
             let last: Vec<Reading> = observers.iter_mut().map(Observer::read).collect();
             let after_canary = canaries.run();
             pass.canary = [before_canary, after_canary].map(|time| time.as_nanos() as u64).to_vec();
-            alone.extend(relay.run(&base, ALONE, &mut |_| {}, lab.cancelled).map_err(driven)?);
+            alone.extend(relay.run(&each, ALONE, &mut |_| {}, lab.cancelled).map_err(driven)?);
             let names = self.running.iter().map(|one| one.contestant.name.as_str());
             let doses = slowed.doses(&slices, &alone, names, pass)?;
             setting.treatment.doses.borrow_mut().extend(doses);

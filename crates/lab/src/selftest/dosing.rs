@@ -104,8 +104,8 @@ impl<'a> Slowed<'a> {
         Ok(Slowed { all: self.all.into_iter().map(begin).collect::<Result<_, LabError>>()? })
     }
 
-    /// What they have in fact spent since then, in these slices of a pass, and what an operation of the base
-    /// takes by itself, by these and by those that it had `alone`. `names` are those of all contenders.
+    /// What they have in fact spent since then, in these slices of a pass, and what an operation takes by
+    /// itself, by these and by those that each had `alone`. `names` are those of all contenders.
     pub(crate) fn doses<'n>(
         &self,
         slices: &[Vec<Slice>],
@@ -140,8 +140,8 @@ fn operations(slices: &[Vec<Slice>], contender: usize) -> u64 {
 }
 
 /// What an operation takes by itself: in slices others leave it cold caches, and where it goes on and on the
-/// server's own processes may want the same CPU. So it is the less of the two. None of who is
-/// not driven alone.
+/// server's own processes may want the same CPU. So it is the less of the two. None where no
+/// operation ended.
 fn undisturbed(slices: &[Vec<Slice>], alone: &[Vec<Slice>], contender: usize) -> Option<f64> {
     let alone = mean_nanos(alone, contender)?;
     Some(nanos_per_operation(slices, contender).map_or(alone, |taken| taken.min(alone)))

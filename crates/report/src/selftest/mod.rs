@@ -285,7 +285,8 @@ impl Line {
         let seen = || cells.iter().filter(|cell| cell.is_counted);
         let count = seen().count();
         let finite = |value: f64| value.is_finite().then_some(value);
-        let bias = exact.bias.map(|bias| [bias.value, bias.interval.low, bias.interval.high]);
+        let bias = exact.bias(LEVEL);
+        let bias = bias.map(|bias| [bias.value, bias.interval.low, bias.interval.high]);
         Line {
             engine: cells[0].engine.clone(),
             method: cells[0].method,

@@ -265,8 +265,8 @@ mod tests {
     fn sample(conclusion: Conclusion, is_kept: bool) -> SelfTest {
         let mut cells = equals(6, 1, 0.005);
         cells[0].class = "range".to_string();
-        let slowed = cell(Treatment::Server(0.02), -0.02, -0.021, 0.005);
-        cells.extend([slowed.clone(), slowed]);
+        let slowed = |value| cell(Treatment::Server(0.02), -0.02, value, 0.005);
+        cells.extend([-0.0211, -0.0209].map(slowed));
         let what = "postgres by slices: equals are seldom told apart".to_string();
         SelfTest {
             version: 1,
