@@ -412,7 +412,7 @@ impl Running {
         Finished { status, stdout, stderr }
     }
 
-    fn heard(&self) -> String {
+    pub(crate) fn heard(&self) -> String {
         self.stderr.as_ref().map_or_else(String::new, |(heard, _)| lock(&heard.state).text())
     }
 }

@@ -113,6 +113,7 @@ fn a_contender_whose_name_is_a_path_can_be_held_to_little_memory() {
         return;
     }
     let rqps = Rqps::new();
+    rqps.run("dbms fetch postgres@17.6").ok();
     let build = rqps.home().join("builds/postgres-17.6-npm");
     let arguments = format!(
         "postgres@{} --memory 256M --rows 1K --secs 0.2 --pause 0 --tests point-query",

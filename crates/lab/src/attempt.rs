@@ -62,17 +62,7 @@ pub(crate) fn attempt(
     let (status, error) = match &result {
         Ok(()) => (Status::Done, None),
         Err(LabError::Interrupted) => (Status::Interrupted, None),
-        Err(error) => {
-            let log = if error.is_disconnect() { server.last_words() } else { None };
-            let log = log.map(|log| format!("; {log}")).unwrap_or_default();
-            let memory = match group.is_some_and(|group| group.memory_kills() > 0) {
-                true => {
-                    "; the kernel killed a process of the server: its memory limit is too small"
-                }
-                false => "",
-            };
-            (Status::Failed, Some(format!("{error}{memory}{log}")))
-        }
+        Err(error) => (Status::Failed, Some(with_last_words(error, server, group))),
     };
     record.status = status;
     record.error = error.clone();
@@ -81,6 +71,21 @@ pub(crate) fn attempt(
         (Err(_), Some(reason)) => Err(LabError::Step { step: record.step, reason }),
         (result, _) => result,
     }
+}
+
+/// An error with what the server's log and the control group that it is held in say to it.
+pub(crate) fn with_last_words(
+    error: &LabError,
+    server: &mut dyn Server,
+    group: Option<&Group>,
+) -> String {
+    let log = if error.is_disconnect() { server.last_words() } else { None };
+    let log = log.map(|log| format!("; {log}")).unwrap_or_default();
+    let memory = match group.is_some_and(|group| group.memory_kills() > 0) {
+        true => "; the kernel killed a process of the server: its memory limit is too small",
+        false => "",
+    };
+    format!("{error}{memory}{log}")
 }
 
 /// A record of which nothing is measured yet.

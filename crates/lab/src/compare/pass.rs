@@ -16,7 +16,7 @@ use rqps_workload::microbenchmark::{Benchmark, Books, Cast, Test};
 
 use super::order::turns;
 use super::round::{Draw, Round, Running, place};
-use crate::attempt::kept;
+use crate::attempt::{kept, with_last_words};
 use crate::selftest::Slowed;
 use crate::{Event, Lab, LabError, Pace};
 
@@ -121,15 +121,14 @@ impl Round<'_> {
         }
     }
 
-    /// Takes somebody out of the round; answers whom, and why with what the log of its server says.
+    /// Takes somebody out of the round; answers whom, and why with what there is to say to it.
     pub(super) fn expel(&mut self, slot: usize, error: LabError) -> (String, String) {
         let mut one = self.running.remove(slot);
-        let log = if error.is_disconnect() { one.server.last_words() } else { None };
-        let log = log.map(|log| format!("; {log}")).unwrap_or_default();
+        let reason = with_last_words(&error, &mut *one.server, one.group.as_ref());
         let name = one.contestant.name.clone();
         // It is broken already: what cannot be removed of it is found by `rqps dbms prune`.
         let _ = one.discard();
-        (name, format!("{error}{log}"))
+        (name, reason)
     }
 
     fn measure(

@@ -17,7 +17,7 @@ use super::contestant::Contestant;
 use super::loads::restore;
 use super::pass::REPEATS;
 use super::round::{Draw, Setting, place as place_of};
-use crate::attempt::{Stage, Steps, record};
+use crate::attempt::{Stage, Steps, record, with_last_words};
 use crate::confine::confine;
 use crate::insert_benchmark::InsertBenchmarkSteps;
 use crate::microbenchmark::MicrobenchmarkSteps;
@@ -250,10 +250,8 @@ impl Turn<'_> {
             Ok(records) => records,
             Err(LabError::Interrupted) => return Err(LabError::Interrupted),
             Err(error) => {
-                let log = if error.is_disconnect() { server.last_words() } else { None };
-                let log = log.map(|log| format!("; {log}")).unwrap_or_default();
-                let (step, reason) = (contestant.name.clone(), format!("{error}{log}"));
-                return Err(LabError::Step { step, reason });
+                let reason = with_last_words(&error, &mut *server, group.as_ref());
+                return Err(LabError::Step { step: contestant.name.clone(), reason });
             }
         };
         server.discard()?;
