@@ -217,7 +217,7 @@ impl Round<'_> {
             let slowed = slowed.slow_down(&before)?;
             // A slice begins with caches that others have used. What it takes to warm them is a time of its
             // own, whoever is slowed down, so that a slowdown comes to its share of an operation alone.
-            // Only the base's is asked for. But a base that alone was driven so came out 0.5 % faster.
+            // Only the base's is asked for, but all are treated alike: see docs/verdicts.md, "twice the noise".
             let each = Turns::all((0..contenders).filter(|_| !slowed.is_empty()).collect());
             let mut alone = relay.run(&each, ALONE, &mut |_| {}, lab.cancelled).map_err(driven)?;
             let before_canary = canaries.run();
