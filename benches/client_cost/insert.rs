@@ -21,7 +21,7 @@ pub(crate) fn cpu_per_row(running: &Running, rows: u64) -> anyhow::Result<f64> {
     let (work, orders): (Vec<_>, Vec<_>) =
         cast.roles.into_iter().map(|role| (role.work, role.order)).unzip();
     let mut crew = Crew::start(work)?;
-    crew.run(&orders, &mut |_| {}, &|| false).map_err(failed)?;
+    crew.run(&orders, &mut |_, _| {}, &|| false).map_err(failed)?;
     let cpu: u64 =
         crew.live().iter().map(|live| live.cost().cpu_user + live.cost().cpu_system).sum();
     benchmark.check(load, &cast.books)?;

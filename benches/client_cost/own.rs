@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &[OsString]) -> anyhow::Result<()> {
     let mut crew = Crew::start(benchmark.cast(test, 1, 0)?.work)?;
     let order = Order { schedule: Schedule::Closed, until: Until::Operations(operations) };
     let before = allocations::so_far();
-    crew.run(&[order], &mut |_| {}, &|| false).map_err(failed)?;
+    crew.run(&[order], &mut |_, _| {}, &|| false).map_err(failed)?;
     let allocations = allocations::so_far() - before;
     // Everything recorded is still held.
     let memory = memory()?;

@@ -123,7 +123,7 @@ impl Running {
 pub(crate) fn run(assigned: Vec<Assigned>) -> anyhow::Result<()> {
     let (work, orders): (Vec<_>, Vec<_>) = assigned.into_iter().unzip();
     let mut crew = Crew::start(work)?;
-    crew.run(&orders, &mut |_| {}, &|| false).map_err(failed)?;
+    crew.run(&orders, &mut |_, _| {}, &|| false).map_err(failed)?;
     crew.finish();
     Ok(())
 }

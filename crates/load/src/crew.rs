@@ -37,6 +37,15 @@ pub enum Failure {
     Cancelled,
 }
 
+/// What happens in a run that its caller may want to look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Another second is over.
+    Second,
+    /// The last worker that others wait for has ended. Those may be busy with a last operation yet.
+    LeadersDone,
+}
+
 pub struct Crew {
     members: Vec<Member>,
     reports: Receiver<(usize, Report)>,
@@ -122,12 +131,12 @@ impl Crew {
     }
 
     /// Runs all workers, an order each, from one instant on, and waits until they have ended.
-    /// `each_second` is called with the nanoseconds since then; `cancelled` is asked some times a
-    /// second. Answers the nanoseconds until the last worker that others wait for had ended.
+    /// `watch` is called at each [`Moment`] with the nanoseconds since then; `cancelled` is asked some
+    /// times a second. Answers the nanoseconds until the last worker that others wait for had ended.
     pub fn run(
         &mut self,
         orders: &[Order],
-        each_second: &mut dyn FnMut(u64),
+        watch: &mut dyn FnMut(Moment, u64),
         cancelled: &dyn Fn() -> bool,
     ) -> Result<u64, Failure> {
         assert_eq!(orders.len(), self.members.len(), "an order for every worker");
@@ -145,8 +154,8 @@ impl Crew {
         let mut next_second = epoch + SECOND;
         while running > 0 {
             let time = now();
-            if time >= next_second {
-                each_second(next_second - epoch);
+            if leaders > 0 && time >= next_second {
+                watch(Moment::Second, next_second - epoch);
                 next_second += SECOND;
             }
             if failure.is_none() && cancelled() {
@@ -172,6 +181,10 @@ impl Crew {
                 Report::Ended(Ok(ended)) if leads(index) => {
                     elapsed = elapsed.max(ended - epoch);
                     leaders -= 1;
+                    if leaders == 0 {
+                        self.halt.leaders_done();
+                        watch(Moment::LeadersDone, elapsed);
+                    }
                 }
                 Report::Ended(Ok(_)) => {}
                 Report::Ended(Err(error)) => {
@@ -186,9 +199,6 @@ impl Crew {
                     failure.get_or_insert(Failure::Worker { index, error });
                     self.halt.abandon();
                 }
-            }
-            if leaders == 0 {
-                self.halt.leaders_done();
             }
         }
         match failure {

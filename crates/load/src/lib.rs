@@ -17,7 +17,7 @@ mod schedule;
 mod worker;
 
 pub use clock::now;
-pub use crew::{Crew, Failure, Order};
+pub use crew::{Crew, Failure, Moment, Order};
 pub use effect::{Effect, Statements};
 pub use halt::Halt;
 pub use live::{Live, ThreadCost};

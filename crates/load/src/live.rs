@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_utils::CachePadded;
 
-/// Totals of one worker since it was started, readable from any thread.
+/// Totals of one worker, readable from any thread: its operations since it was told to forget earlier ones,
+/// and what its thread has cost since it was started.
 #[derive(Debug, Default)]
 pub struct Live {
     counters: CachePadded<Counters>,
@@ -88,7 +89,7 @@ impl Live {
 
     /// Publishes the calling thread's cost.
     pub(crate) fn publish_cost(&self) {
-        let cost = thread_cost();
+        let cost = thread_usage();
         let counters = &self.counters;
         counters.cpu_user.store(cost.cpu_user, Ordering::Relaxed);
         counters.cpu_system.store(cost.cpu_system, Ordering::Relaxed);
@@ -97,8 +98,13 @@ impl Live {
     }
 }
 
-/// getrusage(RUSAGE_THREAD) of the calling thread, and what it wrote.
+/// What the calling thread cost, with what it wrote.
 pub(crate) fn thread_cost() -> ThreadCost {
+    ThreadCost { write_bytes: written().unwrap_or(0), ..thread_usage() }
+}
+
+/// getrusage(RUSAGE_THREAD) of the calling thread.
+fn thread_usage() -> ThreadCost {
     // SAFETY: rusage is plain numbers, for which all zeroes is a value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: a valid selector and a live rusage.
@@ -110,7 +116,7 @@ pub(crate) fn thread_cost() -> ThreadCost {
         voluntary_switches: usage.ru_nvcsw as u64,
         involuntary_switches: usage.ru_nivcsw as u64,
         read_bytes: usage.ru_inblock as u64 * BLOCK,
-        write_bytes: written().unwrap_or(0),
+        write_bytes: 0,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Contenders driven in turn by the same threads, a slice of some milliseconds each, so that
 //! whatever the machine does meanwhile is done to all of them (shared specs, SLICES.md).
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Barrier};
@@ -244,7 +245,7 @@ impl Relay {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    let error = Error::Protocol("a client's thread panicked".to_string());
+                    let error = panicked();
                     return Err(failure.unwrap_or(Failure::Worker { index: 0, error }));
                 }
             }
@@ -270,6 +271,11 @@ impl Relay {
     }
 }
 
+#[cold]
+fn panicked() -> Error {
+    Error::Protocol("a client's thread panicked".to_string())
+}
+
 impl Driver {
     fn drive(&mut self, turns: &Turns, slicing: Slicing) -> Driven {
         let mut slices = Vec::with_capacity(turns.order.len());
@@ -279,7 +285,9 @@ impl Driver {
             if self.is_over(|| turns.may_end(ended, began.elapsed())) {
                 break;
             }
-            match self.slice(contender, slicing) {
+            // A client that unwinds would leave the others waiting for it at the edge.
+            let slice = catch_unwind(AssertUnwindSafe(|| self.slice(contender, slicing)));
+            match slice.unwrap_or_else(|_| Err(panicked())) {
                 Ok(slice) => {
                     self.live[contender].add(&slice);
                     slices.push(slice);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-use rqps_load::{Crew, Effect, Failure, Halt, Order, Schedule, Until, Work};
+use rqps_load::{Crew, Effect, Failure, Halt, Moment, Order, Schedule, Until, Work};
 use rqps_wire::{Class, Error, Interrupter};
 
 /// Work that does what a test wants of its nth operation.
@@ -58,7 +58,7 @@ fn closed(until: Until) -> Order {
 }
 
 fn run(crew: &mut Crew, orders: &[Order]) -> Result<u64, Failure> {
-    crew.run(orders, &mut |_| {}, &|| false)
+    crew.run(orders, &mut |_, _| {}, &|| false)
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn a_cancelled_run_cuts_a_connection_that_blocks() {
     };
     let mut crew = Crew::start(vec![work(brief), work(blocks)]).unwrap();
     let is_blocked = || entered.load(Ordering::Relaxed);
-    let cancelled = crew.run(&[ENDLESS, ENDLESS], &mut |_| {}, &is_blocked);
+    let cancelled = crew.run(&[ENDLESS, ENDLESS], &mut |_, _| {}, &is_blocked);
     assert!(matches!(cancelled, Err(Failure::Cancelled)));
 }
 
@@ -192,15 +192,42 @@ fn each_second_of_a_run_is_told() {
     let seconds = Arc::new(AtomicU64::new(0));
     let told = seconds.clone();
     let mut crew = Crew::start(vec![work(brief)]).unwrap();
-    let mut each_second = move |elapsed: u64| {
-        assert_eq!(elapsed % 1_000_000_000, 0, "on the second");
-        told.fetch_add(1, Ordering::Relaxed);
+    let mut each_second = move |moment: Moment, elapsed: u64| {
+        if moment == Moment::Second {
+            assert_eq!(elapsed % 1_000_000_000, 0, "on the second");
+            told.fetch_add(1, Ordering::Relaxed);
+        }
     };
     let order = closed(Until::Elapsed(Duration::from_millis(1_100)));
     let elapsed = crew.run(&[order], &mut each_second, &|| false).unwrap();
     // At the least, on a machine that stood still: it is not told of the one that was running out.
     let told = seconds.load(Ordering::Relaxed);
     assert!((1..=elapsed / 1_000_000_000).contains(&told), "{told} seconds of {elapsed} ns");
+}
+
+#[test]
+fn the_end_of_the_leaders_is_told_while_a_follower_is_busy_yet() {
+    let is_told = Arc::new(AtomicBool::new(false));
+    let told = is_told.clone();
+    let waits = move |_, _: &mut UnixStream| {
+        let deadline = Instant::now() + Duration::from_secs(100);
+        while !told.load(Ordering::Relaxed) {
+            assert!(Instant::now() < deadline, "the leader's end was told");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(1)
+    };
+    let mut crew = Crew::start(vec![work(brief), work(waits)]).unwrap();
+    let orders = [closed(Until::Operations(3)), closed(Until::LeadersDone)];
+    let mut ends = Vec::new();
+    let mut watch = |moment: Moment, elapsed: u64| {
+        if moment == Moment::LeadersDone {
+            is_told.store(true, Ordering::Relaxed);
+            ends.push(elapsed);
+        }
+    };
+    let elapsed = crew.run(&orders, &mut watch, &|| false).unwrap();
+    assert_eq!(ends, [elapsed], "once, and with what the run answers");
 }
 
 #[test]

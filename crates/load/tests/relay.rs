@@ -156,3 +156,14 @@ fn a_wish_to_stop_ends_the_run_soon() {
     assert!(matches!(failure, Failure::Cancelled));
     relay.finish();
 }
+
+#[test]
+fn a_client_that_panics_does_not_leave_the_others_waiting() {
+    let log = Log::default();
+    let meter: Meter = Box::new(|_| panic!("as this test wants it"));
+    let work = (0..3).map(|_| vec![work(0, &log, u64::MAX)]).collect();
+    let mut relay = Relay::start(work, meter).unwrap();
+    let failure = relay.run(&Turns::all(vec![0; 10]), SLICING, &mut |_| {}, &|| false).unwrap_err();
+    assert!(matches!(failure, Failure::Worker { index: 0, .. }));
+    relay.finish();
+}

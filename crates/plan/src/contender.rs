@@ -273,15 +273,36 @@ impl FromStr for Contender {
 /// `postgres://ann:secret@host/db` as `postgres://ann@host/db`.
 fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_string() };
-    let authority_end = rest.find(['/', '?']).unwrap_or(rest.len());
-    let (authority, tail) = rest.split_at(authority_end);
-    match authority.rsplit_once('@') {
-        Some((login, host)) => {
-            let user = login.split_once(':').map_or(login, |(user, _)| user);
-            format!("{scheme}://{user}@{host}{tail}")
+    let (user, rest) = match login_end(rest) {
+        Some(end) => {
+            let login = &rest[..end];
+            (login.split_once(':').map_or(login, |(user, _)| user), &rest[end..])
         }
-        None => url.to_string(),
-    }
+        None => ("", rest),
+    };
+    // No parameter of ours, but of other clients.
+    let is_shown = |pair: &&str| !pair.split('=').next().is_some_and(|key| key.contains("pass"));
+    let rest = match rest.split_once('?') {
+        Some((address, query)) => {
+            let shown: Vec<&str> = query.split('&').filter(is_shown).collect();
+            let mark = if shown.is_empty() { "" } else { "?" };
+            format!("{address}{mark}{}", shown.join("&"))
+        }
+        None => rest.to_string(),
+    };
+    format!("{scheme}://{user}{rest}")
+}
+
+/// Where user and password of a URL end, at the `@` before the host. Behind a password with a `/`, `?` or
+/// `#` of its own it is further on: nothing can be done with such a URL, but it must not be shown.
+fn login_end(rest: &str) -> Option<usize> {
+    let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+    authority.rfind('@').or_else(|| {
+        let (_, port) = authority.split_once(':')?;
+        let is_port = port.bytes().all(|byte| byte.is_ascii_digit());
+        let within = if is_port { rest.split('?').next()? } else { rest };
+        within.rfind('@')
+    })
 }
 
 /// `LABEL=` counts only before anything that can itself hold an equals sign.
@@ -455,7 +476,16 @@ mod tests {
         let shown = "prod=postgres://ann@host:5432/db?sslmode=disable";
         assert_eq!(contender.to_string(), shown);
         assert!(matches!(contender.build, Build::Server { url } if url.contains("s3cret")));
-        assert_eq!(parse("postgres://h/a:b@c").to_string(), "postgres://h/a:b@c");
+        for (url, shown) in [
+            ("postgres://h/a:b@c", "postgres://h/a:b@c"),
+            ("postgres://h:5432/d?host=/run/pg@16", "postgres://h:5432/d?host=/run/pg@16"),
+            ("mysql://ann:s3/cret@host/db", "mysql://ann@host/db"),
+            ("mysql://ann:s3?cr@et@host/db", "mysql://ann@host/db"),
+            ("mysql://ann:5/cret@host/db", "mysql://ann@host/db"),
+            ("postgres://ann@host/db?password=s3cret", "postgres://ann@host/db"),
+        ] {
+            assert_eq!(parse(url).to_string(), shown);
+        }
     }
 
     #[test]

@@ -4,7 +4,8 @@ use std::io;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The DBMS refused a statement. `code` is the SQLSTATE, or SQLite's extended result code.
+    /// The DBMS refused a statement. `code` is the SQLSTATE, with MySQL's number before it, or SQLite's
+    /// extended result code.
     #[error("{} ({})", shown(message), shown(code))]
     Server { code: String, message: String, class: Class },
     #[error("the server closed the connection")]

@@ -46,8 +46,8 @@ impl Login {
     /// to the protocol's environment variable or the operating system's user, the database to the
     /// user's name, the password to the environment.
     pub(crate) fn from_url(text: &str, scheme: &Scheme) -> Result<Self, Error> {
-        let wrong = |reason: String| Error::Address { url: without_password(text), reason };
-        let url = Url::parse(text).map_err(|error| wrong(error.to_string()))?;
+        let url = Url::parse(text).map_err(|error| unreadable(text, error))?;
+        let wrong = |reason: String| Error::Address { url: without_secrets(&url), reason };
         let (mut socket, mut check, mut authorities) = (None, None, None);
         let (tls, modes) = scheme.tls;
         for (key, value) in url.query_pairs() {
@@ -106,15 +106,22 @@ fn decoded(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-fn without_password(text: &str) -> String {
-    match Url::parse(text) {
-        Ok(mut url) if url.password().is_some() => {
-            // Fails only for URLs that cannot have a password.
-            let _ = url.set_password(Some("***"));
-            url.to_string()
-        }
-        _ => text.to_string(),
+/// Without the password, and without parameters: somebody may have put it there.
+fn without_secrets(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_query(None);
+    if url.password().is_some() {
+        // Fails only for URLs that cannot have a password.
+        let _ = url.set_password(Some("***"));
     }
+    url.to_string()
+}
+
+/// Where the password of such a URL begins and ends nobody knows, so none of it is shown.
+fn unreadable(text: &str, error: url::ParseError) -> Error {
+    let scheme = text.split_once("://").map_or("", |(scheme, _)| scheme);
+    let reason = format!("{error} (in a name or password / ? # @ : % are %2F %3F %23 %40 %3A %25)");
+    Error::Address { url: format!("{scheme}://…"), reason }
 }
 
 #[cfg(test)]
@@ -160,9 +167,15 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_refused_without_showing_the_password() {
-        for url in ["postgres://ann:pw@host/db?sslmode=maybe", "postgres://ann:pw@host/db?frob=1"] {
+        for url in [
+            "postgres://ann:hush@host/db?sslmode=maybe",
+            "postgres://ann:hush@host/db?frob=1",
+            "postgres://ann@host/db?password=hush",
+            "postgres://ann:hu/hush@host/db",
+            "postgres://ann:hush@host:99999/db",
+        ] {
             let error = postgres::login(url).unwrap_err().to_string();
-            assert!(!error.contains(":pw@"), "{error}");
+            assert!(!error.contains("hush"), "{error}");
         }
     }
 

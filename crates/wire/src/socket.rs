@@ -5,10 +5,14 @@ use std::io;
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::sockopt::{
+    Timeout, set_socket_keepalive, set_socket_timeout, set_tcp_keepcnt, set_tcp_keepidle,
+    set_tcp_keepintvl,
+};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::address::Address;
@@ -48,6 +52,7 @@ impl Socket {
             Address::Tcp { host, port } | Address::Tls { host, port, .. } => {
                 let stream = TcpStream::connect((host.as_str(), *port)).map_err(failed)?;
                 stream.set_nodelay(true).map_err(failed)?;
+                ask_for_signs_of_life(&stream).map_err(failed)?;
                 Stream::Tcp(watchful(stream).map_err(failed)?)
             }
         };
@@ -92,17 +97,25 @@ impl Socket {
         Ok(socket)
     }
 
+    /// Sends all, or as much as a server takes that is going: receiving tells of its end.
     #[inline]
     pub(crate) fn send(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
         // Asking for readiness has no end: it is for those who need not look up.
         self.asked = self.is_handed_over.get();
         let socket = match &mut self.stream {
             Stream::Unix(socket) | Stream::Tcp(socket) => &*socket,
-            Stream::Tls(encrypted) => return encrypted.send(bytes),
+            Stream::Tls(encrypted) => {
+                return match encrypted.send(bytes) {
+                    Err(Error::Closed) => Ok(()),
+                    result => result,
+                };
+            }
         };
         while !bytes.is_empty() {
             match send(socket, bytes, SendFlags::NOSIGNAL) {
                 Ok(sent) => bytes = &bytes[sent..],
+                // What the server has said before it went is still to be received, and then the end.
+                Err(Errno::PIPE | Errno::CONNRESET) => break,
                 Err(error) => retry(error)?,
             }
         }
@@ -188,6 +201,17 @@ fn watchful(socket: impl Into<OwnedFd>) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
+/// Has the kernel ask a peer on the network whether it is still there when it has been silent, as it is
+/// while it builds an index: after a minute and a half without any answer the connection is lost. What
+/// lies between drops connections, too, that it takes for forgotten.
+fn ask_for_signs_of_life(socket: &TcpStream) -> io::Result<()> {
+    set_socket_keepalive(socket, true)?;
+    set_tcp_keepidle(socket, Duration::from_secs(30))?;
+    set_tcp_keepintvl(socket, Duration::from_secs(10))?;
+    set_tcp_keepcnt(socket, 6)?;
+    Ok(())
+}
+
 #[cold]
 pub(crate) fn too_long(size: usize) -> Error {
     Error::Protocol(format!("a message of {size} bytes"))
@@ -237,8 +261,8 @@ fn retry(error: Errno) -> Result<(), Error> {
     match error {
         Errno::INTR => Ok(()),
         Errno::AGAIN => wait_on(),
-        // What a shut-down or dead peer looks like from the sending side.
-        Errno::PIPE | Errno::CONNRESET => Err(Error::Closed),
+        // The peer is gone and has left something unread.
+        Errno::CONNRESET => Err(Error::Closed),
         _ => Err(Error::Io(error.into())),
     }
 }

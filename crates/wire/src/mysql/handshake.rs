@@ -43,6 +43,7 @@ struct Secrets<'a> {
     password: &'a [u8],
     is_unix_socket: bool,
     is_encrypted: bool,
+    /// Of the plugin at hand: a server that asks for another one sends a new one with it.
     scramble: Vec<u8>,
 }
 
@@ -75,9 +76,20 @@ enum Exchange {
 }
 
 impl Exchange {
-    fn begin(plugin: &AuthPlugin<'_>, login: &Login) -> Result<Self, Error> {
+    fn begin(plugin: &AuthPlugin<'_>, secrets: &Secrets<'_>, login: &Login) -> Result<Self, Error> {
         if ASKS_NOTHING.contains(&plugin.as_bytes()) {
             return Ok(Exchange::AsksNothing);
+        }
+        // Whoever answers in a server's place can ask for these, too.
+        let shows_password = match plugin {
+            AuthPlugin::MysqlOldPassword => true,
+            AuthPlugin::MysqlClearPassword => !secrets.is_unix_socket && !secrets.is_encrypted,
+            _ => false,
+        };
+        if shows_password {
+            let name = String::from_utf8_lossy(plugin.as_bytes());
+            let reason = format!("{name} would show the password to whoever listens");
+            return Err(refused(login, reason));
         }
         plugin.init().map(Exchange::Known).map_err(|error| refused(login, error.to_string()))
     }
@@ -128,7 +140,7 @@ pub(super) fn log_in(
     };
     let native = AuthPlugin::MysqlNativePassword;
     let plugin = handshake.auth_plugin().unwrap_or(native).into_owned();
-    let mut exchange = Exchange::begin(&plugin, login)?;
+    let mut exchange = Exchange::begin(&plugin, &secrets, login)?;
     let answer = exchange.answer(&secrets.scramble, &secrets, login)?;
     let version = handshake.server_version_parsed().unwrap_or((5, 5, 3));
     let response = HandshakeResponse::new(
@@ -152,7 +164,7 @@ pub(super) fn log_in(
         socket = socket.encrypt(host, tls)?;
     }
     send(&mut socket, &mut sequence, &response)?;
-    finish(&mut socket, login, &secrets, exchange, sequence)?;
+    finish(&mut socket, login, secrets, exchange, sequence)?;
     Ok((socket, capabilities))
 }
 
@@ -176,7 +188,7 @@ fn send(socket: &mut Socket, sequence: &mut u8, payload: &impl MySerialize) -> R
 fn finish(
     socket: &mut Socket,
     login: &Login,
-    secrets: &Secrets<'_>,
+    mut secrets: Secrets<'_>,
     mut exchange: Exchange,
     mut sequence: u8,
 ) -> Result<(), Error> {
@@ -189,11 +201,13 @@ fn finish(
             // The server wants another plugin.
             Some((0xfe, request)) if !request.is_empty() => {
                 let name_end = request.iter().position(|byte| *byte == 0).unwrap_or(request.len());
+                let plugin = AuthPlugin::from_bytes(&request[..name_end]);
+                exchange = Exchange::begin(&plugin, &secrets, login)?;
                 let challenge = scramble(request.get(name_end + 1..).unwrap_or_default());
-                exchange = Exchange::begin(&AuthPlugin::from_bytes(&request[..name_end]), login)?;
-                exchange.answer(challenge, secrets, login)?
+                secrets.scramble = challenge.to_vec();
+                exchange.answer(challenge, &secrets, login)?
             }
-            Some((0x01, more)) => exchange.answer(more, secrets, login)?,
+            Some((0x01, more)) => exchange.answer(more, &secrets, login)?,
             _ => return Err(Error::Protocol("an unknown message during login".to_string())),
         };
         if let Some(answer) = answer {

@@ -42,7 +42,9 @@ impl Mysql {
             Loading::File
         } else {
             let most = number(scalar(self, "select @@max_allowed_packet")?);
-            Loading::Inserts(most.unwrap_or(LONGEST_INSERT).min(LONGEST_INSERT))
+            // The server takes no packet as long as the most, and the command takes a byte of it.
+            let most = most.map_or(LONGEST_INSERT, |most| most.saturating_sub(2));
+            Loading::Inserts(most.min(LONGEST_INSERT))
         };
         self.loading = Some(loading);
         Ok(loading)

@@ -424,9 +424,14 @@ fn server_error(payload: &[u8]) -> Error {
         [b'#', state @ ..] if state.len() >= 5 => state.split_at(5),
         _ => (&b"HY000"[..], rest),
     };
-    // Deadlock, lock wait timeout, and a record that changed since it was read: the transaction
-    // was chosen as a victim.
-    let class = if matches!(number, 1213 | 1205 | 1020) { Class::Retry } else { Class::Stop };
+    let class = match number {
+        // Deadlock, lock wait timeout, and a record that changed since it was read: the transaction
+        // was chosen as a victim.
+        1213 | 1205 | 1020 => Class::Retry,
+        // The server ends, or has ended the session: killed (MariaDB's number, and MySQL's), or idle.
+        1053 | 1927 | 3169 | 4031 => Class::Gone,
+        _ => Class::Stop,
+    };
     Error::Server {
         code: format!("{number}, {}", String::from_utf8_lossy(state)),
         message: String::from_utf8_lossy(message).into_owned(),
@@ -450,6 +455,7 @@ mod tests {
         let error = server_error(deadlock);
         assert_eq!(error.to_string(), "Deadlock found (1213, 40001)");
         assert_eq!(error.class(), Class::Retry);
+        assert_eq!(server_error(b"\xff\x1d\x04#08S01Server shutdown").class(), Class::Gone);
         let too_many = b"\xff\x10\x04Too many connections";
         assert_eq!(server_error(too_many).to_string(), "Too many connections (1040, HY000)");
         assert!(matches!(server_error(b"\xff"), Error::Protocol(_)));

@@ -147,7 +147,12 @@ impl Connection for Postgres {
         let mut rows = Vec::new();
         let mut error = None;
         loop {
-            match next_decoded(&mut self.socket)? {
+            let message = match next_decoded(&mut self.socket) {
+                Ok(message) => message,
+                // The last thing said before the end says more than the end.
+                Err(end) => return Err(error.unwrap_or(end)),
+            };
+            match message {
                 Message::DataRow(body) => rows.push(text_row(&body)?),
                 Message::ErrorResponse(body) => error = Some(from_fields(&body)?),
                 Message::ReadyForQuery(_) => return error.map_or(Ok(rows), Err),
@@ -315,8 +320,9 @@ fn from_fields(body: &ErrorResponseBody) -> Result<Error, Error> {
     let class = match code.as_str() {
         // Serialization failure and deadlock: the server asks for the transaction to be begun again.
         "40001" | "40P01" => Class::Retry,
-        // Shutdown by an administrator, crash of another process, and not ready for connections.
-        "57P01" | "57P02" | "57P03" => Class::Gone,
+        // Ended by an administrator, by the crash of another process, or after long idleness; and not
+        // ready for connections.
+        "57P01" | "57P02" | "57P03" | "57P05" => Class::Gone,
         _ => Class::Stop,
     };
     Ok(Error::Server { code, message: message + &detail, class })

@@ -36,7 +36,7 @@ pub(super) fn log_in(socket: Socket, login: &Login) -> Result<Socket, Error> {
     loop {
         match next_decoded(&mut socket)? {
             Message::ReadyForQuery(_) => return Ok(socket),
-            Message::ErrorResponse(body) => return Err(refused(login, &from_fields(&body)?)),
+            Message::ErrorResponse(body) => return Err(refused(login, from_fields(&body)?)),
             _ => {}
         }
     }
@@ -94,7 +94,7 @@ fn authenticate(socket: &mut Socket, login: &Login) -> Result<(), Error> {
             Message::AuthenticationSaslFinal(body) => {
                 scram.as_mut().ok_or_else(out_of_order)?.finish(body.data()).map_err(broken)?;
             }
-            Message::ErrorResponse(body) => return Err(refused(login, &from_fields(&body)?)),
+            Message::ErrorResponse(body) => return Err(refused(login, from_fields(&body)?)),
             _ => {
                 let reason = "the server asks for a method other than trust, password, md5 or \
                               scram-sha-256"
@@ -113,8 +113,12 @@ fn password(login: &Login) -> Result<&[u8], Error> {
     })
 }
 
-fn refused(login: &Login, error: &Error) -> Error {
-    Error::Login { user: login.user.clone(), reason: error.to_string() }
+/// What the server says against this user. One that is starting or ending says it to everybody.
+fn refused(login: &Login, error: Error) -> Error {
+    match error.is_disconnect() {
+        true => error,
+        false => Error::Login { user: login.user.clone(), reason: error.to_string() },
+    }
 }
 
 fn out_of_order() -> Error {

@@ -116,7 +116,7 @@ pub(crate) fn load(benchmark: &Benchmark<'_>) -> u64 {
 pub(crate) fn run(assigned: Vec<Assigned>) -> Vec<Tally> {
     let (work, orders): (Vec<_>, Vec<_>) = assigned.into_iter().unzip();
     let mut crew = Crew::start(work).unwrap();
-    crew.run(&orders, &mut |_| {}, &|| false).unwrap();
+    crew.run(&orders, &mut |_, _| {}, &|| false).unwrap();
     crew.finish()
 }
 
