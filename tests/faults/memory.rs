@@ -59,7 +59,7 @@ fn a_server_that_the_kernel_kills_for_want_of_memory_is_told_and_the_rest_can_be
     drop(shell.finish());
     ended.says(&[
         "error: p: point-query: ",
-        "its memory limit is too small",
+        "for want of memory: its limit (--memory)",
         "terminated by signal 9: Killed",
         "--resume",
     ]);
@@ -85,7 +85,7 @@ fn a_comparison_tells_a_server_that_was_killed_for_want_of_memory() {
     let running = rqps.start("compare", &arguments);
     running.wait_for("round 1 of");
     // Before its clients are there a server recovers unnoticed.
-    while !running.heard().contains("its memory limit is too small") {
+    while !running.heard().contains("for want of memory: its limit (--memory)") {
         drop(sort(&rqps, "-round").finish());
     }
     running.finish().says(&["terminated by signal 9: Killed"]);

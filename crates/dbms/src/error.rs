@@ -19,6 +19,8 @@ pub enum DbmsError {
     /// `whose` is a DBMS, or one with an engine.
     #[error("{whose} has no config '{name}': {hint}; a file of your own starts with ./ or /")]
     Config { whose: String, name: String, hint: String },
+    #[error("a config includes others by their names, and not files such as '{0}'")]
+    IncludedFile(String),
     #[error("cannot read config '{}': {reason}", path.display())]
     ConfigFile { path: PathBuf, reason: String },
     #[error("{dbms} {version} has no setting '{name}': {hint}")]

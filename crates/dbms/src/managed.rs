@@ -135,7 +135,6 @@ impl Launch<'_> {
             stop_signal: self.signals.stop.as_raw(),
             owner: if place.detached { None } else { ProcessId::of(std::process::id() as i32) },
         };
-        lease.sign(self.home)?;
         socket.keep();
         let mut server = Managed {
             home: self.home.clone(),
@@ -143,15 +142,18 @@ impl Launch<'_> {
             ended: None,
             lease,
             log_start,
-            detached: place.detached,
+            // Until it is up: who is not told of it cannot end it.
+            detached: false,
             signals: self.signals,
             control: self.control,
             target,
             version: String::new(),
         };
+        server.lease.sign(self.home)?;
         self.await_answer(&mut server, &first, cancelled)?;
         server.version = self.control.version(&first)?;
         (self.create_database)(&first)?;
+        server.detached = place.detached;
         Ok(server)
     }
 

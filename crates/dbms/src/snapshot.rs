@@ -106,7 +106,8 @@ fn copy_extents(source: &File, target: &File) -> std::io::Result<()> {
             let copied =
                 copy_file_range(source, Some(&mut read), target, Some(&mut written), length)?;
             if copied == 0 {
-                return Ok(());
+                // Somebody has made it shorter meanwhile.
+                return Err(std::io::ErrorKind::UnexpectedEof.into());
             }
         }
         position = end;

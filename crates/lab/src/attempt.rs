@@ -82,7 +82,11 @@ pub(crate) fn with_last_words(
     let log = if error.is_disconnect() { server.last_words() } else { None };
     let log = log.map(|log| format!("; {log}")).unwrap_or_default();
     let memory = match group.is_some_and(|group| group.memory_kills() > 0) {
-        true => "; the kernel killed a process of the server: its memory limit is too small",
+        // The group has a limit of its own only with --memory; it counts kills for whatever reason.
+        true => {
+            "; the kernel killed a process of the server for want of memory: its limit (--memory) or the \
+             machine's is too small"
+        }
         false => "",
     };
     format!("{error}{memory}{log}")

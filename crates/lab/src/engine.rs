@@ -5,32 +5,25 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rqps_dbms::{EngineMeter, Server};
-use rqps_observe::EngineReading;
-use rqps_store::EngineSample;
+use rqps_store::{EngineSample, StepRecord};
 
 use crate::LabError;
 
-/// What the DBMS counted over a window.
-#[derive(Default)]
-pub(crate) struct EngineCost {
-    pub(crate) values: EngineReading,
-    pub(crate) samples: Vec<EngineSample>,
-}
-
-/// Does the work of a window between two readings of the DBMS's counters. The seconds are read by a
-/// thread of its own, so that a DBMS that does not answer holds up nobody.
+/// Does the work of a step between two readings of the DBMS's counters, which its record is given. The
+/// seconds are read by a thread of its own, so that a DBMS that does not answer holds up nobody.
 pub(crate) fn watch<T>(
     server: &dyn Server,
-    work: impl FnOnce() -> Result<T, LabError>,
-) -> Result<(T, EngineCost), LabError> {
-    let Some(mut meter) = server.meter()? else { return Ok((work()?, EngineCost::default())) };
+    record: &mut StepRecord,
+    work: impl FnOnce(&mut StepRecord) -> Result<T, LabError>,
+) -> Result<T, LabError> {
+    let Some(mut meter) = server.meter()? else { return work(record) };
     let before = meter.read()?;
     let interrupter = meter.interrupter()?;
     let begun = Instant::now();
     let (end, ended) = channel();
     let (done, samples) = thread::scope(|scope| {
         let sampler = scope.spawn(|| sample(&mut meter, begun, ended));
-        let done = work();
+        let done = work(record);
         drop(end);
         if done.is_err() {
             interrupter.interrupt();
@@ -39,8 +32,9 @@ pub(crate) fn watch<T>(
     });
     let done = done?;
     meter.await_counts()?;
-    let values = meter.read()?.since(&before);
-    Ok((done, EngineCost { values, samples }))
+    record.engine = meter.read()?.since(&before);
+    record.engine_samples = samples.into_iter().collect();
+    Ok(done)
 }
 
 /// Reads the few that are cheap once a second until `ended` is hung up. A DBMS that has gone is

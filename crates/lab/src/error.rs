@@ -70,6 +70,14 @@ pub enum LabError {
 }
 
 impl LabError {
+    /// Without the name of the step or contender, for those who have said whose it is.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            LabError::Step { reason, .. } => reason.clone(),
+            other => other.to_string(),
+        }
+    }
+
     /// Whether a connection ended, so that the server's log has the cause.
     pub(crate) fn is_disconnect(&self) -> bool {
         match self {

@@ -71,12 +71,9 @@ impl<'a> InsertBenchmarkSteps<'a> {
         observer: &mut Observer,
         record: &mut StepRecord,
     ) -> Result<Books, LabError> {
-        let server = stage.server;
-        let phases = || self.phases(stage, step, cast, observer, record);
-        let (books, engine) = engine::watch(server, phases)?;
-        record.engine = engine.values;
-        record.engine_samples = engine.samples.into_iter().collect();
-        Ok(books)
+        engine::watch(stage.server, record, |record| {
+            self.phases(stage, step, cast, observer, record)
+        })
     }
 
     /// The operations, and after them the indexes in the step that builds them.

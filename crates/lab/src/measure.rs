@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rqps_load::{Crew, Failure, Live, Order, Tally, Until, Work};
+use rqps_load::{Crew, Failure, Live, Moment, Order, Tally, Until, Work};
 use rqps_observe::{Metric, Observer, Reading};
 use rqps_store::Sample;
 
@@ -89,7 +89,7 @@ impl Ready {
         if let Some(warm_up) = warm_up {
             let briefly = |order: &Order| Order { until: Until::Elapsed(warm_up), ..*order };
             let orders: Vec<Order> = orders.iter().map(briefly).collect();
-            crew.run(&orders, &mut |_| {}, cancelled)?;
+            crew.run(&orders, &mut |_, _| {}, cancelled)?;
             crew.forget();
         }
         Ok(Ready { crew, orders })
@@ -116,17 +116,20 @@ pub(crate) fn measure(
         last = now;
     };
     let mut seen = vec![0; live.len()];
-    let mut each_second = |elapsed: u64| {
+    // What followers do after the leaders have ended is not in the time that costs are divided by.
+    let mut watch = |moment: Moment, elapsed: u64| {
         sample(&mut meter, elapsed as f64 / 1e9);
+        if moment == Moment::LeadersDone {
+            return;
+        }
         let operations: Vec<u64> = live.iter().map(|live| live.operations()).collect();
         let recent =
             operations.iter().zip(&seen).map(|(now, then)| now.saturating_sub(*then)).collect();
         seen.clone_from(&operations);
         tick(Tick { elapsed: Duration::from_nanos(elapsed), operations, recent });
     };
-    let elapsed = crew.run(&orders, &mut each_second, cancelled)?;
+    let elapsed = crew.run(&orders, &mut watch, cancelled)?;
     let seconds = elapsed as f64 / 1e9;
-    sample(&mut meter, seconds);
     let cost = last.since(&first);
     join_last(&mut samples);
     Ok(Window { seconds, cost, samples, tallies: crew.finish() })

@@ -103,14 +103,18 @@ impl<'a> MicrobenchmarkSteps<'a> {
         let batches: u64 = loaders.iter().map(|(_, order)| operations(order)).sum();
         let rows_each = rows as f64 / batches as f64;
         let done = |done: u64, _: Duration| done as f64 / batches as f64;
-        let window = self.window(stage, record, loaders, None, rows_each, &done)?;
-        add_window(record, window, &parts, false);
-        stage.tell(&record.step, |contender, step| Event::Indexing { contender, step });
-        let indexers = self.benchmark.indexers()?;
-        // How far a CREATE INDEX is nobody tells.
-        let window = self.window(stage, record, indexers, None, 0.0, &|_, _| 0.0)?;
-        record.index_seconds = Some(window.seconds);
-        add_window(record, window, &[], false);
+        engine::watch(stage.server, record, |record| {
+            let ready = Ready::new(loaders, None, stage.lab.cancelled)?;
+            let window = self.window(stage, record, ready, rows_each, &done)?;
+            add_window(record, window, &parts, false);
+            stage.tell(&record.step, |contender, step| Event::Indexing { contender, step });
+            let ready = Ready::new(self.benchmark.indexers()?, None, stage.lab.cancelled)?;
+            // How far a CREATE INDEX is nobody tells.
+            let window = self.window(stage, record, ready, 0.0, &|_, _| 0.0)?;
+            record.index_seconds = Some(window.seconds);
+            add_window(record, window, &[], false);
+            Ok(())
+        })?;
         stage.conclude(record, Some(|| Ok(self.benchmark.finish_load()?)))?;
         stage.tell_done(record, rows as f64);
         Ok(())
@@ -147,7 +151,15 @@ impl<'a> MicrobenchmarkSteps<'a> {
         };
         let warm_up = Some(Microbenchmark::warm_up(time));
         let done = |_: u64, elapsed: Duration| elapsed.as_secs_f64() / time.as_secs_f64();
-        let window = self.window(stage, record, work, warm_up, worth, &done)?;
+        let ready = Ready::new(work, warm_up, stage.lab.cancelled)?;
+        let measured = engine::watch(stage.server, record, |record| {
+            self.window(stage, record, ready, worth, &done)
+        });
+        if measured.is_err() {
+            // A server that is gone cannot be helped.
+            let _ = self.benchmark.put_back(&books);
+        }
+        let window = measured?;
         add_window(record, window, &parts, false);
 
         let work = match test.is_scan() {
@@ -168,9 +180,8 @@ impl<'a> MicrobenchmarkSteps<'a> {
     fn window(
         &self,
         stage: &mut Stage<'_, '_>,
-        record: &mut StepRecord,
-        work: Vec<Assigned>,
-        warm_up: Option<Duration>,
+        record: &StepRecord,
+        ready: Ready,
         worth: f64,
         done: &dyn Fn(u64, Duration) -> f64,
     ) -> Result<Window, LabError> {
@@ -187,12 +198,7 @@ impl<'a> MicrobenchmarkSteps<'a> {
             });
         };
         let (embedded, cancelled) = (stage.server.is_embedded(), stage.lab.cancelled);
-        let ready = Ready::new(work, warm_up, cancelled)?;
-        let measured = || Ok(measure(ready, &mut observer, embedded, &mut tick, cancelled)?);
-        let (window, engine) = engine::watch(stage.server, measured)?;
-        record.engine = engine.values;
-        record.engine_samples = engine.samples.into_iter().collect();
-        Ok(window)
+        Ok(measure(ready, &mut observer, embedded, &mut tick, cancelled)?)
     }
 }
 

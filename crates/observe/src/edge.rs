@@ -40,8 +40,14 @@ pub struct EdgeReader {
     /// The group's CPU as of the last reading.
     group_cpu: u64,
     threads: Vec<Thread>,
-    /// The statistics of the device.
-    device: Option<File>,
+    requests: Option<Requests>,
+}
+
+/// The statistics of a block device, and of the disk that it is a part of, if it is.
+#[derive(Debug)]
+struct Requests {
+    device: File,
+    disk: Option<File>,
 }
 
 #[derive(Debug)]
@@ -80,8 +86,13 @@ impl EdgeReader {
             .flatten();
         let thread = |schedstat| Thread { schedstat, seen: Scheduled::default() };
         let threads = files.map(thread).collect();
-        let device = data.and_then(Device::of).and_then(|device| device.statistics().ok());
-        Ok(EdgeReader { group, group_cpu: 0, threads, device })
+        let requests = data.and_then(Device::of).and_then(Requests::of);
+        Ok(EdgeReader { group, group_cpu: 0, threads, requests })
+    }
+
+    /// Whether there is a device to be read.
+    pub fn has_device(&self) -> bool {
+        self.requests.is_some()
     }
 
     pub fn read(&mut self) -> Edge {
@@ -97,8 +108,8 @@ impl EdgeReader {
             self.group_cpu = group.read_total().unwrap_or(self.group_cpu);
             sum.cpu = self.group_cpu;
         }
-        if let Some(device) = &self.device {
-            look_at_device(device, &mut sum);
+        if let Some(requests) = &self.requests {
+            requests.look(&mut sum);
         }
         sum
     }
@@ -113,14 +124,33 @@ impl Thread {
     }
 }
 
-/// The fields of /sys/dev/block/*/stat (the kernel's Documentation/block/stat.rst). Kernels before
-/// 5.5 have fewer, and are not looked at.
-fn look_at_device(statistics: &File, edge: &mut Edge) {
-    let Some(fields) = numbers::<17>(statistics) else { return };
-    edge.reads = fields[0];
-    edge.read_bytes = fields[2] * SECTOR;
-    edge.flushes = fields[15];
-    edge.flush_time = fields[16] * 1_000;
+/// Fields of /sys/dev/block/*/stat (the kernel's Documentation/block/stat.rst).
+const FIELDS: usize = 17;
+
+impl Requests {
+    /// Kernels before 5.5 have fewer fields, and are not looked at.
+    fn of(device: Device) -> Option<Requests> {
+        let (file, disk) = (device.statistics().ok()?, device.disk_statistics());
+        let requests = Requests { device: file, disk: disk.transpose().ok()? };
+        numbers::<FIELDS>(requests.flushing()).map(|_| requests)
+    }
+
+    /// What counts flushes.
+    fn flushing(&self) -> &File {
+        self.disk.as_ref().unwrap_or(&self.device)
+    }
+
+    fn look(&self, edge: &mut Edge) {
+        let Some(own) = numbers::<FIELDS>(&self.device) else { return };
+        let disk = match &self.disk {
+            Some(disk) => numbers::<FIELDS>(disk).unwrap_or(own),
+            None => own,
+        };
+        edge.reads = own[0];
+        edge.read_bytes = own[2] * SECTOR;
+        edge.flushes = disk[15];
+        edge.flush_time = disk[16] * 1_000;
+    }
 }
 
 /// The first numbers of a small file; none if it has fewer.
@@ -232,7 +262,7 @@ mod tests {
     fn requests_of_the_device_are_seen() {
         let directory = tempfile::tempdir_in("/var/tmp").unwrap();
         let mut reader = EdgeReader::new(None, None, Some(directory.path())).unwrap();
-        if reader.device.is_none() {
+        if !reader.has_device() {
             // The filesystem lies on no block device.
             return;
         }

@@ -22,8 +22,6 @@ impl Limits {
     pub const SLICES: Limits = Limits { foreign_percent: 40.0, steal_percent: 10.0 };
 }
 
-/// The least share, in percent, of the planned seconds that must have been measured.
-const PLANNED_PERCENT: f64 = 90.0;
 /// How far the wall clock may go apart from the monotonic one: more than slewing it does.
 const CLOCK_JUMP: Duration = Duration::from_millis(50);
 /// Slewing moves the wall clock by at most 500 parts per million.
@@ -40,8 +38,6 @@ pub struct Conduct<'a> {
     /// backwards where that was set back.
     pub seconds: f64,
     pub wall_seconds: Option<f64>,
-    /// What the plan has as its length; none where work is fixed instead.
-    pub planned_seconds: Option<f64>,
     /// CPUs of the host.
     pub cpus: u32,
     /// What others may have of them.
@@ -101,10 +97,6 @@ pub enum GuardFailure {
     Rate { reached: f64, wanted: f64 },
     #[error("the wall clock jumped by {0:+.3} s")]
     ClockJump(f64),
-    #[error(
-        "{measured:.1} of {planned:.1} planned seconds were measured (at least {PLANNED_PERCENT} %)"
-    )]
-    Short { measured: f64, planned: f64 },
 }
 
 /// CPU microseconds of the host in a window that were neither the server's nor the client's. None
@@ -135,9 +127,6 @@ pub fn guards(run: &Conduct) -> Vec<GuardFailure> {
         run.canary.and_then(canary_off),
         run.missed_rate.map(|(reached, wanted)| GuardFailure::Rate { reached, wanted }),
         jump.filter(|jump| jump.abs() > may_jump).map(GuardFailure::ClockJump),
-        run.planned_seconds
-            .filter(|planned| run.seconds < planned * PLANNED_PERCENT / 100.0)
-            .map(|planned| GuardFailure::Short { measured: run.seconds, planned }),
     ];
     checks.into_iter().flatten().collect()
 }
@@ -174,7 +163,6 @@ mod tests {
             window,
             seconds: 10.0,
             wall_seconds: Some(10.001),
-            planned_seconds: Some(10.0),
             cpus: 2,
             limits: Limits::RUN,
             canary: Some(Around {
@@ -235,7 +223,6 @@ mod tests {
         let window = window();
         let run = Conduct {
             missed_rate: Some((927.0, 1000.0)),
-            planned_seconds: Some(11.5),
             wall_seconds: Some(9.0),
             ..good(&window)
         };
@@ -245,7 +232,6 @@ mod tests {
             [
                 "inserts reached 927 of the 1000 rows per second that were promised",
                 "the wall clock jumped by -1.000 s",
-                "10.0 of 11.5 planned seconds were measured (at least 90 %)",
             ]
         );
     }

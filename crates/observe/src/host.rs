@@ -1,11 +1,14 @@
 //! Counters of the whole machine and of one of its block devices.
 
+use std::fs::{self, File};
+use std::io;
 use std::path::Path;
 
 use procfs::{
     CpuPressure, Current, CurrentSI, IoPressure, KernelStats, MemoryPressure, PressureRecord,
 };
 
+use crate::disk::whole;
 use crate::metric::{Metric, Reading};
 
 /// /proc/stat counts CPU time in ticks.
@@ -38,9 +41,14 @@ pub(crate) fn read_host(reading: &mut Reading) {
 /// A block device, by its number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Device {
-    major: i32,
-    minor: i32,
+    own: Number,
+    /// Of the disk that it is a partition of: the kernel counts flushes of whole disks alone
+    /// (Documentation/admin-guide/iostats.rst).
+    disk: Number,
 }
+
+/// Major and minor.
+type Number = (i32, i32);
 
 /// /proc/diskstats counts in sectors of this size, whatever the device's own.
 pub(crate) const SECTOR: u64 = 512;
@@ -50,26 +58,29 @@ impl Device {
     pub(crate) fn of(path: &Path) -> Option<Device> {
         let number = rustix::fs::stat(path).ok()?.st_dev;
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
-        let device = Device { major: major as i32, minor: minor as i32 };
-        device.stat().map(|_| device)
+        let own = (major as i32, minor as i32);
+        procfs::diskstats().ok()?.into_iter().find(|disk| (disk.major, disk.minor) == own)?;
+        Some(Device { own, disk: disk_of(own).unwrap_or(own) })
     }
 
     /// The file of its counters: one line, where /proc/diskstats has all devices.
-    pub(crate) fn statistics(self) -> std::io::Result<std::fs::File> {
-        std::fs::File::open(format!("/sys/dev/block/{}:{}/stat", self.major, self.minor))
+    pub(crate) fn statistics(self) -> io::Result<File> {
+        statistics(self.own)
     }
 
-    fn stat(self) -> Option<procfs::DiskStat> {
-        let all = procfs::diskstats().ok()?;
-        all.into_iter().find(|disk| (disk.major, disk.minor) == (self.major, self.minor))
+    /// The same of its disk, where it is a part of one.
+    pub(crate) fn disk_statistics(self) -> Option<io::Result<File>> {
+        (self.disk != self.own).then(|| statistics(self.disk))
     }
 
     pub(crate) fn read(self, reading: &mut Reading) {
-        let Some(disk) = self.stat() else { return };
-        reading.set(Metric::DeviceReads, disk.reads);
-        reading.set(Metric::DeviceReadBytes, disk.sectors_read * SECTOR);
-        reading.set(Metric::DeviceWrites, disk.writes);
-        reading.set(Metric::DeviceWriteBytes, disk.sectors_written * SECTOR);
+        let all = procfs::diskstats().unwrap_or_default();
+        let find = |number| all.iter().find(|disk| (disk.major, disk.minor) == number);
+        let (Some(own), Some(disk)) = (find(self.own), find(self.disk)) else { return };
+        reading.set(Metric::DeviceReads, own.reads);
+        reading.set(Metric::DeviceReadBytes, own.sectors_read * SECTOR);
+        reading.set(Metric::DeviceWrites, own.writes);
+        reading.set(Metric::DeviceWriteBytes, own.sectors_written * SECTOR);
         if let Some(flushes) = disk.flushes {
             reading.set(Metric::DeviceFlushes, flushes);
         }
@@ -77,4 +88,16 @@ impl Device {
             reading.set(Metric::DeviceFlushTime, millis * 1_000);
         }
     }
+}
+
+fn statistics((major, minor): Number) -> io::Result<File> {
+    File::open(format!("/sys/dev/block/{major}:{minor}/stat"))
+}
+
+/// The disk that a partition is of, or a disk itself.
+fn disk_of((major, minor): Number) -> Option<Number> {
+    let device = fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).ok()?;
+    let number = fs::read_to_string(whole(device).join("dev")).ok()?;
+    let (major, minor) = number.trim().split_once(':')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
 }

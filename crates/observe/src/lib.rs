@@ -23,7 +23,7 @@ mod profile;
 mod symbol;
 
 pub use canary::{Canaries, Canary, Usual};
-pub use cgroup::{Group, GroupCpu, GroupError, GroupVersion, Throttle};
+pub use cgroup::{Group, GroupCpu, GroupError, GroupVersion, Throttle, memory_limit};
 pub use edge::{Edge, EdgeReader};
 pub use engine::{EngineReading, EngineValue};
 pub use fitness::{Finding, examine, free_bytes};

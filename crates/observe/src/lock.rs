@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{Access, FlockOperation, access, flock};
 use rustix::io::Errno;
 
 /// Where locks of the host lie, of whichever user.
@@ -26,11 +26,14 @@ pub struct SessionLock {
 }
 
 impl SessionLock {
-    /// Where the lock of this host lies.
+    /// Where the lock of this host lies: where nobody has made it yet, and this user cannot, among
+    /// temporary files.
     pub fn host_path() -> PathBuf {
+        const NAME: &str = "rqps-session.lock";
         let locks = Path::new(LOCKS);
-        let directory = if locks.is_dir() { locks.into() } else { std::env::temp_dir() };
-        directory.join("rqps-session.lock")
+        let is_ours = locks.join(NAME).is_file() || access(locks, Access::WRITE_OK).is_ok();
+        let directory = if is_ours { locks.into() } else { std::env::temp_dir() };
+        directory.join(NAME)
     }
 
     /// Takes the lock at `path`. `what` is told to those who find it taken.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use procfs::{CpuInfo, Current, CurrentSI, KernelStats, Meminfo, MountEntry};
 
-use crate::cgroup::own_limits;
+use crate::cgroup::{memory_limit, own_limits};
 use crate::disk::disk_facts;
 use crate::file_fact::{FileFact, Shown, file_facts};
 
@@ -75,9 +75,11 @@ pub fn cpus() -> u32 {
     KernelStats::current().map_or(1, |stat| stat.cpu_time.len().max(1) as u32)
 }
 
-/// Bytes that programs can have without the machine swapping: /proc/meminfo, MemAvailable.
+/// Bytes that programs can have without the machine swapping (/proc/meminfo, MemAvailable), or what rqps
+/// and its servers are limited to.
 pub fn available_memory() -> Option<u64> {
-    Meminfo::current().ok()?.mem_available
+    let available = Meminfo::current().ok()?.mem_available?;
+    Some(memory_limit().map_or(available, |limit| limit.min(available)))
 }
 
 fn operating_system() -> Option<String> {

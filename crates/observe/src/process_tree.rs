@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 
+use procfs::ProcError;
 use procfs::process::{Process, Stat};
 
 use crate::host::ticks_to_micros;
@@ -34,6 +35,8 @@ struct Used {
     major_faults: u64,
     read_bytes: u64,
     written_bytes: u64,
+    /// There are processes whose IO the kernel does not show us.
+    hides_io: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,9 +54,14 @@ impl Used {
         self.minor_faults += stat.minflt + stat.cminflt;
         self.major_faults += stat.majflt + stat.cmajflt;
         // The kernel adds the IO of a reaped child to its parent's own.
-        if let Ok(io) = process.io() {
-            self.read_bytes += io.read_bytes;
-            self.written_bytes += io.wchar;
+        match process.io() {
+            Ok(io) => {
+                self.read_bytes += io.read_bytes;
+                self.written_bytes += io.wchar;
+            }
+            // Other users' need CAP_SYS_PTRACE, which root has not in every container.
+            Err(ProcError::PermissionDenied(_)) => self.hides_io = true,
+            Err(_) => {}
         }
     }
 
@@ -65,6 +73,7 @@ impl Used {
             major_faults: self.major_faults.max(other.major_faults),
             read_bytes: self.read_bytes.max(other.read_bytes),
             written_bytes: self.written_bytes.max(other.written_bytes),
+            hides_io: self.hides_io || other.hides_io,
         }
     }
 }
@@ -88,8 +97,10 @@ impl ProcessTree {
         reading.set(Metric::ServerCpuSystem, ticks_to_micros(used.system_ticks));
         reading.set(Metric::ServerMinorFaults, used.minor_faults);
         reading.set(Metric::ServerMajorFaults, used.major_faults);
-        reading.set(Metric::ServerReadBytes, used.read_bytes);
-        reading.set(Metric::ServerWriteBytes, used.written_bytes);
+        if !used.hides_io {
+            reading.set(Metric::ServerReadBytes, used.read_bytes);
+            reading.set(Metric::ServerWriteBytes, used.written_bytes);
+        }
         reading.set(Metric::ServerRss, largest * procfs::page_size());
         for process in &processes {
             self.look_at_threads(process);

@@ -4,10 +4,11 @@ use std::thread::available_parallelism;
 
 use rqps_plan::Dbms;
 
-/// Memory of the machine, in bytes.
+/// Memory of the machine in bytes, or what rqps and its servers are limited to, as in a container.
 pub fn memory() -> u64 {
     let info = rustix::system::sysinfo();
-    (info.totalram as u64).saturating_mul(u64::from(info.mem_unit.max(1)))
+    let machine = (info.totalram as u64).saturating_mul(u64::from(info.mem_unit.max(1)));
+    rqps_observe::memory_limit().map_or(machine, |limit| limit.min(machine))
 }
 
 /// `25%` is that share of the machine's memory, in megabytes, and `50%cpus` that share of its CPUs,

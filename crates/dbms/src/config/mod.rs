@@ -96,6 +96,7 @@ fn expand(contender: &Contender, text: &str) -> Result<Vec<Setting>, DbmsError> 
     for line in parse(text) {
         match line {
             Line::Setting(setting) => set(&mut settings, setting),
+            Line::Include(name) if is_path(&name) => return Err(DbmsError::IncludedFile(name)),
             Line::Include(name) => {
                 let included = expand(contender, config(contender, &name)?.text)?;
                 included.into_iter().for_each(|setting| set(&mut settings, setting));
@@ -226,6 +227,12 @@ mod tests {
         let contender = format!("postgres:{}", file.path().display());
         assert_eq!(value(&contender, "work_mem").unwrap(), "8MB");
         assert_eq!(value(&contender, "jit").unwrap(), "off");
+        fs::write(&file, "include ./x10a.conf").unwrap();
+        let error = settings(&contender.parse().unwrap()).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "a config includes others by their names, and not files such as './x10a.conf'"
+        );
         fs::write(&file, "include x10").unwrap();
         let error = settings(&contender.parse().unwrap()).unwrap_err().to_string();
         assert!(error.contains("postgres has no config 'x10': did you mean"), "{error}");

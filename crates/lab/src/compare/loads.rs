@@ -40,6 +40,12 @@ impl Folders {
         fs::read_to_string(note(&self.loaded(contestant, load))).ok()
     }
 
+    /// The last load of a contestant that is there, of so many.
+    pub(crate) fn last(&self, contestant: usize, most: u32) -> Option<PathBuf> {
+        let loads = (1..=most).rev().map(|load| self.loaded(contestant, load));
+        loads.into_iter().find(|loaded| loaded.exists())
+    }
+
     /// For files that are not kept.
     pub(crate) fn path(&self) -> &Path {
         &self.0
@@ -85,9 +91,10 @@ pub(crate) fn load(
     Ok(())
 }
 
-/// Removes what only this round was to work on.
-pub(crate) fn unload(setting: &Setting<'_>, round: u32) {
-    if setting.comparison.loads.is_none() {
+/// Removes what only this round was to work on, or, where data are to stay, the one before it.
+pub(crate) fn unload(setting: &Setting<'_>, round: u32, keeps: bool) {
+    let round = round - u32::from(keeps);
+    if setting.comparison.loads.is_none() && round > 0 {
         setting.folders.forget(setting.contestants.len(), setting.comparison.load_of(round));
     }
 }
@@ -150,20 +157,19 @@ fn load_one(
 fn work(assigned: Vec<Assigned>, lab: &Lab<'_>) -> Result<(), LabError> {
     let (work, orders): (Vec<_>, Vec<_>) = assigned.into_iter().unzip();
     let mut crew = Crew::start(work)?;
-    crew.run(&orders, &mut |_| {}, lab.cancelled)?;
+    crew.run(&orders, &mut |_, _| {}, lab.cancelled)?;
     crew.finish();
     Ok(())
 }
 
-/// Copies a loaded directory for a round; answers the seconds that took. For a server whose memory is
-/// limited the copy is taken out of the page cache, which is rqps's and not the server's.
-pub(crate) fn restore(from: &Path, to: &Path, memory: Option<Memory>) -> Result<f64, DbmsError> {
-    let begun = Instant::now();
+/// Copies a loaded directory for a round. For a server whose memory is limited the copy is taken out of
+/// the page cache, which is rqps's and not the server's.
+pub(crate) fn restore(from: &Path, to: &Path, memory: Option<Memory>) -> Result<(), DbmsError> {
     rqps_dbms::copy_data(from, to)?;
     if memory.is_some() {
         rqps_dbms::forget_data(to)?;
     }
-    Ok(begun.elapsed().as_secs_f64())
+    Ok(())
 }
 
 #[cfg(test)]

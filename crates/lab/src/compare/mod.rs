@@ -31,6 +31,7 @@ use crate::{Event, Lab, LabError, Outcome};
 pub(crate) use contestant::{Contestant, contestants};
 use loads::{Folders, load, unload};
 pub(crate) use parts::Parts;
+use pass::REPEATS;
 pub(crate) use pass::WARM_UP;
 pub(crate) use profile::{
     MOST_TESTS as MOST_PROFILED, ROUNDS as PROFILE_ROUNDS, per_contender as profiled_per_contender,
@@ -92,6 +93,13 @@ pub(crate) fn run(
     if outcome == Outcome::Complete && !lab.keep_data {
         folders.remove_all();
     }
+    if lab.keep_data {
+        let most = comparison.rounds + comparison.confirm.unwrap_or(0);
+        for (place, contestant) in contestants.iter().enumerate() {
+            let Some(path) = folders.last(place, most) else { continue };
+            (lab.watch)(Event::DataKept { contender: contestant.name.clone(), path });
+        }
+    }
     Ok(outcome)
 }
 
@@ -152,13 +160,16 @@ fn rounds(
         let rounds = if is_fresh { last } else { comparison.rounds };
         let count = sliced.len() + whole.len();
         (lab.watch)(Event::RoundBegun { round: number, rounds, tests: count });
-        load(lab, directory, setting, setting.measured(), number)?;
-        let mut made = match (&comparison.of, &sliced[..]) {
-            (Compared::Microbenchmark(of), [_, ..]) => {
-                slices(lab, directory, &journal, of, parts, &sliced, &mut canaries)
-            }
-            _ => Ok(()),
-        };
+        let mut made = load(lab, directory, setting, setting.measured(), number);
+        if passes.is_empty() && made.is_err() {
+            // There is nothing to report yet.
+            return made.map(|()| Outcome::Failed);
+        }
+        if let (Ok(()), Compared::Microbenchmark(of), [_, ..]) =
+            (&made, &comparison.of, &sliced[..])
+        {
+            made = slices(lab, directory, &journal, of, parts, &sliced, &mut canaries);
+        }
         if made.is_ok() && !whole.is_empty() {
             made = runs::make(lab, directory, &journal, &whole, &mut canaries);
         }
@@ -166,7 +177,7 @@ fn rounds(
         if outcome != Outcome::Complete {
             return Ok(outcome);
         }
-        unload(setting, number);
+        unload(setting, number, lab.keep_data);
         let seconds = round_began.elapsed().as_secs_f64();
         longest = longest.max(seconds);
         let interim = (lab.judge)(plan, &directory.passes()?);
@@ -237,7 +248,10 @@ impl Journal<'_> {
         let is_in = |pass: &PassRecord, one: &Contestant| {
             pass.slices.iter().any(|slice| slice.contender == one.name)
         };
-        let mut made = self.attempts(test, part).filter(|pass| !pass.slices.is_empty());
+        // What a guard refused is measured again in another sitting, as it would have been in this one.
+        let is_settled = |pass: &&PassRecord| pass.invalid.is_none() || pass.attempt > REPEATS;
+        let made = self.attempts(test, part).filter(|pass| !pass.slices.is_empty());
+        let mut made = made.filter(|pass| is_whole || is_settled(pass));
         let is_made = made.any(|pass| !is_whole || able.iter().all(|one| is_in(pass, one)));
         able.len() > 1 && able.iter().any(|one| one.is_base()) && !is_made
     }

@@ -176,7 +176,8 @@ impl Round<'_> {
             });
             books.push(of_it);
         }
-        let mut relay = Relay::start(work, self.meter()?)?;
+        let (meter, has_device) = self.meter()?;
+        let mut relay = Relay::start(work, meter)?;
         let seats = self.seats(&relay.threads(), &answering)?;
         pass.cpus = seats.cpus.iter().map(|cpu| *cpu as u32).collect();
         let engines = self.count()?;
@@ -264,7 +265,7 @@ impl Round<'_> {
         for (slot, (first, last)) in first.iter().zip(&last).enumerate() {
             let side = self.side(pass, slot);
             side.bytes_before = first.get(Metric::DatabaseBytes);
-            side.cost = self.in_slices(slot, &slices);
+            side.cost = self.in_slices(slot, has_device[slot], &slices);
             let driven = before.iter().chain(&slices).flatten();
             let driven = driven.filter(|slice| slice.contender == slot);
             side.watched = driven.map(|slice| slice.operations + slice.head_operations).sum();
@@ -277,7 +278,6 @@ impl Round<'_> {
             window: &host,
             seconds: pass.seconds,
             wall_seconds: Some(pass.seconds + jump),
-            planned_seconds: Some(slices[0].len() as f64 * comparison.slice.0.as_secs_f64()),
             cpus: rqps_observe::cpus(),
             limits: Limits::SLICES,
             // How fast the machine is does not matter: it is as fast for everybody in a cycle.
@@ -317,14 +317,16 @@ impl Round<'_> {
         Ok(Some(meter.read().map_err(of(slot))?.since(before)))
     }
 
-    /// Reads the counters of the server that is driven.
-    fn meter(&self) -> Result<Meter, LabError> {
+    /// Reads the counters of the server that is driven; with it, whether those of a device are among them,
+    /// by contestant.
+    fn meter(&self) -> Result<(Meter, Vec<bool>), LabError> {
         let reader = |one: &Running<'_>| {
             EdgeReader::new(one.process(), one.group.as_ref(), one.server.data())
         };
         let mut readers: Vec<EdgeReader> =
             self.running.iter().map(reader).collect::<Result<_, _>>()?;
-        Ok(Box::new(move |slot| counters(readers[slot].read())))
+        let has_device = readers.iter().map(EdgeReader::has_device).collect();
+        Ok((Box::new(move |slot| counters(readers[slot].read())), has_device))
     }
 
     fn observers(&self) -> Result<Vec<Observer>, LabError> {
@@ -371,21 +373,20 @@ impl Round<'_> {
 
     /// What a contestant cost in the measured parts of its slices: the requests of the device and the
     /// clients' threads, which for a DBMS inside the client are the server.
-    fn in_slices(&self, slot: usize, slices: &[Vec<Slice>]) -> Reading {
+    fn in_slices(&self, slot: usize, has_device: bool, slices: &[Vec<Slice>]) -> Reading {
         let mut client = ThreadCost::default();
         let mut device = Edge::default();
         for slice in slices.iter().flatten().filter(|slice| slice.contender == slot) {
             client += slice.client;
             device += edge(slice.server);
         }
-        let mut cost: Reading = [
+        let requests = [
             (Metric::DeviceReads, device.reads),
             (Metric::DeviceReadBytes, device.read_bytes),
             (Metric::DeviceFlushes, device.flushes),
             (Metric::DeviceFlushTime, device.flush_time),
-        ]
-        .into_iter()
-        .collect();
+        ];
+        let mut cost: Reading = requests.into_iter().filter(|_| has_device).collect();
         let ThreadCost { cpu_user, cpu_system, voluntary_switches, .. } = client;
         let threads = match self.running[slot].server.is_embedded() {
             true => vec![
@@ -439,8 +440,8 @@ fn host(costs: &BTreeMap<String, Reading>, client_cpu: u64) -> Reading {
     use rqps_observe::Metric::{ClientCpuUser, ServerCpuSystem, ServerCpuUser};
     let mut host = costs.values().next().cloned().unwrap_or_default();
     for metric in [ServerCpuUser, ServerCpuSystem] {
-        let parts: Option<Vec<u64>> = costs.values().map(|cost| cost.get(metric)).collect();
-        host.set(metric, parts.map_or(0, |parts| parts.iter().sum()));
+        // A DBMS inside the client has none.
+        host.set(metric, costs.values().filter_map(|cost| cost.get(metric)).sum());
     }
     host.set(ClientCpuUser, client_cpu);
     host

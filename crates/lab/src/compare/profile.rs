@@ -127,7 +127,7 @@ fn round(
         }
     }
     round.stop()?;
-    unload(scene.setting, scene.number);
+    unload(scene.setting, scene.number, false);
     Ok(())
 }
 

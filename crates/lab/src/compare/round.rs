@@ -154,11 +154,9 @@ impl<'a> Round<'a> {
         let Some(root) = running.process() else { return Ok(running) };
         running.group = match setting.plan.memory {
             Some(memory) => Some(confine(root, memory, &contestant.name)?),
-            None => Group::create(&contestant.name),
+            // Where it cannot be had, the processes are read one by one.
+            None => Group::create(&contestant.name).filter(|group| group.add_tree(root).is_ok()),
         };
-        if let (Some(group), None) = (&running.group, setting.plan.memory) {
-            group.add_tree(root)?;
-        }
         if !self.cpus.is_empty() {
             running._placement = Some(pin_tree(root, &self.cpus).map_err(LabError::Placement)?);
         }

@@ -93,10 +93,7 @@ pub(super) fn make(
             Err(error @ (LabError::Interrupted | LabError::Store(_))) => return Err(error),
             Err(error) => {
                 let contender = contestant.name.clone();
-                (lab.watch)(Event::Failed {
-                    contender: contender.clone(),
-                    error: error.to_string(),
-                });
+                (lab.watch)(Event::Failed { contender: contender.clone(), error: error.reason() });
                 kept.failed.push((contender, error));
                 continue;
             }
@@ -159,7 +156,7 @@ impl Kept {
         for pass in &mut self.passes {
             pass.attempt = attempts(&self.refused, &pass.test) + 1;
             for (name, why) in &self.failed {
-                pass.sides.entry(name.clone()).or_default().failed = Some(why.to_string());
+                pass.sides.entry(name.clone()).or_default().failed = Some(why.reason());
             }
         }
         // Without a pass that is kept, what was refused is made again.
@@ -338,7 +335,6 @@ fn refusal(
         window: &record.cost,
         seconds: record.seconds,
         wall_seconds: Some(record.seconds + jump),
-        planned_seconds: None,
         cpus: rqps_observe::cpus(),
         limits: rqps_observe::Limits::RUN,
         canary: canaries.usual().map(|usual| Around { before, after, usual }),

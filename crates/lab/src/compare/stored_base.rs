@@ -183,8 +183,8 @@ impl Earlier {
     pub(super) fn join(&self, pass: &mut PassRecord) {
         let mut of_test = self.passes.iter().filter(|stored| stored.test == pass.test);
         let Some(stored) = of_test.nth(pass.round as usize - 1) else { return };
-        // Its place is behind those who ran now.
-        let behind = pass.slices.len() as u32;
+        // Its place is behind those who ran now. They had a turn each, whether all could run or not.
+        let behind = pass.slices.iter().map(|slice| slice.place + 1).max().unwrap_or(0);
         for name in &self.names {
             let own = stored.slices.iter().filter(|slice| slice.contender == *name);
             for slice in own {
@@ -228,7 +228,28 @@ fn differing(then: &ContenderRecord, now: &ContenderRecord) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use rqps_store::SliceRecord;
+
     use super::*;
+
+    #[test]
+    fn a_stored_base_has_its_place_behind_all_turns_of_now() {
+        let slice = |place: u32, contender: &str| SliceRecord {
+            place,
+            contender: contender.to_string(),
+            ..SliceRecord::default()
+        };
+        let pass = |slices| PassRecord { round: 1, slices, ..PassRecord::default() };
+        let earlier = Earlier {
+            names: ["base".to_string(), TWIN.to_string()],
+            passes: vec![pass(vec![slice(0, TWIN), slice(1, "base")])],
+        };
+        // Of two contenders the one whose turn was first could not run.
+        let mut now = pass(vec![slice(1, "second")]);
+        earlier.join(&mut now);
+        let places: Vec<u32> = now.slices.iter().map(|slice| slice.place).collect();
+        assert_eq!(places, [1, 3, 2]);
+    }
 
     #[test]
     fn what_is_not_as_it_was_is_named() {

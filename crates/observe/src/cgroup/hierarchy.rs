@@ -13,7 +13,6 @@ pub(super) enum Controller {
     CpuQuota,
     Memory,
     Io,
-    Freezer,
 }
 
 /// Of control groups: a machine may have both, with the controllers dealt out to them.
@@ -35,12 +34,11 @@ pub(super) struct Parent {
 
 /// A controller, its name in version 1, and the name by which version 2 must be told to hand it
 /// on; what needs no name every group of version 2 has.
-const CONTROLLERS: [(Controller, &str, Option<&str>); 5] = [
+const CONTROLLERS: [(Controller, &str, Option<&str>); 4] = [
     (Controller::CpuTime, "cpuacct", None),
     (Controller::CpuQuota, "cpu", Some("cpu")),
     (Controller::Memory, "memory", Some("memory")),
     (Controller::Io, "blkio", Some("io")),
-    (Controller::Freezer, "freezer", None),
 ];
 
 /// This process's own group in every hierarchy. A controller of version 1 goes before the same of
@@ -124,19 +122,23 @@ fn below(mount: &Path, own: &str) -> PathBuf {
 }
 
 /// Version 2 hands controllers on only from groups that have no processes of their own: from this
-/// process's group or the one above it. Without, groups still count CPU time and can be frozen.
+/// process's group or the one above it. Without, groups still count CPU time.
 fn handing_on(own: PathBuf) -> (PathBuf, Vec<String>) {
     let above = own.parent().filter(|path| path.join("cgroup.subtree_control").is_file());
     for path in [Some(own.as_path()), above].into_iter().flatten() {
         let control = path.join("cgroup.subtree_control");
-        for name in CONTROLLERS.iter().filter_map(|(_, _, two)| *two) {
-            // What cannot be handed on is missing from the list that is read next.
-            let _ = fs::write(&control, format!("+{name}"));
-        }
-        let text = fs::read_to_string(&control).unwrap_or_default();
-        let handed_on: Vec<String> = text.split_whitespace().map(str::to_string).collect();
-        if handed_on.iter().any(|name| name == "memory") {
-            return (path.to_path_buf(), handed_on);
+        // What cannot be handed on is missing from the list that is read next.
+        let hand_on = |name: &str| drop(fs::write(&control, format!("+{name}")));
+        let handed_on = || -> Vec<String> {
+            let text = fs::read_to_string(&control).unwrap_or_default();
+            text.split_whitespace().map(str::to_string).collect()
+        };
+        // A group with processes refuses memory and would take the CPU's alone, which makes it one of
+        // threads: no process could enter a group in it (cgroup-v2.rst, Threads).
+        hand_on("memory");
+        if handed_on().iter().any(|name| name == "memory") {
+            CONTROLLERS.iter().filter_map(|(_, _, two)| *two).for_each(hand_on);
+            return (path.to_path_buf(), handed_on());
         }
     }
     (own, Vec::new())

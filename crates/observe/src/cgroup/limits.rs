@@ -41,6 +41,12 @@ const LIMITS: [Limit; 2] = [
 /// Version 1 has no word for no limit, but the most that its counter can have: 2^63 less a page.
 const UNLIMITED: f64 = (1_u64 << 62) as f64;
 
+/// Bytes of memory that rqps and its servers may use together; none where that is not limited.
+pub fn memory_limit() -> Option<u64> {
+    let [memory, _] = &LIMITS;
+    least(memory, &homes())?.map(|bytes| bytes as u64)
+}
+
 /// The limits by name, and that there is none where there might be one.
 pub(crate) fn own_limits() -> Vec<(&'static str, String)> {
     told(&homes())
@@ -48,18 +54,23 @@ pub(crate) fn own_limits() -> Vec<(&'static str, String)> {
 
 fn told(homes: &[Parent]) -> Vec<(&'static str, String)> {
     let told = |limit: &Limit| {
-        let home = homes.iter().find(|home| home.controller == limit.controller)?;
-        let files = match home.version {
-            Version::One => limit.one,
-            Version::Two => limit.two,
-        };
-        // A group of version 2 without the controller has no such file, and those above it may have.
-        let groups = home.home.ancestors().take_while(|group| group.join(PROCESSES).is_file());
-        let amounts = groups.filter_map(|group| (limit.amount)(&words(group, files)?));
-        let least = amounts.reduce(f64::min);
+        let least = least(limit, homes)?;
         Some((limit.name, least.map_or("none".to_string(), limit.shown)))
     };
     LIMITS.iter().filter_map(told).collect()
+}
+
+/// Of the group and those above it; none where nobody limits, and nothing without such a controller.
+fn least(limit: &Limit, homes: &[Parent]) -> Option<Option<f64>> {
+    let home = homes.iter().find(|home| home.controller == limit.controller)?;
+    let files = match home.version {
+        Version::One => limit.one,
+        Version::Two => limit.two,
+    };
+    // A group of version 2 without the controller has no such file, and those above it may have.
+    let groups = home.home.ancestors().take_while(|group| group.join(PROCESSES).is_file());
+    let amounts = groups.filter_map(|group| (limit.amount)(&words(group, files)?));
+    Some(amounts.reduce(f64::min))
 }
 
 fn words(group: &Path, files: &[&str]) -> Option<String> {

@@ -23,6 +23,7 @@ use crate::process_tree::descendants;
 pub use cpu::GroupCpu;
 pub use hierarchy::Version as GroupVersion;
 use hierarchy::{Controller, Parent, Version, all, counting, limiting};
+pub use limits::memory_limit;
 pub(crate) use limits::own_limits;
 
 /// Names of groups start with this, the number of the process that made them and its start.
@@ -33,7 +34,7 @@ const LONGEST_NAME: usize = 40;
 const PROCESSES: &str = "cgroup.procs";
 /// The length over which a CPU quota holds, in microseconds: the kernel's default.
 const QUOTA_PERIOD: u64 = 100_000;
-/// How long the kernel may take to freeze a group, or to let go of processes that have ended.
+/// How long the kernel may take to let go of processes that have ended.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Debug, thiserror::Error)]
@@ -46,8 +47,6 @@ pub enum GroupError {
     File { what: &'static str, path: PathBuf, source: io::Error },
     #[error("'{0}' lies on no block device whose IO could be limited")]
     NoDevice(PathBuf),
-    #[error("the control group did not freeze in {PATIENCE:?}")]
-    NotFrozen,
 }
 
 /// The most that a group may read from or write to a device.
@@ -197,41 +196,6 @@ impl Group {
         Ok(())
     }
 
-    /// Stops all processes of the group until [`Group::thaw`]; returns when they have stopped.
-    pub fn freeze(&self) -> Result<(), GroupError> {
-        let (path, version) = self.need(Controller::Freezer, "freezing")?;
-        set_frozen(path, version, true)?;
-        let (file, frozen) = match version {
-            Version::One => ("freezer.state", "FROZEN"),
-            Version::Two => ("cgroup.events", "frozen 1"),
-        };
-        let file = path.join(file);
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            // Before the look: if this thread stands still after it, there is one look more.
-            let now = Instant::now();
-            if fs::read_to_string(&file).map_err(failed("read", &file))?.contains(frozen) {
-                return Ok(());
-            }
-            if now > deadline {
-                set_frozen(path, version, false)?;
-                return Err(GroupError::NotFrozen);
-            }
-            std::thread::sleep(Duration::from_micros(100));
-        }
-    }
-
-    pub fn thaw(&self) -> Result<(), GroupError> {
-        let (path, version) = self.need(Controller::Freezer, "freezing")?;
-        set_frozen(path, version, false)
-    }
-
-    /// User and system CPU in nanoseconds since the group was made.
-    pub fn read_cpu(&self) -> Result<(u64, u64), GroupError> {
-        let (path, _) = self.need(Controller::CpuTime, "CPU time")?;
-        self.cpu()?.read().map_err(failed("read", path))
-    }
-
     /// A reader of the group's CPU time whose files stay open.
     pub fn cpu(&self) -> Result<GroupCpu, GroupError> {
         let (path, version) = self.need(Controller::CpuTime, "CPU time")?;
@@ -249,23 +213,14 @@ impl Group {
         Ok(())
     }
 
-    /// Leaves the group to a server that goes on without rqps.
-    pub fn leave(mut self) {
-        self.parts.clear();
-    }
-
-    /// Removes groups whose rqps is gone. Servers that are in them are set going again, if they
-    /// were frozen, and keep their group until they have ended.
+    /// Removes groups whose rqps is gone. Servers that are in them keep their group until they have
+    /// ended.
     pub fn reap() {
         for parent in all() {
             let Ok(entries) = fs::read_dir(&parent.path) else { continue };
             for path in entries.flatten().map(|entry| entry.path()) {
                 let owner = path.file_name().and_then(|name| Owner::of(name.to_str()?));
                 if owner.is_some_and(|owner| !owner.is_alive()) {
-                    if parent.controller == Controller::Freezer {
-                        // It may not be frozen, or gone by now.
-                        let _ = set_frozen(&path, parent.version, false);
-                    }
                     // Not empty: its processes are for those to end that know them.
                     let _ = fs::remove_dir(&path);
                 }
@@ -335,15 +290,6 @@ impl std::fmt::Display for Owner {
     }
 }
 
-fn set_frozen(group: &Path, version: Version, frozen: bool) -> Result<(), GroupError> {
-    match version {
-        Version::One => {
-            write(&group.join("freezer.state"), if frozen { "FROZEN" } else { "THAWED" })
-        }
-        Version::Two => write(&group.join("cgroup.freeze"), if frozen { "1" } else { "0" }),
-    }
-}
-
 fn write(path: &Path, value: &str) -> Result<(), GroupError> {
     let failed =
         |source| GroupError::Write { path: path.to_path_buf(), value: value.to_string(), source };
@@ -357,10 +303,6 @@ fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> GroupErr
 
 /// Removes what is left of a group in one hierarchy.
 fn remove(part: &Parent) -> io::Result<()> {
-    if part.controller == Controller::Freezer && part.path.is_dir() {
-        // The frozen would never end; those that are not frozen do not mind.
-        let _ = set_frozen(&part.path, part.version, false);
-    }
     let deadline = Instant::now() + PATIENCE;
     loop {
         // Before the attempt: if this thread stands still after it, there is one more.

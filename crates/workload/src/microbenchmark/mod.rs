@@ -296,14 +296,20 @@ impl<'a> Benchmark<'a> {
         stream(name, &[EVENTS, place, u64::from(client)])
     }
 
+    /// Puts back what the clients of a test have left out, also where it was interrupted: others go on
+    /// with the tables.
+    pub fn put_back(&self, books: &Books) -> Result<(), Error> {
+        let connection = &mut *self.target.connect()?;
+        let mut ledgers = books.ledgers.iter();
+        ledgers.try_for_each(|ledger| put_back(connection, &self.rows, &mut gone(ledger), ledger))
+    }
+
     /// When the clients of a test have ended: puts back what they left out, and compares the tables
     /// with what was done to them, if the plan wants that.
     pub fn after(&self, test: &Test, books: &Books) -> Result<(), CheckError> {
-        let connection = &mut *self.target.connect()?;
-        for ledger in &books.ledgers {
-            put_back(connection, &self.rows, &mut gone(ledger), ledger)?;
-        }
+        self.put_back(books)?;
         let Some(before) = &books.before else { return Ok(()) };
+        let connection = &mut *self.target.connect()?;
         for (table, before) in (1..=self.plan.tables).zip(before) {
             self.examiner(connection, table).after(test, *before, &books.ledgers)?;
         }
