@@ -106,6 +106,8 @@ pub struct Verdict {
     pub detectable: f64,
     /// The rounds in all after which the question would probably be settled.
     pub rounds_needed: Option<u32>,
+    /// A screen sees something here, which is to be measured again.
+    pub is_flagged: bool,
     /// The log ratio of each round.
     pub contributions: Vec<f64>,
     /// The twin against the base.
@@ -172,9 +174,12 @@ pub fn judge(cells: &[Cell], options: &Options) -> Report {
         let beside = rate.beside(alpha);
         let rounds_needed = rate.rounds_needed(estimate.value, cell.margin, alpha);
         let detectable = rate.detectable();
+        let is_dearer = || risen(&costs[index], cell.margin, SCREEN_ALPHA).is_some();
+        let is_flagged =
+            cell.stage == Stage::Screen && (plain[index].p < SCREEN_ALPHA || is_dearer());
         let label = match &unfit[index] {
             Some(why) => Label::Invalid { why: why.clone() },
-            None if cell.stage == Stage::Screen && plain[index].p < SCREEN_ALPHA => {
+            None if is_flagged => {
                 Label::Inconclusive { detectable, rounds: Some(options.fresh_rounds) }
             }
             None => Evidence {
@@ -200,6 +205,7 @@ pub fn judge(cells: &[Cell], options: &Options) -> Report {
             adjusted_p: p,
             detectable,
             rounds_needed,
+            is_flagged,
             contributions: rate.ratios.clone(),
             twin: twins[index],
             costs: estimates(&costs[index], alpha),

@@ -9,11 +9,19 @@ pub enum StoreError {
     Taken(PathBuf),
     #[error("'{}' is not empty and holds no run: name another --out", .0.display())]
     NotEmpty(PathBuf),
-    #[error("'{}' holds no run: there is no results.sqlite in it", .0.display())]
+    #[error(
+        "'{}' holds no run: there is no results.sqlite in it (of a matrix, name one of its folders, or make a \
+         page of all with rqps report --index DIR)",
+        .0.display()
+    )]
     NoRun(PathBuf),
     #[error("another rqps is at work in '{}'", .0.display())]
     Busy(PathBuf),
-    #[error("'{}' is of schema version {found}; this rqps reads version {expected}", path.display())]
+    #[error(
+        "'{}' is of schema version {found}, and this rqps reads version {expected}: take the rqps that \
+         manifest.json names; the reports that are there are as they were",
+        path.display()
+    )]
     Version { path: PathBuf, found: String, expected: u32 },
     #[error("cannot {what} '{}': {source}", path.display())]
     File { what: &'static str, path: PathBuf, source: io::Error },

@@ -53,10 +53,13 @@ impl Pair<'_> {
         let reads = evidence.iter().zip(tests).filter(|(_, test)| !test.writes());
         let verdicts: Vec<Decided> = reads.map(|(one, _)| one.verdict).collect();
         let changed = [Decided::Regression, Decided::Improvement, Decided::EfficiencyRegression];
-        let unaffected = !verdicts.iter().any(|verdict| changed.contains(verdict));
-        for one in evidence.iter_mut().filter(|_| !verdicts.is_empty()) {
-            one.reads_unaffected = Some(unaffected);
-        }
+        let all_same = || verdicts.iter().all(|verdict| *verdict == Decided::NoChange);
+        let unaffected = match verdicts.iter().any(|verdict| changed.contains(verdict)) {
+            true => Some(false),
+            // Tests that tell nothing do not tell that either.
+            false => (!verdicts.is_empty() && all_same()).then_some(true),
+        };
+        evidence.iter_mut().for_each(|one| one.reads_unaffected = unaffected);
         evidence
     }
 

@@ -1,6 +1,7 @@
 //! The rounds of a comparison as the page holds any contender against any other.
 
 use rqps_observe::Metric;
+use rqps_plan::Method;
 use rqps_stats::Estimate;
 use rqps_stats::histogram::PERCENTILES;
 use rqps_stats::verdict::Verdict;
@@ -145,7 +146,14 @@ impl Verdicts<'_> {
 
     /// As it was compared: within cycles where contenders took turns.
     fn log(&self, pass: &PassRecord, name: &str) -> Option<f64> {
-        Some(restart(pass, name, &[self.base.as_str()], Quantity::Rate)?.log_ratio)
+        let base = self.base.as_str();
+        match self.plan.method_of(&pass.test) {
+            Method::Slices => Some(restart(pass, name, &[base], Quantity::Rate)?.log_ratio),
+            Method::Runs => {
+                let log = |name| Some(level(pass, name, Quantity::Rate)?.ln());
+                Some(log(name)? - log(base)?)
+            }
+        }
     }
 }
 

@@ -61,6 +61,16 @@ pub(crate) fn takes_part(pass: &PassRecord, contender: &str) -> bool {
     slices_of(pass, contender).next().is_some()
 }
 
+/// Why a guard refused a pass. One in which a server died does not count either, and was not refused.
+pub(crate) fn refusal(pass: &PassRecord) -> Option<&str> {
+    let why = pass.invalid.as_deref()?;
+    let died = pass.sides.iter().any(|(name, side)| {
+        let end = side.failed.as_deref();
+        end.is_some_and(|end| why.strip_prefix(name.as_str()) == Some(&format!(": {end}")))
+    });
+    (!died).then_some(why)
+}
+
 fn slices_of<'p>(pass: &'p PassRecord, contender: &str) -> impl Iterator<Item = &'p SliceRecord> {
     pass.slices.iter().filter(move |slice| slice.contender == contender)
 }

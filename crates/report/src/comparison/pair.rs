@@ -96,13 +96,13 @@ impl Pair<'_> {
     fn cell(&self, test: &Observed<'_>, stage: Stage) -> Cell {
         let kind = kind(self.is_io_bound, test);
         let passes = self.passes(test, stage);
-        let mut cell = Cell::new(test.name, kind, self.sample(&passes, Quantity::Rate));
+        let mut cell = Cell::new(test.name, kind, self.sample(test, &passes, Quantity::Rate));
         cell.class = alike(kind, test);
         cell.stage = stage;
         if let Some(margin) = self.plan.margin {
             cell.margin = margin;
         }
-        let mut costs = vec![("cpu/o", self.sample(&passes, Quantity::Cpu))];
+        let mut costs = vec![("cpu/o", self.sample(test, &passes, Quantity::Cpu))];
         // What statements that only read leave to write is not what they cost.
         if test.writes() {
             costs.push(("wKB/o", self.written(&passes, self.plan.method_of(test.name))));
@@ -119,12 +119,12 @@ impl Pair<'_> {
     }
 
     /// A quantity of the contender and the twin against the base, by round.
-    fn sample(&self, passes: &[&PassRecord], quantity: Quantity) -> Sample {
-        let test = passes.first().map(|pass| pass.test.as_str());
+    fn sample(&self, test: &Observed<'_>, passes: &[&PassRecord], quantity: Quantity) -> Sample {
         let passes = passes.iter();
-        match test.map_or(self.plan.method, |test| self.plan.method_of(test)) {
+        match self.plan.method_of(test.name) {
             Method::Slices => {
-                Sample::Slices(passes.filter_map(|pass| self.slices(pass, quantity)).collect())
+                let round = |pass: &&PassRecord| self.slices(test, pass, quantity);
+                Sample::Slices(passes.filter_map(round).collect())
             }
             Method::Runs => {
                 Sample::Runs(passes.filter_map(|pass| self.runs(pass, quantity)).collect())
@@ -132,8 +132,16 @@ impl Pair<'_> {
         }
     }
 
-    fn slices(&self, pass: &PassRecord, quantity: Quantity) -> Option<LogRatios> {
-        let twin = observed::restart(pass, TWIN, &[self.base], quantity);
+    /// Where memory was too small for all servers, the twin can have been up in another pass of the round.
+    fn slices(
+        &self,
+        test: &Observed<'_>,
+        pass: &PassRecord,
+        quantity: Quantity,
+    ) -> Option<LogRatios> {
+        let twin = |pass: &PassRecord| observed::restart(pass, TWIN, &[self.base], quantity);
+        let of_round = || test.counted().filter(|other| other.round == pass.round).find_map(twin);
+        let twin = twin(pass).or_else(of_round);
         let contender = self.restart(pass, quantity)?;
         Some(LogRatios { contender: contender.log_ratio, twin: twin.map(|twin| twin.log_ratio) })
     }
@@ -153,7 +161,7 @@ impl Pair<'_> {
     /// The log ratio of a round.
     pub(super) fn ratio(&self, pass: &PassRecord) -> Option<f64> {
         match self.plan.method_of(&pass.test) {
-            Method::Slices => Some(self.slices(pass, Quantity::Rate)?.contender),
+            Method::Slices => Some(self.restart(pass, Quantity::Rate)?.log_ratio),
             Method::Runs => Some(self.runs(pass, Quantity::Rate)?.ratio()),
         }
     }

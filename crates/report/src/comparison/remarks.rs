@@ -10,7 +10,7 @@ use rqps_store::PassRecord;
 
 use super::drift::Drift;
 use super::joined::spans;
-use super::observed::foreign_percent;
+use super::observed::{Observed, foreign_percent, refusal};
 use super::{Judged, Verdicts, counts, with_interval, word};
 use crate::model::{loaded, method};
 
@@ -84,9 +84,12 @@ impl Verdicts<'_> {
         };
         let twins: Vec<&Estimate> =
             first.verdicts.iter().filter_map(|verdict| verdict.twin.as_ref()).collect();
+        if twins.is_empty() {
+            return "No round has a twin that can be held against the base.".to_string();
+        }
         // Ranks of three rounds leave no interval, and cannot tell anything.
         let is_told = twins.iter().any(|twin| twin.interval.half_width().is_finite());
-        if !twins.is_empty() && !is_told {
+        if !is_told {
             return "There are too few rounds to tell whether the twin differs from the base."
                 .to_string();
         }
@@ -108,7 +111,11 @@ impl Verdicts<'_> {
         let foreign = self.most_foreign().map_or(String::new(), |share| {
             format!("Other programs used at most {share:.1} % of the CPUs. ")
         });
-        let rounds: Vec<usize> = self.tests.iter().map(|test| test.counted().count()).collect();
+        // In pairs a round has a pass with each contender.
+        let rounds = |test: &Observed<'_>| {
+            test.counted().map(|pass| pass.round).collect::<BTreeSet<u32>>().len()
+        };
+        let rounds: Vec<usize> = self.tests.iter().map(rounds).collect();
         let least = rounds.iter().copied().min().unwrap_or(0);
         let rounds = match rounds.iter().copied().max().unwrap_or(0) {
             most if most == least => format!("{most} rounds"),
@@ -218,7 +225,7 @@ impl Verdicts<'_> {
     /// Every pass that a guard refused.
     pub(crate) fn refusals(&self) -> Vec<String> {
         let of = |pass: &PassRecord| {
-            let why = pass.invalid.as_ref()?;
+            let why = refusal(pass)?;
             Some(format!("{}, round {}, attempt {}: {why}", pass.test, pass.round, pass.attempt))
         };
         self.tests.iter().flat_map(|test| &test.passes).filter_map(|pass| of(pass)).collect()

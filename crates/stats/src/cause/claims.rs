@@ -182,9 +182,11 @@ const RESIZED: f64 = 0.05;
 pub(super) fn reads(view: &View) -> Option<Claim> {
     let (what, more) =
         more_of(view, &[(metric::READ_BYTES, "KiB read"), (metric::READS, "reads")])?;
-    let reason = if let Some((name, _)) =
-        view.engine(engine::BLOOM).filter(|_| view.engine_down(engine::BLOOM) == Some(true))
-    {
+    // Whoever has no filters spares no reads by them, either.
+    let has_filters = |(_, change): &(&str, Change)| view.amounts(*change).0 > 0.0;
+    let filters = view.engine(engine::BLOOM).filter(has_filters);
+    let filters = filters.filter(|_| view.engine_down(engine::BLOOM) == Some(true));
+    let reason = if let Some((name, _)) = filters {
         format!(": filters spare fewer reads ({name})")
     } else {
         match view.change(metric::DATABASE) {

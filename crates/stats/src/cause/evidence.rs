@@ -137,6 +137,10 @@ pub struct Cost {
     pub change: Estimate,
 }
 
+/// What changes by less than a quarter, whatever of its interval is true, is taken for the same: causes are
+/// told by metrics that go up by as much as the time they are to explain, or by multiples.
+const FLAT: f64 = 0.223;
+
 /// The change of a metric per operation: ln(contender / base), and how far that of the twins, base
 /// against base, goes from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -152,6 +156,15 @@ impl Change {
     /// The interval excludes 0, and it is more than the twins' noise.
     pub fn is_sure(&self) -> bool {
         self.is_up(1.0) || self.is_up(-1.0)
+    }
+
+    /// False if it is sure, true if what it can be is small, and none if it is neither.
+    pub fn is_flat(&self) -> Option<bool> {
+        let is_small = self.log.low > -FLAT && self.log.high < FLAT;
+        match self.is_sure() {
+            true => Some(false),
+            false => is_small.then_some(true),
+        }
     }
 
     /// The same of a growth, or seen from the other side where `sign` is negative.

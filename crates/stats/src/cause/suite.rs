@@ -16,6 +16,8 @@ use super::words::{change, micros, micros_interval};
 pub const MOST_FINDINGS: usize = 7;
 /// So many tests of a class with the same cause are one finding.
 const MERGED: usize = 3;
+/// The share of the added time that is most of it.
+const MOST_OF_TIME: f64 = 0.5;
 /// So many tests must move before they can be said to move together.
 const FEWEST_OF_SUITE: usize = 5;
 /// The share of the tests that must do the same.
@@ -131,7 +133,13 @@ fn shift(tests: &[Evidence]) -> Option<Finding> {
     let suite = valid[0].suite?.times(common.signum());
     let twins: Vec<bool> = valid.iter().filter_map(|test| test.environment.twin_moved).collect();
     let twin_moves = twins.iter().filter(|moved| **moved).count() * 2 > twins.len();
-    let is_common = way >= most && size >= most && suite.is_above(0.0);
+    let has_it = |test: &&&Evidence| same_way(test) && same_size(test);
+    let with_it: Vec<&str> = valid.iter().filter(has_it).map(|test| test.test.as_str()).collect();
+    // A factor that tests with a verdict do not have is no other cause of these.
+    let decided = valid.iter().filter(|test| View::of(test).is_some());
+    let (decided, explained) =
+        (decided.clone().count(), decided.filter(|test| has_it(test)).count());
+    let is_common = way >= most && size >= most && suite.is_above(0.0) && 2 * explained >= decided;
     if valid.len() < FEWEST_OF_SUITE || classes.len() < 2 || !is_common || twin_moves {
         return None;
     }
@@ -140,15 +148,16 @@ fn shift(tests: &[Evidence]) -> Option<Finding> {
     Some(Finding {
         cause: Cause::SuiteShift,
         confidence,
-        tests: valid.iter().filter(same_way).map(|test| test.test.clone()).collect(),
+        tests: with_it.iter().map(|test| test.to_string()).collect(),
         slower: common < 0.0,
         share: None,
-        importance: common.abs() * way as f64,
+        importance: common.abs() * with_it.len() as f64,
         statement: format!(
-            "{} in {way} of {} tests: a common factor (build flags, memory allocator, protocol, \
-             page size, host) rather than {way} causes ({confidence}).",
-            change(common),
-            valid.len()
+            "{change} in {count} of {all} tests: a common factor (build flags, memory allocator, protocol, \
+             page size, host) rather than {count} causes ({confidence}).",
+            change = change(common),
+            count = with_it.len(),
+            all = valid.len()
         ),
         numbers: vec![Number::plain("operations/s", "ratio", common.exp())],
         contradicted_by: vec![Check { what: "the twin moves, too", looked_at: !twins.is_empty() }],
@@ -170,7 +179,13 @@ fn protocol(tests: &[Evidence]) -> Option<Finding> {
     let is_constant = |one: &&Estimate| one.low <= constant && constant <= one.high;
     let all_up = system.iter().all(|one| one.is_above(0.0));
     let same = system.iter().filter(is_constant).count() as f64 >= MOST * system.len() as f64;
-    if system.len() < FEWEST_OF_SUITE || !all_up || !same {
+    // System CPU can grow a little beside what the time goes to.
+    let is_most = |test: &&&Evidence| {
+        part(test, Part::ServerSystem)
+            .is_some_and(|one| one.value >= MOST_OF_TIME * test.time.change.times(sign).value)
+    };
+    let explains = 2 * valid.iter().filter(is_most).count() > valid.len();
+    if system.len() < FEWEST_OF_SUITE || !all_up || !same || !explains {
         return None;
     }
     let by_rows: Vec<(f64, Estimate)> = valid

@@ -38,7 +38,9 @@ impl Case {
     /// A metric per operation that has changed by that factor.
     fn metric(mut self, name: &str, factor: f64) -> Case {
         let log = if factor == 1.0 { unsure(0.0) } else { sure(factor.ln()) };
-        self.0.metrics.insert(name.to_string(), Change { log, noise: 0.002, ..Change::default() });
+        self.0
+            .metrics
+            .insert(name.to_string(), Change { base: 1.0, contender: factor, log, noise: 0.002 });
         self
     }
 

@@ -155,8 +155,9 @@ impl<'a> View<'a> {
         change.is_up(-self.sign)
     }
 
+    /// As much of it on both sides; none where the interval leaves that open.
     pub(super) fn flat(&self, name: &str) -> Option<bool> {
-        self.change(name).map(|change| !change.is_sure())
+        self.change(name)?.is_flat()
     }
 
     pub(super) fn engine_up(&self, ends: &[&str]) -> Option<bool> {
@@ -164,7 +165,7 @@ impl<'a> View<'a> {
     }
 
     pub(super) fn engine_flat(&self, ends: &[&str]) -> Option<bool> {
-        self.engine(ends).map(|(_, change)| !change.is_sure())
+        self.engine(ends)?.1.is_flat()
     }
 
     pub(super) fn engine_down(&self, ends: &[&str]) -> Option<bool> {

@@ -14,7 +14,8 @@ pub enum Stage {
     Fresh,
 }
 
-/// A test whose p-value by itself is below this in the screen is measured again.
+/// A test whose rate differs in the screen with a p-value by itself below this, or that costs more by an
+/// interval at this level, is measured again.
 pub const SCREEN_ALPHA: f64 = 0.10;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,7 +40,7 @@ impl Default for Options {
 /// The cells of a screen that are to be measured again.
 pub fn flagged(cells: &[Cell], options: &Options) -> Vec<usize> {
     let verdicts = judge(cells, options).verdicts;
-    (0..cells.len()).filter(|index| verdicts[*index].plain.p < SCREEN_ALPHA).collect()
+    (0..cells.len()).filter(|index| verdicts[*index].is_flagged).collect()
 }
 
 /// Cells of a single stage are one family, of which few findings are to be false; those with fresh

@@ -156,7 +156,10 @@ fn a_cost_that_rose_is_told_where_the_rate_did_not() {
     assert_eq!(words(with_cost(0.0, 0.01)), words(with_cost(0.0, -0.12)), "below the margin");
     assert_eq!(words(with_cost(-0.05, 0.12)), "regression");
     let screened = Cell { stage: Stage::Screen, ..with_cost(0.0, 0.12) };
-    assert_eq!(words(screened), words(with_cost(0.0, 0.01)), "a screen finds nothing");
+    assert_eq!(flagged(std::slice::from_ref(&screened), &Options::default()), [0]);
+    assert!(words(screened).starts_with("inconclusive"), "a screen has it measured again");
+    let fresh = Cell { stage: Stage::Fresh, ..with_cost(0.0, 0.12) };
+    assert_eq!(words(fresh), "efficiency regression (server CPU)");
     let report = judge(&[with_cost(0.0, 0.12)], &Options::default());
     let (name, cost) = &report.verdicts[0].costs[0];
     assert_eq!(name, "server CPU");

@@ -28,6 +28,10 @@ fn r4_reads_name_space_cache_or_filters() {
     assert!(hardly.statement.contains("as large as before"), "{}", hardly.statement);
     let filters = more_reads().metric("rocksdb_bloom_filter_useful", 0.3).only();
     assert!(filters.statement.contains("filters spare fewer reads (rocksdb_bloom_filter_useful)"));
+    let without = more_reads().metric("rocksdb_bloom_filter_useful", 0.3).with(|evidence| {
+        evidence.metrics.get_mut("rocksdb_bloom_filter_useful").unwrap().contender = 0.0;
+    });
+    assert!(!without.only().statement.contains("filters"), "another DBMS has none");
 }
 
 /// MySQL 8.0 with a pool that does not hold the data, on a device that answers at once: half of the time that

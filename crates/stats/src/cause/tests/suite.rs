@@ -106,6 +106,15 @@ fn r12_the_same_system_cpu_everywhere_is_the_protocol() {
     );
 }
 
+#[test]
+fn r12_is_not_said_where_most_of_the_time_goes_elsewhere() {
+    let mut tests = syscalls(|_| 1.5);
+    for test in &mut tests {
+        test.time.change = Estimate::new(20.0, 19.0, 21.0);
+    }
+    assert_eq!(find(&explain_suite(&tests), Cause::Protocol), None);
+}
+
 /// It is inconclusive, and there is no change of it.
 #[test]
 fn r12_does_not_ask_a_test_of_one_round() {
@@ -216,6 +225,20 @@ fn r16_most_tests_that_move_alike_have_a_common_factor() {
          size, host) rather than 30 causes (strong)."
     );
     assert_eq!(findings[0].tests.len(), 30);
+}
+
+/// A small factor of all tests is beside the point where one has lost much more.
+#[test]
+fn r16_is_not_said_of_tests_that_differ_by_another_factor() {
+    let mut tests = suite(Some(false));
+    let far = |test: &mut Evidence| test.theta = Estimate::new(-0.08, -0.085, -0.075);
+    far(&mut tests[0]);
+    let findings = explain_suite(&tests);
+    let shift = find(&findings, Cause::SuiteShift).unwrap();
+    assert_eq!(shift.tests.len(), 29);
+    assert!(!shift.tests.contains(&"test0".to_string()), "{shift:?}");
+    tests[1..3].iter_mut().for_each(far);
+    assert_eq!(find(&explain_suite(&tests), Cause::SuiteShift), None);
 }
 
 #[test]
