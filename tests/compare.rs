@@ -392,7 +392,7 @@ fn two_comparisons_do_not_measure_each_other() {
 fn whole_runs_are_compared_where_slices_cannot_be() {
     let rqps = Rqps::alone();
     let arguments = "slow=sqlite?journal_mode=delete&synchronous=full sqlite --workload ibench:l.i0,l.x,l.i1,l.i2 \
-                     --rows 1K --writes 600,150 --rounds 3 --loads 1 --no-guards --no-twin";
+                     --rows 1K --writes 600,150 --rounds 3 --no-guards --no-twin";
     start(&rqps, arguments).finish().ok();
     let found = comparison(&rqps);
     let writes = test(&found, "l.i2");
@@ -445,6 +445,9 @@ fn what_makes_no_sense_is_refused_before_anything_is_started() {
     refused("sqlite a=sqlite --method slice", &["did you mean 'slices'"]);
     refused("sqlite a=sqlite --writes 1K", &["the Insert Benchmark: add --workload ibench"]);
     refused("sqlite a=sqlite --workload ibench --writes 3,2,1", &["--writes has 3 values"]);
+    refused("sqlite a=sqlite --workload ibench --loads 2", &["are for the microbenchmarks"]);
+    refused("sqlite a=sqlite --workload ibench --secs 0.5", &["--secs must be at least 1"]);
+    refused("sqlite a=sqlite --method runs --slice 5ms", &["--slice is for --method slices"]);
     let refused_test = |arguments: &str, texts: &[&str]| {
         rqps.run(&format!("selftest {arguments}")).refuses(2, texts);
     };

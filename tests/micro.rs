@@ -234,7 +234,7 @@ fn what_cannot_be_run_is_refused_with_what_can() {
         ("--rows 5", &["rows must be at least", "1000"]),
         ("--clients 0", &["clients must be at least", "1"]),
         ("--tables 0", &["tables must be at least", "1"]),
-        ("--secs 0", &["secs must be at least", "1"]),
+        ("--secs 0", &["secs must be at least", "0.1"]),
         ("--order random", &["'random'", "suite, given"]),
         ("--rows 9K --tests read-only", &["read-only_range=10000 reads 10000 rows", "not 9000"]),
     ] {

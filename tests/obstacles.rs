@@ -133,6 +133,10 @@ fn another_plan_is_not_mixed_into_a_run() {
     let before = fs::read(rqps.out().join("results.sqlite")).unwrap();
     let ended = rqps.ibench("--resume sqlite --rows 3K");
     ended.refuses(2, &["was begun with another plan", "plan.toml"]);
+    // It would be of no effect.
+    rqps.ibench("--resume --rows 3K")
+        .expect_code(2)
+        .says(&["as it was planned: leave --rows away"]);
     assert!(fs::read(rqps.out().join("results.sqlite")).unwrap() == before, "nothing changed");
     // The plan itself is no other plan.
     rqps.ibench("--resume sqlite --rows 1K --writes 500K,5 --only l.i0,l.x,l.i1,l.i2").ok();

@@ -72,7 +72,11 @@ fn bad_values_are_answered_with_what_is_allowed() {
         refused(&rqps, &arguments, texts);
     }
     refused(&rqps, &["report", "nowhere"], &["'nowhere' holds no run"]);
-    refused(&rqps, &["dbms", "stop", "1"], &["no server of rqps's has process id 1"]);
+    refused(
+        &rqps,
+        &["dbms", "stop", "1"],
+        &["no server of rqps's has process id 1: none is running"],
+    );
     refused(&rqps, &["dbms", "start", "sqlite"], &["'sqlite' has no server"]);
     refused(&rqps, &["dbms", "fetch", "postgers"], &["unknown DBMS", "'postgres'"]);
 }

@@ -40,6 +40,8 @@ const DEFAULT_SECS: Duration = Duration::from_secs(2);
 const DEFAULT_BUDGET: Duration = Duration::from_secs(600);
 /// Shorter than this, a median over slices is no better than one of them.
 const SHORTEST_SECS: Duration = Duration::from_millis(200);
+/// Of the Insert Benchmark.
+const SHORTEST_STEP: Duration = Duration::from_secs(1);
 /// A budget is cut into so many rounds.
 const ROUNDS_IN_BUDGET: f64 = 8.0;
 /// … and into so many more where some tests are measured again.
@@ -56,9 +58,9 @@ pub(crate) struct Arguments {
     /// [default: ten tests that read].
     #[arg(long, value_name = "WORKLOAD")]
     workload: Option<Wanted>,
-    /// Tables of the microbenchmarks.
-    #[arg(long, default_value_t = 1)]
-    tables: u32,
+    /// Tables of the microbenchmarks [default: 1].
+    #[arg(long)]
+    tables: Option<u32>,
     /// Rows of each table; of the Insert Benchmark, those that each client loads.
     #[arg(long, default_value = "100K")]
     rows: Count,
@@ -69,8 +71,8 @@ pub(crate) struct Arguments {
     /// Clients, each with a connection to every contender.
     #[arg(long, default_value_t = 1)]
     clients: u32,
-    /// How long each contender is measured for each test in each round
-    /// [default: 2, or what fits into --budget].
+    /// How long each contender is measured for each test in each round; of the Insert Benchmark, each
+    /// read-write step [default: 2, or what fits into --budget].
     #[arg(long, value_name = "SECONDS")]
     secs: Option<Span>,
     /// Rounds at most: in each all servers are started anew.
@@ -105,11 +107,11 @@ pub(crate) struct Arguments {
     /// --io-bound and for the Insert Benchmark].
     #[arg(long)]
     method: Option<Method>,
-    /// The measured part of a slice.
-    #[arg(long, value_name = "TIME", default_value = "10ms")]
-    slice: Span,
-    /// How often each contender loads its data; rounds take turns with the loads, and intervals are about
-    /// these [default: anew for each round; 2 with --io-bound].
+    /// The measured part of a slice [default: 10ms].
+    #[arg(long, value_name = "TIME")]
+    slice: Option<Span>,
+    /// How often each contender loads the tables of the microbenchmarks; rounds take turns with the loads,
+    /// and intervals are about these [default: anew for each round; 2 with --io-bound].
     #[arg(long)]
     loads: Option<u32>,
     /// Count what was measured while the machine was busy with something else.
@@ -220,6 +222,10 @@ impl Measures for Arguments {
             Wanted::Micro(_) if self.writes.is_some() => {
                 bail!("--writes is for the Insert Benchmark: add --workload ibench")
             }
+            Wanted::Ibench(_) if self.tables.is_some() || self.loads.is_some() => bail!(
+                "--tables and --loads are for the microbenchmarks: each run of the Insert Benchmark loads its \
+                 own tables"
+            ),
             Wanted::Micro(names) => Compared::Microbenchmark(self.microbenchmark(&names)?),
             Wanted::Ibench(steps) => Compared::InsertBenchmark(self.insert_benchmark(steps)?),
         };
@@ -237,6 +243,10 @@ impl Measures for Arguments {
                 }
             }
         }
+        if self.slice.is_some() && !comparison.uses(Method::Slices) {
+            bail!("--slice is for --method slices: whole runs have none");
+        }
+        comparison.slice = self.slice.unwrap_or(comparison.slice);
         comparison.rounds = self.rounds;
         comparison.fewest_rounds = comparison.fewest_rounds.min(self.rounds);
         comparison.confirm = self.confirm;
@@ -250,7 +260,6 @@ impl Measures for Arguments {
         comparison.precision = self.precision.0;
         comparison.margin = self.margin.map(|margin| margin.0);
         comparison.twin = !self.no_twin;
-        comparison.slice = self.slice;
         comparison.guards = !self.no_guards;
         comparison.profile = self.profile.as_ref().map(ToProfile::profiled).transpose()?;
         let mut plan = Plan {
@@ -296,6 +305,11 @@ impl Arguments {
         benchmark.only = only;
         benchmark.clients = self.clients;
         benchmark.query_time = self.secs.unwrap_or(Span(DEFAULT_SECS));
+        if benchmark.query_time.0 < SHORTEST_STEP {
+            bail!(
+                "--secs must be at least 1 with --workload ibench: it is the length of a read-write step"
+            );
+        }
         benchmark.pause = default_pause(self.rows.0.saturating_mul(u64::from(self.clients)));
         benchmark.check = !self.no_check;
         Ok(benchmark)
@@ -303,10 +317,11 @@ impl Arguments {
 
     fn microbenchmark(&self, names: &[String]) -> anyhow::Result<Microbenchmark> {
         let tests = select(names, Sequence::Suite)?;
-        let total_rows = self.rows.0.saturating_mul(u64::from(self.tables));
+        let tables = self.tables.unwrap_or(1);
+        let total_rows = self.rows.0.saturating_mul(u64::from(tables));
         let secs = self.secs.unwrap_or_else(|| self.fitting_secs(tests.len()));
         Ok(Microbenchmark {
-            tables: self.tables,
+            tables,
             rows: self.rows,
             clients: vec![self.clients],
             read_time: secs,

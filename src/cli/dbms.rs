@@ -205,7 +205,11 @@ fn stop(home: &Home, pids: &[i32], all: bool) -> anyhow::Result<Exit> {
     for pid in pids {
         if !leases.iter().any(|lease| lease.pid() == *pid) {
             let known: Vec<String> = leases.iter().map(|lease| lease.pid().to_string()).collect();
-            bail!("no server of rqps's has process id {pid}: there are: {}", known.join(", "));
+            let there = match &known[..] {
+                [] => "none is running".to_string(),
+                known => format!("there are: {}", known.join(", ")),
+            };
+            bail!("no server of rqps's has process id {pid}: {there}");
         }
     }
     for lease in leases.iter().filter(|lease| all || pids.contains(&lease.pid())) {

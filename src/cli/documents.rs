@@ -16,6 +16,7 @@ use expect_test::expect_file;
 use rqps_observe::Metric;
 use rqps_plan::Plan;
 use rqps_stats::normalised::{IOSTAT, VMSTAT};
+use rqps_workload::microbenchmark::{Draw, Event, Keys, Part, Purpose, Test, tests};
 use serde_json::Value;
 
 use super::exit::Exit;
@@ -379,6 +380,37 @@ fn all_configs_are_listed_with_what_they_are_for() {
     };
     let configs = table(["for", "config", "what it is"], rqps_dbms::all_configs().map(row));
     assert_made("configs.md", &[("configs", configs)]);
+}
+
+#[test]
+fn all_reported_tests_are_listed_with_what_they_send() {
+    let sent = |event: &Event| {
+        let of_part = |part: &Part| {
+            let times = if part.times > 1 { format!("{} × ", part.times) } else { String::new() };
+            let texts = part.statements.iter().map(|statement| code(statement.text));
+            format!("{times}{}", texts.collect::<Vec<_>>().join(", "))
+        };
+        let all = event.parts.iter().map(of_part).collect::<Vec<_>>().join("; ");
+        if event.transaction { format!("a transaction of {all}") } else { all }
+    };
+    let is_hot = |test: &Test| {
+        let mut statements = test.event.parts.iter().flat_map(|part| part.statements);
+        statements.any(|statement| statement.draws.contains(&Draw::HotKeys))
+    };
+    let keys = |test: &Test| match (test.size, test.keys) {
+        (0, _) => "all".to_string(),
+        (size, _) if is_hot(test) => format!("{size}, always the same"),
+        (size, Keys::Uniform) => size.to_string(),
+        (_, Keys::Zipf) => "1, some far more often".to_string(),
+        (_, Keys::First) => "1, always the same".to_string(),
+    };
+    let row = |test: &'static Test| {
+        let group = code(test.group.name());
+        [code(test.short_name()), group, keys(test), sent(test.event)]
+    };
+    let tests = tests().iter().filter(|test| test.purpose == Purpose::Reported);
+    let heads = ["test", "group", "keys", "an operation is"];
+    assert_made("microbenchmarks.md", &[("tests", table(heads, tests.map(row)))]);
 }
 
 /// A field's type in a few words.

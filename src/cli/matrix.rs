@@ -6,13 +6,13 @@ use std::path::Path;
 
 use anyhow::{anyhow, bail};
 use clap::error::{ContextKind, ContextValue};
-use clap::{Arg, ArgMatches, Args, Command};
+use clap::{Arg, ArgMatches, Command};
 use rqps_plan::{
     Contender, Entry, Key, Line, Matrix, MatrixError, Plan, Value, WHO, Workload, suggestion,
 };
 
 use super::refusal;
-use super::session::{Measures, Sitting};
+use super::session::{Measures, of_the_plan};
 use super::{compare, ibench, micro};
 
 /// A verb that a workload can be of.
@@ -118,13 +118,8 @@ fn kind(entry: &Line<Entry>) -> Result<&'static Kind, MatrixError> {
     })
 }
 
-/// The flags of a verb that say what is measured.
 fn flags(command: &Command) -> Vec<&str> {
-    let sitting = Sitting::augment_args(Command::new(""));
-    let is_of_sitting =
-        |arg: &&Arg| sitting.get_arguments().any(|one| one.get_id() == arg.get_id());
-    let arguments = command.get_arguments().filter(|arg| !is_of_sitting(arg));
-    arguments.filter_map(Arg::get_long).collect()
+    of_the_plan(command).filter_map(Arg::get_long).collect()
 }
 
 fn refuse_unknown(key: &Line<Key>, known: Vec<&str>) -> Result<(), MatrixError> {

@@ -30,7 +30,7 @@ mod suggestions;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use exit::Exit;
 
@@ -88,7 +88,7 @@ enum Verb {
 }
 
 pub(crate) fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match parse() {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
@@ -111,6 +111,22 @@ pub(crate) fn main() -> ExitCode {
         exit::of(&error)
     });
     exit.into()
+}
+
+fn parse() -> Result<Cli, clap::Error> {
+    let mut command = Cli::command();
+    let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    if let Some((name, of_verb)) = matches.subcommand()
+        && let Some(verb) = command.find_subcommand(name)
+        && let ignored @ [_, ..] = &session::ignored(verb, of_verb)[..]
+    {
+        let flags = ignored.join(", ");
+        let reason = format!(
+            "a run is gone on with as it was planned: leave {flags} away, or begin another run\n"
+        );
+        return Err(command.error(ErrorKind::ArgumentConflict, reason));
+    }
+    Cli::from_arg_matches(&matches)
 }
 
 /// A wrong value is told in one line; for everything else clap's own text is the help.

@@ -8,7 +8,8 @@ use std::process;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, bail};
-use clap::Args;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Args, Command, Id};
 use rqps_dbms::{Dbms, Home};
 use rqps_lab::{Lab, Outcome};
 use rqps_observe::KernelCost;
@@ -38,7 +39,8 @@ pub(crate) struct Session {
     /// Decides all random draws: data, order and arrival times.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Give each DBMS a cache that holds all data with room, whatever its config says.
+    /// Give each DBMS a cache that holds all data with room, whatever its config says: what rqps compare does
+    /// without --io-bound.
     #[arg(long, conflicts_with = "io_bound")]
     cached: bool,
     /// Give each DBMS a cache that holds a tenth of the data, whatever its config says. The rest is
@@ -59,11 +61,11 @@ pub(crate) struct Sitting {
     /// The directory for the results [default: out/<verb>-<time>].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Go on in --out where it was interrupted.
+    /// Go on in --out where it was interrupted, as it was planned.
     #[arg(long, requires = "out")]
     pub(crate) resume: bool,
     /// Exit with 4 if a step did not sustain its write rate, and with 5 if the verdict on any test of a
-    /// comparison is inconclusive or invalid.
+    /// comparison is inconclusive or invalid, as it is of a write rate that was not sustained.
     #[arg(long)]
     strict: bool,
     /// Leave the data directories on disk.
@@ -72,6 +74,25 @@ pub(crate) struct Sitting {
     /// Print the result as JSON instead of tables.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The flags of a verb that say what is measured.
+pub(super) fn of_the_plan(verb: &Command) -> impl Iterator<Item = &Arg> {
+    let sitting = Sitting::augment_args(Command::new(""));
+    let of_sitting: Vec<Id> = sitting.get_arguments().map(|arg| arg.get_id().clone()).collect();
+    verb.get_arguments()
+        .filter(move |arg| !of_sitting.contains(arg.get_id()) && arg.get_id() != "junit")
+}
+
+/// Flags beside `--resume` that would be ignored, since the plan is there already.
+pub(super) fn ignored(verb: &Command, matches: &ArgMatches) -> Vec<String> {
+    let is_resumed = matches!(matches.try_get_one::<bool>("resume"), Ok(Some(true)));
+    // Who names contenders repeats the whole plan.
+    let is_repeated = matches.try_contains_id("contenders").unwrap_or(true);
+    let is_given =
+        |arg: &&Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
+    let flags = of_the_plan(verb).filter(|_| is_resumed && !is_repeated).filter(is_given);
+    flags.filter_map(Arg::get_long).map(|flag| format!("--{flag}")).collect()
 }
 
 impl Session {

@@ -49,7 +49,8 @@ pub fn row_bytes(contender: &Contender) -> u64 {
 /// Room beside the data, in percent of them: old row versions, pages that are not full.
 const ROOM: u64 = 25;
 /// Who caches everything has no less than what servers have without a config.
-const LEAST_CACHED: u64 = 128 << 20;
+const LEAST_CACHED_MB: u64 = 128;
+const LEAST_CACHED: u64 = LEAST_CACHED_MB << 20;
 /// The share of the data that an IO-bound cache holds is one in so many.
 const SHARE: u64 = 10;
 /// What a cache may take of the machine's memory, or of as much as its server may use, in percent: the
@@ -60,9 +61,16 @@ const MOST_MEMORY: u64 = 70;
 pub enum CacheError {
     #[error(
         "{contender} would need a cache of {needed} MB for {rows} rows, and {MOST_MEMORY} % of the memory \
-         that it may use is {most} MB: up to {fit} rows of all clients together fit, or leave --cached away"
+         that it may use is {most} MB: up to {fit} rows of all clients together fit (--io-bound \
+         caches a tenth)"
     )]
     TooLarge { contender: String, rows: Count, needed: u64, most: u64, fit: Count },
+    #[error(
+        "{contender} would need a cache of {LEAST_CACHED_MB} MB even for few rows, and {MOST_MEMORY} % of the \
+         memory that it may use is {most} MB: let it use {enough} MB (--memory), or cache a tenth \
+         (--io-bound)"
+    )]
+    TooLittleMemory { contender: String, most: u64, enough: u64 },
     #[error(
         "{rows} rows are too few for {contender} to be IO-bound: a tenth of them is less than the \
          {smallest} MB that its cache needs; load {least} rows or more, or leave --io-bound away"
@@ -87,6 +95,11 @@ impl Cache {
                 let most = memory / 100 * MOST_MEMORY;
                 if needed <= most {
                     return Ok(needed);
+                }
+                if most < LEAST_CACHED {
+                    let enough = (LEAST_CACHED_MB * 100).div_ceil(MOST_MEMORY);
+                    let (contender, most) = (contender.name(), most >> 20);
+                    return Err(CacheError::TooLittleMemory { contender, most, enough });
                 }
                 // Rounded down to what a person would type.
                 let fit = Count((most / (100 + ROOM) * 100 / need.row) / 100_000 * 100_000);
@@ -145,6 +158,20 @@ mod tests {
         let fit: Count = fit.parse().unwrap();
         assert!(bytes(Cache::Cached, "postgres", fit.0).is_ok(), "{error}");
         assert!(bytes(Cache::Cached, "postgres", fit.0 + 200_000).is_err(), "{error}");
+    }
+
+    #[test]
+    fn memory_that_is_too_small_for_any_cache_is_answered_with_what_would_do() {
+        let (postgres, mb) = ("postgres".parse().unwrap(), 1 << 20);
+        let bytes = |memory| {
+            Cache::Cached.bytes(&postgres, 1_000, memory).map_err(|error| error.to_string())
+        };
+        let error = bytes(96 * mb).unwrap_err();
+        let enough =
+            error.split("let it use ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+        let enough: u64 = enough.parse().unwrap();
+        assert!(bytes(enough * mb).is_ok(), "{error}");
+        assert!(bytes((enough - 1) * mb).is_err(), "{error}");
     }
 
     #[test]

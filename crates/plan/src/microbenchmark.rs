@@ -40,6 +40,8 @@ pub struct Microbenchmark {
 
 /// Beyond what 32-bit keys can count, which the published schema has.
 const MOST_ROWS: Count = Count(2_000_000_000);
+/// What a test is measured for at the least.
+const SHORTEST: Duration = Duration::from_millis(100);
 const MOST_TABLES: u32 = 1_000;
 const MOST_CLIENTS: u32 = 10_000;
 
@@ -47,6 +49,8 @@ const MOST_CLIENTS: u32 = 10_000;
 pub enum MicrobenchmarkError {
     #[error("{0} must be at least {1}")]
     TooSmall(&'static str, u64),
+    #[error("{0} must be at least {shortest}", shortest = SHORTEST.as_secs_f64())]
+    TooShort(&'static str),
     #[error("{0} must be at most {1}")]
     TooLarge(&'static str, u64),
     #[error("no tests are left to run")]
@@ -74,7 +78,7 @@ impl Microbenchmark {
     }
 
     pub fn validate(&self) -> Result<(), MicrobenchmarkError> {
-        use MicrobenchmarkError::{ClientsTwice, NoTests, TooLarge, TooSmall};
+        use MicrobenchmarkError::{ClientsTwice, NoTests, TooLarge, TooShort, TooSmall};
         let fewest_clients = self.clients.iter().copied().min().unwrap_or(0);
         let most_clients = self.clients.iter().copied().max().unwrap_or(0);
         let at_least = [
@@ -90,8 +94,8 @@ impl Microbenchmark {
             }
         }
         for (name, time) in [("secs", self.read_time), ("write-secs", self.write_time)] {
-            if time.0 < Duration::from_millis(100) {
-                return Err(TooSmall(name, 1));
+            if time.0 < SHORTEST {
+                return Err(TooShort(name));
             }
         }
         let at_most = [
