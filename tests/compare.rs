@@ -208,7 +208,7 @@ impl Drop for Stopper {
 fn a_whole_run_whose_server_stands_still_is_made_again_and_told() {
     let rqps = Rqps::alone();
     let arguments = "postgres@17.6 again=postgres@17.6 --workload ibench:l.i0,l.x,l.i1,l.i2,qr100 \
-                     --rows 1K --secs 3 --rounds 3 --loads 1 --no-twin";
+                     --rows 1K --secs 3 --rounds 3 --no-twin";
     let running = start(&rqps, arguments);
     let stopper = Stopper::start(running.pid());
     running.wait_for("of the 100 rows per second that were promised");

@@ -251,8 +251,11 @@ impl Journal<'_> {
         // What a guard refused is measured again in another sitting, as it would have been in this one.
         let is_settled = |pass: &&PassRecord| pass.invalid.is_none() || pass.attempt > REPEATS;
         let made = self.attempts(test, part).filter(|pass| !pass.slices.is_empty());
-        let mut made = made.filter(|pass| is_whole || is_settled(pass));
-        let is_made = made.any(|pass| !is_whole || able.iter().all(|one| is_in(pass, one)));
+        let made: Vec<&PassRecord> = made.filter(|pass| is_whole || is_settled(pass)).collect();
+        let is_made = match is_whole {
+            true => able.iter().all(|one| made.iter().any(|pass| is_in(pass, one))),
+            false => !made.is_empty(),
+        };
         able.len() > 1 && able.iter().any(|one| one.is_base()) && !is_made
     }
 

@@ -83,7 +83,7 @@ pub(super) fn make(
                     let test = contestant.name.clone();
                     (lab.watch)(Event::Refused { test, why, attempt });
                     attempt += 1;
-                    run.refuse(&whose, &mut kept.refused);
+                    run.refuse(&whose, &mut kept);
                 }
                 _ => break Ok(run),
             }
@@ -98,26 +98,22 @@ pub(super) fn make(
                 continue;
             }
         };
-        for (index, record) in (0..).zip(run.records) {
-            let at = kept.passes.iter().position(|pass| pass.test == record.step);
-            let at = at.unwrap_or_else(|| {
-                kept.passes.push(pass(setting, number, load, index, &record));
-                kept.passes.len() - 1
-            });
-            let pass = &mut kept.passes[at];
+        for ((index, record), refusal) in (0..).zip(run.records).zip(run.refusals) {
+            let blank = pass(setting, number, load, index, &record);
+            // Who was refused has a pass of its own: what the others did counts.
+            let pass = match refusal.filter(|_| comparison.guards) {
+                Some(why) => kept.refuse(blank, &contestant.name, &why),
+                None => kept.pass_like(blank),
+            };
             pass.seconds += record.seconds;
             pass.canary.extend(run.canary);
-            let refusal = run.refusals.get(index as usize).cloned().flatten();
-            if let Some(why) = refusal.filter(|_| comparison.guards) {
-                pass.invalid = Some(format!("{}: {why}", contestant.name));
-            }
             pass.slices.push(slice(&record, turn, &contestant.name));
             let side = side(&record, turn, setting.folders.note(place, load));
             pass.sides.insert(contestant.name.clone(), side);
             pass.cost.insert(contestant.name.clone(), record.cost);
         }
     }
-    if kept.passes.is_empty() {
+    if kept.all().all(|pass| pass.slices.is_empty()) {
         // Nobody could do anything.
         return kept.failed.into_iter().next().map_or(Ok(()), |(_, error)| Err(error));
     }
@@ -131,7 +127,8 @@ pub(super) fn make(
 struct Kept {
     /// By test.
     passes: Vec<PassRecord>,
-    /// What must not count, without what was measured.
+    /// What must not count, each of one contestant: the last attempt with what was measured, those before it
+    /// without.
     refused: Vec<PassRecord>,
     /// Who could not do its work in this sitting, and why.
     failed: Vec<(String, LabError)>,
@@ -141,15 +138,36 @@ impl Kept {
     /// What an earlier sitting has kept.
     fn of(journal: &Journal<'_>, tests: &[String]) -> Kept {
         let kept = tests.iter().flat_map(|test| journal.attempts(test, PART)).cloned();
-        let (refused, passes) = kept.partition(|pass| pass.slices.is_empty());
+        let (refused, passes) = kept.partition(|pass| pass.invalid.is_some());
         Kept { passes, refused, failed: Vec::new() }
     }
 
     /// Whether somebody has done all tests.
     fn is_done(&self, tests: &[String], name: &str) -> bool {
         let is_in = |pass: &PassRecord| pass.slices.iter().any(|slice| slice.contender == name);
-        let pass = |test: &String| self.passes.iter().find(|pass| pass.test == *test);
-        tests.iter().all(|test| pass(test).is_some_and(is_in))
+        tests.iter().all(|test| self.all().any(|pass| pass.test == *test && is_in(pass)))
+    }
+
+    fn all(&self) -> impl Iterator<Item = &PassRecord> {
+        self.refused.iter().chain(&self.passes)
+    }
+
+    /// The pass of that test, or this one, of which nothing is measured yet.
+    fn pass_like(&mut self, blank: PassRecord) -> &mut PassRecord {
+        let at = self.passes.iter().position(|pass| pass.test == blank.test);
+        let at = at.unwrap_or_else(|| {
+            self.passes.push(blank);
+            self.passes.len() - 1
+        });
+        &mut self.passes[at]
+    }
+
+    /// Another pass that must not count.
+    fn refuse(&mut self, blank: PassRecord, name: &str, why: &str) -> &mut PassRecord {
+        let attempt = attempts(&self.refused, &blank.test) + 1;
+        let invalid = Some(format!("{name}: {why}"));
+        self.refused.push(PassRecord { attempt, invalid, ..blank });
+        self.refused.last_mut().expect("it was pushed right now")
     }
 
     fn save(&mut self, directory: &mut RunDirectory) -> Result<(), LabError> {
@@ -160,10 +178,10 @@ impl Kept {
             }
         }
         // Without a pass that is kept, what was refused is made again.
-        if self.passes.is_empty() {
+        if self.all().all(|pass| pass.slices.is_empty()) {
             return Ok(());
         }
-        let all: Vec<&PassRecord> = self.refused.iter().chain(&self.passes).collect();
+        let all: Vec<&PassRecord> = self.all().collect();
         Ok(directory.replace_passes(&all)?)
     }
 }
@@ -188,13 +206,11 @@ impl Run {
     }
 
     /// Adds what must not count of it, to be told: without what was measured.
-    fn refuse(&self, whose: &Turn<'_>, refused: &mut Vec<PassRecord>) {
+    fn refuse(&self, whose: &Turn<'_>, kept: &mut Kept) {
         for (index, (record, why)) in (0..).zip(self.records.iter().zip(&self.refusals)) {
             let Some(why) = why else { continue };
-            let mut pass = pass(whose.setting, whose.round, whose.load, index, record);
-            pass.attempt = attempts(refused, &pass.test) + 1;
-            pass.invalid = Some(format!("{}: {why}", whose.contestant().name));
-            refused.push(pass);
+            let blank = pass(whose.setting, whose.round, whose.load, index, record);
+            kept.refuse(blank, &whose.contestant().name, why);
         }
     }
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::costs::per_statement;
 use super::evidence_json::{self, Changed, Finding, Time, TimeBudget, finding, time_budget};
-use super::observed::{Observed, Quantity, background, idle, level};
+use super::observed::{Observed, Quantity, background, idle, level, refusal};
 use super::profile_json::{self, Profile};
 use super::{Judged, TWIN, Verdicts, label, steadiness};
 
@@ -358,7 +358,11 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
                     .collect(),
             })
             .collect(),
-        refused: observed.refusals().map(str::to_string).collect(),
+        refused: observed
+            .passes
+            .iter()
+            .filter_map(|pass| Some(refusal(pass)?.to_string()))
+            .collect(),
     }
 }
 

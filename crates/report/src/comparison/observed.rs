@@ -162,9 +162,11 @@ impl<'a> Observed<'a> {
         Some((rows as f64 / (nanos as f64 / 1e9), promised?))
     }
 
-    /// Why passes do not count.
-    pub(crate) fn refusals(&self) -> impl Iterator<Item = &'a str> + '_ {
-        self.passes.iter().filter_map(|pass| pass.invalid.as_deref())
+    /// Why the last pass with one of these does not count, if it does not.
+    pub(crate) fn refusal_of(&self, names: &[&str]) -> Option<&'a str> {
+        let has_one = |pass: &&PassRecord| names.iter().any(|name| takes_part(pass, name));
+        let passes = self.passes.iter().copied().rev();
+        passes.filter(has_one).find_map(|pass| pass.invalid.as_deref())
     }
 
     /// Why a contender did not go on in this test, if it did not.

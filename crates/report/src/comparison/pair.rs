@@ -112,8 +112,8 @@ impl Pair<'_> {
         cell.costs.extend(known.map(|(name, sample)| Cost { name: name.to_string(), sample }));
         let failed = |name: &str| Some(format!("{name} did not go on: {}", test.failure(name)?));
         cell.refused = failed(self.contender).or_else(|| failed(self.base));
-        if cell.refused.is_none() && passes.is_empty() {
-            cell.refused = test.refusals().last().map(str::to_string);
+        if cell.refused.is_none() && cell.rate.rounds() == 0 {
+            cell.refused = test.refusal_of(&[self.contender, self.base]).map(str::to_string);
         }
         cell
     }

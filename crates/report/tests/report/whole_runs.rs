@@ -365,6 +365,52 @@ fn a_rate_that_was_never_kept_is_told_although_no_such_run_counts() {
     assert!(verdicts_csv(&run).contains(&format!("{told}; invalid")));
 }
 
+/// Of each round with `new`, which is as the base, and with the run of `slow` that a guard refused by itself.
+#[test]
+fn a_run_that_was_refused_is_out_by_itself() {
+    let names = ["base=postgres@17.6", "slow=postgres@17.6?work_mem=64kB", "new=postgres@18.0"];
+    let mut run = sample::run(&names, 1);
+    let two = compared();
+    run.plan.workload = two.plan.workload;
+    run.steps.clear();
+    for mut pass in two.passes {
+        let like_base = |slice: &SliceRecord| SliceRecord {
+            place: 2,
+            contender: "new".to_string(),
+            ..slice.clone()
+        };
+        let new = pass.slices.iter().find(|slice| slice.contender == "base").map(like_base);
+        pass.slices.extend(new);
+        let (side, cost) = (pass.sides["base"].clone(), pass.cost["base"].clone());
+        pass.sides.insert("new".to_string(), side);
+        pass.cost.insert("new".to_string(), cost);
+        if pass.test == "qr100" {
+            let mut refused = pass.clone();
+            refused.attempt = 2;
+            refused.invalid = Some("slow: inserts fell behind".to_string());
+            refused.slices.retain(|slice| slice.contender == "slow");
+            refused.sides.retain(|name, _| name == "slow");
+            refused.cost.retain(|name, _| name == "slow");
+            pass.slices.retain(|slice| slice.contender != "slow");
+            pass.sides.remove("slow");
+            pass.cost.remove("slow");
+            run.passes.push(refused);
+        }
+        run.passes.push(pass);
+    }
+    let found: Value = serde_json::from_str(&result_json(&run)).unwrap();
+    let of = |name: &str| -> Value {
+        let all = found["comparison"]["contenders"].as_array().unwrap();
+        let one = all.iter().find(|one| one["name"] == name).unwrap();
+        let tests = one["tests"].as_array().unwrap();
+        tests.iter().find(|test| test["name"] == "qr100").unwrap().clone()
+    };
+    assert_eq!(of("new")["label"], "no_change", "{}", of("new"));
+    let slow = of("slow");
+    let told = "SLA missed: 89 of 100 rows/s; invalid (slow: inserts fell behind)";
+    assert_eq!((slow["label"].as_str(), slow["verdict"].as_str()), (Some("invalid"), Some(told)));
+}
+
 #[test]
 fn spreadsheets_have_the_posts_columns_of_all_rounds_together() {
     let run = complete();
