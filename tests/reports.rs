@@ -176,7 +176,7 @@ fn a_damaged_run_is_told_by_its_file_and_ends_with_3() {
     let whole = fs::read(&results).unwrap();
     fs::write(&results, &whole[..whole.len() / 2]).unwrap();
     rqps.run(&format!("report {a}")).refuses(3, &["results.sqlite' is damaged"]);
-    for (version, other) in [(99_u32, "schema version 99"), (1, "schema version 1;")] {
+    for (version, other) in [(99_u32, "schema version 99"), (1, "schema version 1,")] {
         let mut changed = whole.clone();
         changed[60..64].copy_from_slice(&version.to_be_bytes());
         fs::write(&results, changed).unwrap();
