@@ -406,9 +406,9 @@ fn a_run_that_was_refused_is_out_by_itself() {
         tests.iter().find(|test| test["name"] == "qr100").unwrap().clone()
     };
     assert_eq!(of("new")["label"], "no_change", "{}", of("new"));
-    let slow = of("slow");
+    assert_eq!(of("slow")["verdict"], "invalid (slow: inserts fell behind)");
     let told = "SLA missed: 89 of 100 rows/s; invalid (slow: inserts fell behind)";
-    assert_eq!((slow["label"].as_str(), slow["verdict"].as_str()), (Some("invalid"), Some(told)));
+    assert!(text(&run, Colour::Never).contains(told), "{}", text(&run, Colour::Never));
 }
 
 #[test]
