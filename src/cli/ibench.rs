@@ -15,7 +15,8 @@ pub(crate) struct Arguments {
     /// Rows that each client loads.
     #[arg(long, default_value = "100K")]
     rows: Count,
-    /// Rows that each client inserts in l.i1 and l.i2 [default: 40 % and 10 % of --rows; p2020 and p2023: as many as --rows].
+    /// Rows that each client inserts in l.i1 and l.i2
+    /// [default: 40 % and 10 % of --rows; p2020 and p2023: as many as --rows].
     #[arg(long, value_name = "L1,L2", value_delimiter = ',')]
     writes: Option<Vec<Count>>,
     /// How long each read-write step lasts when its write rate is sustained.

@@ -126,7 +126,7 @@ fn parse() -> Result<Cli, clap::Error> {
         );
         return Err(command.error(ErrorKind::ArgumentConflict, reason));
     }
-    Cli::from_arg_matches(&matches)
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
 /// A wrong value is told in one line; for everything else clap's own text is the help.

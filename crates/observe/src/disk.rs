@@ -32,7 +32,7 @@ pub(crate) fn disk_facts(path: &Path, source: Option<&str>) -> Vec<(&'static str
 }
 
 /// The directory of the block device that a path lies on.
-pub(crate) fn device_of(path: &Path) -> Option<PathBuf> {
+fn device_of(path: &Path) -> Option<PathBuf> {
     numbered(rustix::fs::stat(path).ok()?.st_dev)
 }
 
@@ -42,9 +42,16 @@ fn numbered(number: u64) -> Option<PathBuf> {
 }
 
 /// Partitions are directories in that of their disk.
-pub(crate) fn whole(device: PathBuf) -> PathBuf {
+fn whole(device: PathBuf) -> PathBuf {
     let disk = device.parent().filter(|_| device.join("partition").is_file());
     disk.map(Path::to_path_buf).unwrap_or(device)
+}
+
+/// Major and minor of the disk that a path lies on, itself or in a partition.
+pub(crate) fn disk_number(path: &Path) -> Option<(i32, i32)> {
+    let number = fs::read_to_string(whole(device_of(path)?).join("dev")).ok()?;
+    let (major, minor) = number.trim().split_once(':')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 /// What is below a device: of a logical volume or RAID the disks that it is made of.

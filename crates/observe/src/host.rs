@@ -1,6 +1,6 @@
 //! Counters of the whole machine and of one of its block devices.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use procfs::{
     CpuPressure, Current, CurrentSI, IoPressure, KernelStats, MemoryPressure, PressureRecord,
 };
 
-use crate::disk::whole;
+use crate::disk::disk_number;
 use crate::metric::{Metric, Reading};
 
 /// /proc/stat counts CPU time in ticks.
@@ -60,7 +60,7 @@ impl Device {
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
         let own = (major as i32, minor as i32);
         procfs::diskstats().ok()?.into_iter().find(|disk| (disk.major, disk.minor) == own)?;
-        Some(Device { own, disk: disk_of(own).unwrap_or(own) })
+        Some(Device { own, disk: disk_number(path).unwrap_or(own) })
     }
 
     /// The file of its counters: one line, where /proc/diskstats has all devices.
@@ -92,12 +92,4 @@ impl Device {
 
 fn statistics((major, minor): Number) -> io::Result<File> {
     File::open(format!("/sys/dev/block/{major}:{minor}/stat"))
-}
-
-/// The disk that a partition is of, or a disk itself.
-fn disk_of((major, minor): Number) -> Option<Number> {
-    let device = fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).ok()?;
-    let number = fs::read_to_string(whole(device).join("dev")).ok()?;
-    let (major, minor) = number.trim().split_once(':')?;
-    Some((major.parse().ok()?, minor.parse().ok()?))
 }

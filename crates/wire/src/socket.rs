@@ -266,3 +266,21 @@ fn retry(error: Errno) -> Result<(), Error> {
         _ => Err(Error::Io(error.into())),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use rustix::net::sockopt::socket_keepalive;
+
+    use super::*;
+
+    #[test]
+    fn a_silent_server_on_the_network_is_asked_for_signs_of_life() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let address = Address::Tcp { host: "127.0.0.1".to_string(), port };
+        let socket = Socket::connect(&address).unwrap().duplicate().unwrap();
+        assert!(socket_keepalive(&socket).unwrap());
+    }
+}

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use procfs::process::Process;
 use rustix::io::Errno;
 
-use crate::disk::{device_of, whole};
+use crate::disk::disk_number;
 use crate::process_tree::descendants;
 pub use cpu::GroupCpu;
 pub use hierarchy::Version as GroupVersion;
@@ -172,11 +172,12 @@ impl Group {
         }
     }
 
-    /// Limits IO on the device that `path` lies on. Version 1 holds only reads and direct writes
+    /// Limits IO on the disk that `path` lies on, which is done for whole disks alone. Version 1 holds only reads and direct writes
     /// back; writes through the page cache are done by the kernel, outside the group.
     pub fn throttle_io(&self, path: &Path, throttle: Throttle) -> Result<(), GroupError> {
         let (group, version) = self.need(Controller::Io, "IO")?;
-        let device = whole_device(path).ok_or_else(|| GroupError::NoDevice(path.to_path_buf()))?;
+        let disk = disk_number(path);
+        let (major, minor) = disk.ok_or_else(|| GroupError::NoDevice(path.to_path_buf()))?;
         let limits = [
             ("read_bps_device", "rbps", throttle.read_bytes_per_second),
             ("write_bps_device", "wbps", throttle.write_bytes_per_second),
@@ -188,9 +189,11 @@ impl Group {
             match version {
                 Version::One => {
                     let file = group.join(format!("blkio.throttle.{one}"));
-                    write(&file, &format!("{device} {limit}"))?;
+                    write(&file, &format!("{major}:{minor} {limit}"))?;
                 }
-                Version::Two => write(&group.join("io.max"), &format!("{device} {two}={limit}"))?,
+                Version::Two => {
+                    write(&group.join("io.max"), &format!("{major}:{minor} {two}={limit}"))?
+                }
             }
         }
         Ok(())
@@ -323,12 +326,6 @@ fn remove(part: &Parent) -> io::Result<()> {
             result => return result,
         }
     }
-}
-
-/// `major:minor` of the disk that a path lies on: IO is limited for whole disks, not partitions.
-fn whole_device(path: &Path) -> Option<String> {
-    let disk = whole(device_of(path)?);
-    Some(fs::read_to_string(disk.join("dev")).ok()?.trim().to_string())
 }
 
 #[cfg(test)]
