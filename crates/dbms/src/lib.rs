@@ -23,6 +23,7 @@ mod remote;
 mod snapshot;
 pub mod source;
 mod sqlite;
+mod template;
 mod user;
 
 use std::ffi::OsString;

@@ -1,15 +1,26 @@
 //! Copies of data directories: every round of a comparison starts from the same bytes.
 
 use std::fs::{self, File};
+use std::ops::Range;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    Advice, FileType, SeekFrom, copy_file_range, fadvise, ftruncate, ioctl_ficlone, seek, syncfs,
+    Advice, FallocateFlags, FileType, SeekFrom, copy_file_range, fadvise, fallocate, ftruncate,
+    ioctl_ficlone, seek, syncfs,
 };
 use rustix::io::Errno;
 
 use crate::error::DbmsError;
+
+/// What a copy's files lie in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Blocks {
+    /// As few as will do: those of the original where the filesystem can share them, and none for holes.
+    Few,
+    /// Their own, for all of every file, also where nothing is written yet.
+    Own,
+}
 
 /// Makes `to` what `from` is: contents, owners, modes and symbolic links. What was at `to` is gone.
 /// The server of neither may run. Files share their blocks where the filesystem can do that, and
@@ -24,7 +35,7 @@ pub fn copy_data(from: &Path, to: &Path) -> Result<(), DbmsError> {
             fs::remove_dir_all(old).map_err(DbmsError::file("remove", old))?;
         }
     }
-    copy_directory(from, &fresh)?;
+    copy_directory(from, &fresh, Blocks::Few)?;
     fs::rename(&fresh, to).map_err(DbmsError::file("make", to))
 }
 
@@ -56,7 +67,8 @@ fn forget_file(path: &Path) -> std::io::Result<()> {
     Ok(fadvise(&file, 0, None, Advice::DontNeed)?)
 }
 
-fn copy_directory(from: &Path, to: &Path) -> Result<(), DbmsError> {
+/// Makes a directory that is not there yet. The owner and mode of each file are the original's.
+pub(crate) fn copy_directory(from: &Path, to: &Path, blocks: Blocks) -> Result<(), DbmsError> {
     let read = |source| DbmsError::File { what: "read", path: from.to_path_buf(), source };
     fs::create_dir(to).map_err(DbmsError::file("make", to))?;
     for entry in fs::read_dir(from).map_err(read)? {
@@ -64,9 +76,9 @@ fn copy_directory(from: &Path, to: &Path) -> Result<(), DbmsError> {
         let (source, target) = (entry.path(), to.join(entry.file_name()));
         let kind = entry.metadata().map_err(DbmsError::file("read", &source))?;
         match FileType::from_raw_mode(kind.mode()) {
-            FileType::Directory => copy_directory(&source, &target)?,
+            FileType::Directory => copy_directory(&source, &target, blocks)?,
             FileType::RegularFile => {
-                copy_file(&source, &target).map_err(DbmsError::file("copy", &source))?;
+                copy_file(&source, &target, blocks).map_err(DbmsError::file("copy", &source))?;
             }
             FileType::Symlink => fs::read_link(&source)
                 .and_then(|link| symlink(link, &target))
@@ -79,10 +91,18 @@ fn copy_directory(from: &Path, to: &Path) -> Result<(), DbmsError> {
     dress(to, &metadata).map_err(DbmsError::file("copy", to))
 }
 
-fn copy_file(from: &Path, to: &Path) -> std::io::Result<()> {
+fn copy_file(from: &Path, to: &Path, blocks: Blocks) -> std::io::Result<()> {
     let (source, target) = (File::open(from)?, File::create(to)?);
     let metadata = source.metadata()?;
-    if ioctl_ficlone(&target, &source).is_err() {
+    let is_shared = blocks == Blocks::Few && ioctl_ficlone(&target, &source).is_ok();
+    if !is_shared {
+        if blocks == Blocks::Own && metadata.len() > 0 {
+            match fallocate(&target, FallocateFlags::empty(), 0, metadata.len()) {
+                // The filesystem cannot, so no server can there.
+                Ok(()) | Err(Errno::OPNOTSUPP) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
         ftruncate(&target, metadata.len())?;
         copy_extents(&source, &target)?;
     }
@@ -91,18 +111,10 @@ fn copy_file(from: &Path, to: &Path) -> std::io::Result<()> {
 
 /// Copies what is not a hole.
 fn copy_extents(source: &File, target: &File) -> std::io::Result<()> {
-    let mut position = 0;
-    loop {
-        position = match seek(source, SeekFrom::Data(position)) {
-            Ok(position) => position,
-            // Nothing but a hole is left.
-            Err(Errno::NXIO) => return Ok(()),
-            Err(error) => return Err(error.into()),
-        };
-        let end = seek(source, SeekFrom::Hole(position))?;
-        let (mut read, mut written) = (position, position);
-        while read < end {
-            let length = (end - read) as usize;
+    for extent in extents(source)? {
+        let (mut read, mut written) = (extent.start, extent.start);
+        while read < extent.end {
+            let length = (extent.end - read) as usize;
             let copied =
                 copy_file_range(source, Some(&mut read), target, Some(&mut written), length)?;
             if copied == 0 {
@@ -110,8 +122,40 @@ fn copy_extents(source: &File, target: &File) -> std::io::Result<()> {
                 return Err(std::io::ErrorKind::UnexpectedEof.into());
             }
         }
+    }
+    Ok(())
+}
+
+/// Where a file has something in it, in order.
+fn extents(file: &File) -> std::io::Result<Vec<Range<u64>>> {
+    let (mut extents, mut position) = (Vec::new(), 0);
+    loop {
+        position = match seek(file, SeekFrom::Data(position)) {
+            Ok(position) => position,
+            // Nothing but a hole is left.
+            Err(Errno::NXIO) => return Ok(extents),
+            Err(error) => return Err(error.into()),
+        };
+        let end = seek(file, SeekFrom::Hole(position))?;
+        extents.push(position..end);
         position = end;
     }
+}
+
+/// The bytes of a directory's files that were written, and are not holes or blocks with nothing in them.
+pub(crate) fn written_bytes(directory: &Path) -> std::io::Result<u64> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            bytes += written_bytes(&entry.path())?;
+        } else if kind.is_file() {
+            let extents = extents(&File::open(entry.path())?)?;
+            bytes += extents.iter().map(|extent| extent.end - extent.start).sum::<u64>();
+        }
+    }
+    Ok(bytes)
 }
 
 /// Gives a copy the owner and mode of its original.
@@ -158,5 +202,13 @@ mod tests {
         assert_eq!(fs::metadata(to.join("base")).unwrap().mode() & 0o777, 0o700);
         assert!(fs::metadata(to.join("redo")).unwrap().blocks() * 512 < 8 << 20, "holes stay");
         assert!(!to.join("of the round before").exists());
+        let written = written_bytes(&to).unwrap();
+        assert!((70_000..8 << 20).contains(&written), "{written}");
+
+        let own = folder.path().join("own");
+        copy_directory(&from, &own, Blocks::Own).unwrap();
+        assert!(fs::read(from.join("redo")).unwrap() == fs::read(own.join("redo")).unwrap());
+        let allocated = fs::metadata(own.join("redo")).unwrap().blocks() * 512;
+        assert!(allocated >= 64 << 20, "or none that are the copy's own: {allocated}");
     }
 }

@@ -269,15 +269,20 @@ impl Machine {
     }
 }
 
-/// Making an empty data directory and starting a server on it, as measured.
+/// Making an empty data directory, or copying one that a fetched build has made before, and starting a server on
+/// it, as measured. Those of MySQL 5 are too large to be kept.
 fn start(contender: &Contender) -> Piece {
     let seconds = match (&contender.build, contender.dbms, contender.engine.as_deref()) {
         (Build::Server { .. }, ..) | (_, Dbms::Sqlite, _) => 0,
-        (_, Dbms::Postgres, _) | (_, _, Some("rocksdb")) => 2,
-        (_, Dbms::Mysql, _) => 10,
-        (_, Dbms::Mariadb, _) => 20,
+        (Build::Version { .. }, Dbms::Mysql, None) if !is_mysql_5(contender) => 2,
+        (_, Dbms::Mysql, None) => 10,
+        _ => 2,
     };
     Piece::once(&contender.name(), "", Kind::Start, Duration::from_secs(seconds))
+}
+
+fn is_mysql_5(contender: &Contender) -> bool {
+    matches!(&contender.build, Build::Version { version, .. } if version.starts_with("5."))
 }
 
 /// Stopping a server and removing its data, as measured with Postgres.
@@ -306,14 +311,12 @@ struct Empty {
 /// Postgres 17.6, MariaDB 10.11, and MySQL 8.0.33 and 5.6.14. InnoDB allocates redo logs at once, as large as the
 /// config wants them; MySQL 5.6 wrote them, too, and 5.7 is taken to.
 fn empty(contender: &Contender) -> Empty {
-    let is_5 =
-        matches!(&contender.build, Build::Version { version, .. } if version.starts_with("5."));
     let (written, allocated) = match (contender.dbms, contender.engine.as_deref()) {
         (Dbms::Sqlite, _) => (0, 0),
         (Dbms::Postgres, _) => (50, 0),
         (_, Some("rocksdb")) => (10, 110),
         (Dbms::Mariadb, _) => (30, 1_010),
-        (Dbms::Mysql, _) if is_5 => (2_130, 0),
+        (Dbms::Mysql, _) if is_mysql_5(contender) => (2_130, 0),
         (Dbms::Mysql, _) => (110, 2_030),
     };
     Empty { written: written << 20, allocated: allocated << 20 }

@@ -8,7 +8,7 @@ mod named;
 use std::fs;
 use std::path::PathBuf;
 
-use rqps_plan::{Contender, is_path, suggestion};
+use rqps_plan::{Contender, Dbms, is_path, suggestion};
 
 use crate::error::DbmsError;
 use crate::mysql::ROCKSDB;
@@ -79,7 +79,14 @@ fn settings(contender: &Contender) -> Result<Vec<Setting>, DbmsError> {
         // As in all that is published of MyRocks.
         settings.push(Setting::new("transaction_isolation", "READ-COMMITTED".to_string()));
     }
-    configured.into_iter().chain(own).for_each(|setting| set(&mut settings, setting));
+    let given: Vec<Setting> = configured.into_iter().chain(own).collect();
+    let is_encrypted =
+        |setting: &Setting| ["ssl_", "tls_"].iter().any(|tls| setting.name.starts_with(tls));
+    if contender.dbms == Dbms::Mariadb && !given.iter().any(is_encrypted) {
+        // Since 11.4 a server without a certificate makes itself a key of 4096 bits at every start: 1 to 12 s.
+        settings.push(Setting::new("?ssl", "0".to_string()));
+    }
+    given.into_iter().for_each(|setting| set(&mut settings, setting));
     for setting in &mut settings {
         setting.value = machine::resolve(contender.dbms, &setting.value);
     }
@@ -142,6 +149,16 @@ mod tests {
         let value = values.next().map(|setting| setting.value);
         assert_eq!(values.next(), None, "{name} is there once");
         value
+    }
+
+    #[test]
+    fn mariadb_has_no_key_to_make_unless_encryption_is_asked_for() {
+        assert_eq!(value("mariadb", "ssl").unwrap(), "0");
+        assert_eq!(value("mariadb:stock", "ssl").unwrap(), "0");
+        assert_eq!(value("mariadb?ssl=1", "ssl").unwrap(), "1");
+        for other in ["mariadb?ssl_cert=/tls/server.pem", "mariadb?tls_version=TLSv1.3", "mysql"] {
+            assert!(value(other, "ssl").is_none(), "{other}");
+        }
     }
 
     #[test]

@@ -33,7 +33,7 @@ const KEPT: [&str; 7] = [
 
 impl Mysql {
     pub(super) fn create(&self, place: &Place) -> Result<(), DbmsError> {
-        place.make_data(&self.installed, self.user, |fresh| {
+        place.make_data(&self.installed, self.user, &self.told(), |fresh| {
             match self.options.knows("initialize_insecure") {
                 true => self.initialize(fresh, &place.log),
                 false => self.bootstrap(fresh, &place.log),
@@ -41,13 +41,16 @@ impl Mysql {
         })
     }
 
-    /// What every way of making a data directory is told.
+    /// What every way of making a data directory is told, but for where it is.
+    fn told(&self) -> Vec<String> {
+        let kept = self.settings.iter().filter(|(name, _)| KEPT.contains(&name.as_str()));
+        let kept = kept.map(|(name, value)| format!("--{name}={value}"));
+        self.options.common().into_iter().chain(kept).collect()
+    }
+
     fn making(&self, data: &Path, log: &Path) -> Result<Command, DbmsError> {
         let mut command = self.options.server(self.user, data, log, false)?;
-        command.arg("--no-defaults").args(self.options.common());
-        command.args(directories(data));
-        let kept = self.settings.iter().filter(|(name, _)| KEPT.contains(&name.as_str()));
-        command.args(kept.map(|(name, value)| format!("--{name}={value}")));
+        command.arg("--no-defaults").args(directories(data)).args(self.told());
         Ok(command)
     }
 

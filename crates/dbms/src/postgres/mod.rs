@@ -71,7 +71,8 @@ impl Postgres {
     }
 
     fn create(&self, place: &Place) -> Result<(), DbmsError> {
-        place.make_data(&self.installed, self.user, |fresh| self.initialize(fresh, &place.log))
+        let fill = |fresh: &Path| self.initialize(fresh, &place.log);
+        place.make_data(&self.installed, self.user, &[], fill)
     }
 
     fn initialize(&self, data: &Path, log: &Path) -> Result<(), DbmsError> {

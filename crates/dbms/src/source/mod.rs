@@ -35,6 +35,7 @@ use serde::{Deserialize, Serialize};
 pub use error::SourceError;
 pub use layout::Loader;
 pub use progress::{Progress, Tell};
+pub(crate) use store::unfinished;
 
 use crate::home::Home;
 use machine::Machine;

@@ -147,7 +147,8 @@ impl Changing<'_> {
     }
 }
 
-fn unfinished(folder: &Path) -> Result<TempDir, SourceError> {
+/// A folder in one of the store's, which is removed when dropped, or else when the store is next changed.
+pub(crate) fn unfinished(folder: &Path) -> Result<TempDir, SourceError> {
     tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(folder).map_err(at(folder))
 }
 

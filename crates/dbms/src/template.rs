@@ -1,0 +1,75 @@
+//! Empty data directories that fetched builds have made, to be copied: making one takes MySQL seconds,
+//! and every load begins with one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::error::DbmsError;
+use crate::snapshot::{Blocks, copy_directory, settle_data, written_bytes};
+use crate::source::{Installed, unfinished};
+use crate::user::ServerUser;
+
+/// In a build's own folder, with which it goes.
+const FOLDER: &str = "rqps.empty";
+
+/// A larger one is not kept: versions of MySQL and MariaDB that write redo logs in full write them as fast
+/// as they could be copied.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// The place of one, of which there may be none yet.
+pub(crate) struct Template {
+    path: PathBuf,
+}
+
+impl Template {
+    /// What a build makes for a user when it is told this. None of a build of the user's own: nothing is
+    /// written there, and it may be another tomorrow.
+    pub(crate) fn of(
+        installed: &Installed,
+        user: Option<ServerUser>,
+        told: &[String],
+    ) -> Option<Template> {
+        if installed.archives.is_empty() {
+            return None;
+        }
+        let uid = user.map_or_else(|| rustix::process::geteuid().as_raw(), |user| user.uid);
+        let mut digest = Sha256::new();
+        digest.update(uid.to_le_bytes());
+        for argument in told {
+            digest.update(argument);
+            digest.update([0]);
+        }
+        let name: String =
+            digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        Some(Template { path: installed.root.join(FOLDER).join(name) })
+    }
+
+    /// Copies it, with blocks of its own for all of every file, as a server allocates them. Nothing is done
+    /// and the answer is no where there is none yet.
+    pub(crate) fn copy_to(&self, data: &Path) -> Result<bool, DbmsError> {
+        if !self.path.is_dir() {
+            return Ok(false);
+        }
+        copy_directory(&self.path, data, Blocks::Own).map(|()| true)
+    }
+
+    /// Keeps a copy of what a build has made. Where that cannot be (a store of somebody else's, a full
+    /// disk, another rqps that came first), the next one is made anew or there is one.
+    pub(crate) fn keep(&self, made: &Path) -> Option<()> {
+        if written_bytes(made).ok()? > MOST_BYTES {
+            return None;
+        }
+        let folder = self.path.parent()?;
+        let builds = folder.ancestors().nth(2)?;
+        // The store sees to what an interruption leaves.
+        let copying = unfinished(builds).ok()?;
+        let copy = copying.path().join("data");
+        copy_directory(made, &copy, Blocks::Few).ok()?;
+        // A power cut must not leave empty files under a name.
+        settle_data(&copy).ok()?;
+        fs::create_dir_all(folder).ok()?;
+        fs::rename(&copy, &self.path).ok()
+    }
+}
