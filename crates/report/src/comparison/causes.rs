@@ -131,7 +131,7 @@ impl Pair<'_> {
     }
 
     /// Base and contender.
-    fn contenders(&self, run: &Run) -> Vec<Contender> {
+    pub(super) fn contenders(&self, run: &Run) -> Vec<Contender> {
         let is_one = |one: &&Contender| [self.base, self.contender].contains(&one.name().as_str());
         run.plan.contenders.iter().filter(is_one).cloned().collect()
     }

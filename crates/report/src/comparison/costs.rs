@@ -230,15 +230,22 @@ impl Pair<'_> {
             && in_slices.is_none()
     }
 
-    /// Names of counters that have moved on either side, or must be known to have not.
+    /// Names of counters that have moved on either side, or must be known to have not. Of two DBMSs or engines
+    /// only those that have on both: that nothing was counted by a name of the other's says nothing.
     fn engine_counters(&self, run: &Run, passes: &[&PassRecord]) -> BTreeSet<String> {
-        let mut names = BTreeSet::new();
-        for side in passes.iter().flat_map(|pass| &pass.sides) {
-            if [self.base, self.contender].contains(&side.0.as_str()) {
-                let counters = side.1.engine.iter().filter(|(_, one)| one.kind == Kind::Counter);
-                names.extend(counters.map(|(name, _)| name.to_string()));
-            }
-        }
+        let moved = |side: &str| -> BTreeSet<String> {
+            let sides = passes.iter().filter_map(|pass| pass.sides.get(side));
+            let counters = sides.flat_map(|side| side.engine.iter());
+            let counters = counters.filter(|(_, one)| one.kind == Kind::Counter);
+            counters.map(|(name, _)| name.to_string()).collect()
+        };
+        let (base, contender) = (moved(self.base), moved(self.contender));
+        let mut contenders = self.contenders(run).into_iter().map(|one| (one.dbms, one.engine));
+        let first = contenders.next();
+        let mut names = match contenders.all(|other| Some(other) == first) {
+            true => &base | &contender,
+            false => &base & &contender,
+        };
         let has_it = |name: &str, dbms: &[&str]| {
             let of = run.contenders.iter().find(|one| one.name == name);
             of.is_some_and(|one| dbms.contains(&one.dbms.as_str()))
@@ -463,6 +470,30 @@ mod tests {
         }
         let written = |name: &str| per_statement(pass, name, Metric::ServerWriteBytes);
         assert_eq!(["old", "new", TWIN].map(written), [1_000.0, 2_500.0, 1_000.0].map(Some));
+    }
+
+    #[test]
+    fn what_only_another_dbms_counts_is_no_change() {
+        let mut rounds = rounds();
+        for pass in &mut rounds {
+            for (name, counters) in
+                [("old", vec!["wal_bytes"]), ("new", vec!["Innodb_os_log_written", "wal_bytes"])]
+            {
+                let side = pass.sides.entry(name.to_string()).or_default();
+                side.watched = 1_000;
+                counters.into_iter().for_each(|one| side.engine.set(one, Kind::Counter, 500_000));
+            }
+        }
+        let passes: Vec<&PassRecord> = rounds.iter().collect();
+        let plan = fixture::plan();
+        let counted = |old: &str, new: &str| {
+            let run = fixture::run(&plan, [old, new]);
+            let metrics = fixture::pair(&plan, None).metrics(&run, &passes);
+            ["wal_bytes", "Innodb_os_log_written"].map(|name| metrics.contains_key(name))
+        };
+        assert_eq!(counted("old=postgres", "new=postgres@17.6"), [true, true]);
+        assert_eq!(counted("old=postgres", "new=mysql"), [true, false]);
+        assert_eq!(counted("old=mariadb", "new=mariadb/rocksdb"), [true, false]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What tests of this part have in common: a comparison of `new` with `old`.
 
-use rqps_plan::{Compared, Comparison, InsertBenchmark, Profile, StoredBase};
+use rqps_plan::{Compared, Comparison, InsertBenchmark, Plan, Profile, StoredBase, Workload};
+use rqps_store::{Manifest, Run};
 
 use super::drift::Drift;
 use super::pair::Pair;
@@ -12,6 +13,26 @@ pub(super) fn plan() -> Comparison {
 
 pub(super) fn pair<'a>(plan: &'a Comparison, drift: Option<Drift<'a>>) -> Pair<'a> {
     Pair { plan, base: "old", contender: "new", is_io_bound: false, drift }
+}
+
+/// Of these contenders, with nothing measured.
+pub(super) fn run(plan: &Comparison, contenders: [&str; 2]) -> Run {
+    Run {
+        plan: Plan {
+            contenders: contenders.map(|one| one.parse().unwrap()).to_vec(),
+            seed: 1,
+            cache: None,
+            memory: None,
+            workload: Workload::Comparison(plan.clone()),
+        },
+        manifest: Manifest::default(),
+        contenders: Vec::new(),
+        steps: Vec::new(),
+        profiles: Vec::new(),
+        passes: Vec::new(),
+        parts: Vec::new(),
+        differences: Vec::new(),
+    }
 }
 
 /// A base of an earlier run, whose canary took so many nanoseconds.
