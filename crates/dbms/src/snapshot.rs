@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::ops::Range;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
@@ -116,12 +116,30 @@ fn copy_extents(source: &File, target: &File) -> std::io::Result<()> {
         while read < extent.end {
             let length = (extent.end - read) as usize;
             let copied =
-                copy_file_range(source, Some(&mut read), target, Some(&mut written), length)?;
-            if copied == 0 {
+                copy_file_range(source, Some(&mut read), target, Some(&mut written), length);
+            match copied {
                 // Somebody has made it shorter meanwhile.
-                return Err(std::io::ErrorKind::UnexpectedEof.into());
+                Ok(0) => return Err(std::io::ErrorKind::UnexpectedEof.into()),
+                Ok(_) => {}
+                // The kernel does it within one kind of filesystem only.
+                Err(Errno::XDEV) => {
+                    copy_bytes(source, target, read..extent.end)?;
+                    break;
+                }
+                Err(error) => return Err(error.into()),
             }
         }
+    }
+    Ok(())
+}
+
+fn copy_bytes(source: &File, target: &File, mut extent: Range<u64>) -> std::io::Result<()> {
+    let mut buffer = vec![0; 1 << 20];
+    while extent.start < extent.end {
+        let length = buffer.len().min((extent.end - extent.start) as usize);
+        source.read_exact_at(&mut buffer[..length], extent.start)?;
+        target.write_all_at(&buffer[..length], extent.start)?;
+        extent.start += length as u64;
     }
     Ok(())
 }
@@ -204,6 +222,13 @@ mod tests {
         assert!(!to.join("of the round before").exists());
         let written = written_bytes(&to).unwrap();
         assert!((70_000..8 << 20).contains(&written), "{written}");
+
+        let elsewhere = tempfile::tempdir_in("/dev/shm").unwrap();
+        let far = elsewhere.path().join("far");
+        copy_data(&from, &far).unwrap();
+        for file in ["base/1/2604", "redo"] {
+            assert!(fs::read(from.join(file)).unwrap() == fs::read(far.join(file)).unwrap());
+        }
 
         let own = folder.path().join("own");
         copy_directory(&from, &own, Blocks::Own).unwrap();
