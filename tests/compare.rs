@@ -263,6 +263,17 @@ fn a_server_that_dies_between_slices_is_out_of_the_test_and_the_others_go_on() {
 }
 
 #[test]
+fn a_contender_whose_data_cannot_be_loaded_is_named() {
+    let rqps = Rqps::alone();
+    let arguments = "postgres@17.6 few=postgres@17.6?max_connections=20 --no-twin --rows 1K \
+                     --workload micro:point-query --clients 16";
+    let ended = start(&rqps, arguments).finish().expect_code(3);
+    ended.says(&["error: few: ", " connections are needed and max_connections is 20"]);
+    assert!(!rqps.out().join("result.json").exists(), "nothing was measured");
+    rqps.assert_no_server_is_left();
+}
+
+#[test]
 fn servers_that_do_not_fit_into_the_memory_together_take_turns_with_the_base() {
     let rqps = Rqps::alone();
     let memory = std::fs::read_to_string("/proc/meminfo").unwrap();

@@ -61,20 +61,22 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
     if error.downcast_ref::<std::io::Error>().is_some() {
         return Exit::Failed;
     }
-    match error.downcast_ref::<LabError>() {
-        Some(LabError::Interrupted) => Exit::Interrupted,
-        Some(LabError::Cache(_)) => Exit::Usage,
-        Some(LabError::Dbms(error)) => of_dbms(error),
-        Some(LabError::Store(error)) => of_store(error),
-        Some(
-            LabError::Test(_)
-            | LabError::RangeTooLarge { .. }
-            | LabError::ForeignServer
-            | LabError::StoredBase(_)
-            | LabError::Memory { .. },
-        ) => Exit::Usage,
-        Some(_) => Exit::Failed,
-        None => Exit::Usage,
+    error.downcast_ref::<LabError>().map_or(Exit::Usage, of_lab)
+}
+
+fn of_lab(error: &LabError) -> Exit {
+    match error {
+        LabError::Interrupted => Exit::Interrupted,
+        LabError::Dbms(error) => of_dbms(error),
+        LabError::Store(error) => of_store(error),
+        LabError::Contender { error, .. } => of_lab(error),
+        LabError::Cache(_)
+        | LabError::Test(_)
+        | LabError::RangeTooLarge { .. }
+        | LabError::ForeignServer
+        | LabError::StoredBase(_)
+        | LabError::Memory { .. } => Exit::Usage,
+        _ => Exit::Failed,
     }
 }
 

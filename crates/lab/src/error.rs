@@ -53,6 +53,9 @@ pub enum LabError {
     Lock(#[from] rqps_observe::LockError),
     #[error(transparent)]
     Profile(#[from] rqps_observe::ProfileError),
+    /// Whose data could not be loaded, or whose server does not start.
+    #[error("{contender}: {error}")]
+    Contender { contender: String, error: Box<LabError> },
     /// A contestant met an error while it took turns with the others.
     #[error("{error}")]
     Driven { slot: usize, error: Box<LabError> },
@@ -70,6 +73,16 @@ pub enum LabError {
 }
 
 impl LabError {
+    /// Says whose it is, unless it is nobody's.
+    pub(crate) fn of(self, contender: &str) -> Self {
+        match self {
+            LabError::Interrupted | LabError::Store(_) => self,
+            error => {
+                LabError::Contender { contender: contender.to_string(), error: Box::new(error) }
+            }
+        }
+    }
+
     /// Without the name of the step or contender, for those who have said whose it is.
     pub(crate) fn reason(&self) -> String {
         match self {
@@ -81,7 +94,9 @@ impl LabError {
     /// Whether a connection ended, so that the server's log has the cause.
     pub(crate) fn is_disconnect(&self) -> bool {
         match self {
-            LabError::Driven { error, .. } => error.is_disconnect(),
+            LabError::Driven { error, .. } | LabError::Contender { error, .. } => {
+                error.is_disconnect()
+            }
             LabError::Wire(error)
             | LabError::Dbms(DbmsError::Wire(error))
             | LabError::InsertBenchmark(insert_benchmark::CheckError::Wire(error))

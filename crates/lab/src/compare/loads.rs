@@ -85,7 +85,8 @@ pub(crate) fn load(
     for place in order {
         let to = setting.folders.loaded(place, number);
         if !to.exists() {
-            load_one(lab, directory, setting, place, &to)?;
+            load_one(lab, directory, setting, place, &to)
+                .map_err(|error| error.of(&setting.contestants[place].name))?;
         }
     }
     Ok(())
