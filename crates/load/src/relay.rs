@@ -74,6 +74,8 @@ pub struct Slice {
     pub operations: u64,
     /// Operations of the unmeasured head.
     pub head_operations: u64,
+    /// Nanoseconds of CPU of the client's thread in the head.
+    pub head_cpu: u64,
     pub rows: u64,
     pub statements: Statements,
     pub retries: u64,
@@ -276,6 +278,13 @@ fn panicked() -> Error {
     Error::Protocol("a client's thread panicked".to_string())
 }
 
+impl Slice {
+    /// Nanoseconds of CPU of the client's thread from one slice's begin to the next's.
+    pub fn whole_cpu(&self) -> u64 {
+        self.head_cpu + self.client_cpu + self.reading_cpu
+    }
+}
+
 impl Driver {
     fn drive(&mut self, turns: &Turns, slicing: Slicing) -> Driven {
         let mut slices = Vec::with_capacity(turns.order.len());
@@ -317,12 +326,14 @@ impl Driver {
 
     fn slice(&mut self, contender: usize, slicing: Slicing) -> Result<Slice, Error> {
         let mut slice = Slice { contender, ..Slice::default() };
+        let met = thread_cpu();
         if !slicing.head.is_zero() {
             let mut head = Slice::default();
             self.operate(contender, slicing.head, &mut head)?;
             slice.head_operations = head.operations;
         }
         let asked = thread_cpu();
+        slice.head_cpu = asked - met;
         let server = self.meter.as_mut().map(|meter| meter(contender));
         let client = thread_cost();
         let cpu = thread_cpu();

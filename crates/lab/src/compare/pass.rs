@@ -218,7 +218,7 @@ impl Round<'_> {
             let slowed = slowed.slow_down(&before)?;
             // A slice begins with caches that others have used. What it takes to warm them is a time of its
             // own, whoever is slowed down, so that a slowdown comes to its share of an operation alone.
-            // Only the base's is asked for, but all are treated alike: see docs/verdicts.md, "twice the noise".
+            // Only the base's is asked for, but all are treated alike: see docs/evidence.md, "twice the noise".
             let each = Turns::all((0..contenders).filter(|_| !slowed.is_empty()).collect());
             let mut alone = relay.run(&each, ALONE, &mut |_| {}, lab.cancelled).map_err(driven)?;
             let before_canary = canaries.run();
@@ -272,8 +272,8 @@ impl Round<'_> {
             let name = self.running[slot].contestant.name.clone();
             pass.cost.insert(name, last.since(first));
         }
-        let client_cpu = pass.slices.iter().map(|slice| slice.client_cpu).sum::<u64>() / 1_000;
-        let host = host(&pass.cost, client_cpu);
+        let client_cpu: u64 = slices.iter().flatten().map(Slice::whole_cpu).sum();
+        let host = host(&pass.cost, client_cpu / 1_000);
         let conduct = Conduct {
             window: &host,
             seconds: pass.seconds,
