@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::DbmsError;
 use crate::snapshot::{Blocks, copy_directory, settle_data, written_bytes};
-use crate::source::{Installed, unfinished};
+use crate::source::{Adding, Installed};
 use crate::user::ServerUser;
 
 /// In a build's own folder, with which it goes.
@@ -56,20 +56,49 @@ impl Template {
     }
 
     /// Keeps a copy of what a build has made. Where that cannot be (a store of somebody else's, a full
-    /// disk, another rqps that came first), the next one is made anew or there is one.
+    /// disk, another rqps that came first or changes the store), the next one is made anew or there is one.
     pub(crate) fn keep(&self, made: &Path) -> Option<()> {
         if written_bytes(made).ok()? > MOST_BYTES {
             return None;
         }
         let folder = self.path.parent()?;
         let builds = folder.ancestors().nth(2)?;
-        // The store sees to what an interruption leaves.
-        let copying = unfinished(builds).ok()?;
+        let copying = Adding::begin(builds)?;
         let copy = copying.path().join("data");
         copy_directory(made, &copy, Blocks::Few).ok()?;
         // A power cut must not leave empty files under a name.
         settle_data(&copy).ok()?;
         fs::create_dir_all(folder).ok()?;
         fs::rename(&copy, &self.path).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use rustix::fs::{FlockOperation, flock};
+
+    use super::*;
+
+    #[test]
+    fn none_is_kept_while_another_rqps_changes_the_store_for_it_removes_what_is_unfinished() {
+        let builds = tempfile::tempdir().unwrap();
+        let template = Template { path: builds.path().join("postgres-17.6-npm/rqps.empty/1") };
+        let (made, copied) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(made.path().join("PG_VERSION"), "17").unwrap();
+        let copied = copied.path().join("data");
+
+        let other = File::create(builds.path().join(".lock")).unwrap();
+        flock(&other, FlockOperation::NonBlockingLockExclusive).unwrap();
+        assert_eq!(template.keep(made.path()), None);
+        assert!(!template.copy_to(&copied).unwrap(), "there is none");
+
+        drop(other);
+        assert_eq!(template.keep(made.path()), Some(()));
+        assert!(template.copy_to(&copied).unwrap());
+        assert_eq!(fs::read_to_string(copied.join("PG_VERSION")).unwrap(), "17");
+        let left: Vec<_> = fs::read_dir(builds.path()).unwrap().flatten().collect();
+        assert_eq!(left.len(), 2, "the lock and the build: {left:?}");
     }
 }

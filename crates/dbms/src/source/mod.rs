@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 pub use error::SourceError;
 pub use layout::Loader;
 pub use progress::{Progress, Tell};
-pub(crate) use store::unfinished;
+pub(crate) use store::Adding;
 
 use crate::home::Home;
 use machine::Machine;

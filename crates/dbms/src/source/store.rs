@@ -73,10 +73,7 @@ impl Changing<'_> {
     /// Waits for the right, and removes what others have left unfinished.
     pub(super) fn begin<'a>(home: &'a Home, tell: &mut Tell) -> Result<Changing<'a>, SourceError> {
         let builds = home.builds()?;
-        let path = builds.join(".lock");
-        let mut options = File::options();
-        let lock =
-            options.write(true).create(true).truncate(false).open(&path).map_err(at(&path))?;
+        let (path, lock) = lock_file(&builds)?;
         loop {
             match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => break,
@@ -148,8 +145,36 @@ impl Changing<'_> {
 }
 
 /// A folder in one of the store's, which is removed when dropped, or else when the store is next changed.
-pub(crate) fn unfinished(folder: &Path) -> Result<TempDir, SourceError> {
+fn unfinished(folder: &Path) -> Result<TempDir, SourceError> {
     tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(folder).map_err(at(folder))
+}
+
+/// Of all that change the store.
+fn lock_file(builds: &Path) -> Result<(PathBuf, File), SourceError> {
+    let path = builds.join(".lock");
+    let mut options = File::options();
+    let file = options.write(true).create(true).truncate(false).open(&path).map_err(at(&path))?;
+    Ok((path, file))
+}
+
+/// A folder beside the builds in which something is made for one of them, removed when dropped. While it is
+/// there nobody changes the store: who does removes what is unfinished.
+pub(crate) struct Adding {
+    folder: TempDir,
+    _lock: File,
+}
+
+impl Adding {
+    /// None while somebody else changes the store, or where that is not allowed.
+    pub(crate) fn begin(builds: &Path) -> Option<Adding> {
+        let (_, lock) = lock_file(builds).ok()?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
+        Some(Adding { folder: unfinished(builds).ok()?, _lock: lock })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
 }
 
 /// The folder that stays when a path lies in an unfinished one, which people never get to see.
