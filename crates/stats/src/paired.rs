@@ -24,12 +24,14 @@ pub fn spread(log_ratios: &[f64], prior: Option<&Prior>) -> Option<Variance> {
 ///
 /// Each test is its rounds, each round the log rates of its versions, in the same order. Above
 /// [`PAIR_ABOVE`] drift dominates and the runs of a round are better compared with each other.
-/// Tests with fewer than two whole rounds or two versions say nothing; none if all are such.
+/// A round in which a version is missing says nothing, nor do tests with fewer than two whole rounds or two
+/// versions; none if all are such.
 pub fn share_of_rounds(tests: &[Vec<Vec<f64>>]) -> Option<f64> {
     let (mut between, mut within, mut versions) = (Sum::default(), Sum::default(), Sum::default());
     for rounds in tests {
-        let count = rounds.first().map_or(0, Vec::len);
-        if rounds.len() < 2 || count < 2 || rounds.iter().any(|round| round.len() != count) {
+        let count = rounds.iter().map(Vec::len).max().unwrap_or(0);
+        let rounds: Vec<&Vec<f64>> = rounds.iter().filter(|round| round.len() == count).collect();
+        if rounds.len() < 2 || count < 2 {
             continue;
         }
         let of_round: Vec<f64> = rounds.iter().map(|round| mean(round)).collect();
@@ -127,5 +129,8 @@ mod tests {
         let rounds = vec![vec![0.5, 1.5], vec![3.0, 3.0], vec![5.5, 4.5]];
         let share = share_of_rounds(&[rounds]).unwrap();
         assert!((share - 3.75 / 4.25).abs() < 1e-12, "{share}");
+        // A guard has refused a run of the last round.
+        let rounds = vec![vec![0.5, 1.5], vec![3.0, 3.0], vec![5.5, 4.5], vec![9.0]];
+        assert_eq!(share_of_rounds(&[rounds]), Some(share));
     }
 }
