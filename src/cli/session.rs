@@ -171,6 +171,7 @@ impl Site {
             memory: Some(rqps_lab::memory_hold(&plan)?),
             direct_reads: BTreeMap::new(),
             canary_rounds: None,
+            groups: None,
             kernel: KernelCost::measure().map(|cost| KernelRecord {
                 system_call_ns: cost.system_call.as_nanos() as u64,
                 message_ns: cost.message.as_nanos() as u64,

@@ -114,6 +114,12 @@ impl RunDirectory {
         write_manifest(&self.path, &self.manifest)
     }
 
+    /// Notes who is up together.
+    pub fn set_groups(&mut self, groups: Vec<Vec<usize>>) -> Result<(), StoreError> {
+        self.manifest.groups = Some(groups);
+        write_manifest(&self.path, &self.manifest)
+    }
+
     /// Writes a file of the run, whole or not at all.
     pub fn write(
         &self,

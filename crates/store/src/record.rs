@@ -328,6 +328,10 @@ pub struct Manifest {
     /// sitting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canary_rounds: Option<u64>,
+    /// Who is up together in a comparison, by their places: the same in every sitting, however much memory
+    /// there is in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups: Option<Vec<Vec<usize>>>,
     /// None in runs of an rqps that did not measure it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<KernelRecord>,

@@ -66,7 +66,11 @@ pub(crate) fn run(
     let began = Instant::now();
     let contestants = contestants(plan, comparison, treatment);
     let folders = Folders::new(folder(lab, directory)?);
-    let parts = Parts::new(plan, comparison)?;
+    let parts = match directory.manifest.groups.clone() {
+        Some(groups) => Parts { groups, reason: None },
+        None => Parts::new(plan, comparison)?,
+    };
+    directory.set_groups(parts.groups.clone())?;
     if let Some(reason) = &parts.reason {
         (lab.watch)(reason.clone());
     }
