@@ -113,6 +113,8 @@ fn round(
         return Ok(());
     }
     (lab.watch)(Event::Profiling { round: scene.number, rounds: ROUNDS });
+    // What the rounds have left is for whoever wants to keep data.
+    let is_kept = lab.keep_data && scene.setting.is_loaded(scene.members, scene.number);
     load(lab, directory, scene.setting, scene.members.iter().copied(), scene.number)?;
     let mut round = Round::start(lab, directory, scene)?;
     let share = 1.0 / left.len() as f64;
@@ -127,11 +129,13 @@ fn round(
         }
     }
     round.stop()?;
-    unload(scene.setting, scene.number, false);
+    if !is_kept {
+        unload(scene.setting, scene.number, false);
+    }
     Ok(())
 }
 
-/// The tests to profile in the order of the plan, and those for which there are too many.
+/// The tests to profile in the order they are made in, and those for which there are too many.
 fn choose(
     setting: &Setting<'_>,
     benchmark: &Microbenchmark,
@@ -165,7 +169,8 @@ fn choose(
         names.filter(|name| *name == base || is_wanted(name)).collect()
     };
     let mut tests = select(&names, Sequence::Given)?;
-    tests.sort_by_key(|test| place(benchmark, test));
+    // Reads first, as in rounds, while all tables are as they were loaded.
+    tests.sort_by_key(|test| (test.writes(), place(benchmark, test)));
     let chosen = tests.into_iter().map(|test| Chosen { test, contenders: contenders(test) });
     Ok((chosen.collect(), left_out))
 }

@@ -50,6 +50,12 @@ impl Setting<'_> {
         (0..self.contestants.len()).filter(is_measured)
     }
 
+    /// Whether there are data for a round of these.
+    pub(crate) fn is_loaded(&self, members: &[usize], round: u32) -> bool {
+        let load = self.comparison.load_of(round);
+        members.iter().any(|place| self.folders.loaded(*place, load).exists())
+    }
+
     /// A stream of its own for each use, so that a run that goes on has the draws that it would have
     /// had.
     pub(crate) fn random(&self, of: Draw, which: &[u64]) -> Random {
@@ -118,7 +124,7 @@ impl<'a> Round<'a> {
             match round.settle_in(lab, directory, place, slot) {
                 Ok(running) => round.running.push(running),
                 Err(error @ (LabError::Interrupted | LabError::Store(_))) => return Err(error),
-                Err(error) if contestant.is_base() => return Err(error),
+                Err(error) if contestant.is_base() => return Err(error.of(&contestant.name)),
                 Err(error) => {
                     let (contender, error) = (contestant.name.clone(), error.to_string());
                     round.absent.insert(contender.clone(), error.clone());
