@@ -354,7 +354,7 @@ fn assumptions(items: &[&Item], forecast: &Forecast) -> String {
     let text = format!(
         "These are estimates{fetch}: a slow or busy machine takes twice as long, a fast one half. Rows \
          are taken to be loaded at {}/s, indexed at {}/s, written at {}/s and {}/s (50 and 5 rows per \
-         transaction) and checked at {}/s. Bytes of a row of the Insert Benchmark with its indexes are \
+         transaction) and checked at {}/s, or at {}/s where the memory does not hold them. Bytes of a row of the Insert Benchmark with its indexes are \
          taken to be {}; a row of the microbenchmarks takes half as much again. A quarter is added for \
          old versions and pages that are not full, as much again for logs and sorting ({} times as much \
          on sqlite, and no more than the memory), and what an empty server takes. Contenders and workloads have the disk one \
@@ -364,6 +364,7 @@ fn assumptions(items: &[&Item], forecast: &Forecast) -> String {
         rate(pace::WRITE),
         rate(pace::SMALL_WRITE),
         rate(pace::CHECK),
+        rate(pace::CHECK_BEYOND_MEMORY),
         rows.join(", "),
         rqps_lab::log_share(Dbms::Sqlite),
     );

@@ -75,7 +75,7 @@ impl Machine {
             let contender = &field.plan.contenders[one.index];
             let started = [(Kind::Start, start(contender).time), (Kind::Load, Duration::ZERO)];
             work.load.extend(started.map(|(kind, time)| Piece::once(&one.name, "", kind, time)));
-            work.round.extend(self.insert_benchmark(&one.name, benchmark));
+            work.round.extend(self.insert_benchmark(contender, &one.name, benchmark));
             let Empty { written, allocated } = empty(contender);
             starting += restart(contender, written);
             made += written + allocated;
@@ -110,7 +110,8 @@ impl Machine {
         let mut work = Work::default();
         let mut starting = Duration::ZERO;
         for one in field.measured() {
-            let started = (Kind::Start, start(&plan.contenders[one.index]).time);
+            let contender = &plan.contenders[one.index];
+            let started = (Kind::Start, start(contender).time);
             let load = [&[started], &self.load(benchmark)[..]].concat().into_iter();
             let piece = |name| move |(kind, time)| Piece::once(name, "", kind, time);
             match comparison.loads {
@@ -121,7 +122,7 @@ impl Machine {
             if !whole.tests.is_empty() {
                 // Without the load: a copy of that is there.
                 let is_run = |piece: &Piece| !matches!(piece.kind, Kind::Load | Kind::Index);
-                let pieces = self.microbenchmark(&one.name, &whole)?;
+                let pieces = self.microbenchmark(contender, &one.name, &whole)?;
                 work.round.extend(pieces.into_iter().filter(is_run));
                 starting += restart(one);
             }
