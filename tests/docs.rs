@@ -25,7 +25,8 @@ const PRELUDE: &str = r#"
 "#;
 
 /// What no test runs, by how the command begins, and why. Every other command of a page is run.
-const NOT_RUN: [(&str, &str); 11] = [
+const NOT_RUN: [(&str, &str); 13] = [
+    (".ci/run", "it runs these tests"),
     ("cargo install", "it builds rqps, or what packs it, once more"),
     ("cargo build", "it builds rqps once more"),
     ("packaging/deb", "it builds rqps once more"),
@@ -36,6 +37,7 @@ const NOT_RUN: [(&str, &str); 11] = [
     ("fuzz/run", "it builds rqps's clients with coverage, and runs for a minute each"),
     ("cargo bench", "it builds a benchmark, which takes minutes for each DBMS"),
     ("cargo test", "these are the tests"),
+    ("UPDATE_EXPECT=1 cargo test", "a test of these, which would change the pages"),
     ("PROPTEST_CASES=20000 cargo test", "a test of these, with many more cases"),
     ("RQPS_SOAK_SECS=3600 cargo test", "a test that takes an hour, and a minute at least"),
     ("rqps selftest", "tests/selftest.rs runs it, with less of everything"),
@@ -65,7 +67,7 @@ const NOTHING: Given =
 /// Flags stay as they are, but for sizes and times. SQLite stands for servers where the page is not about
 /// them, and for MySQL and MariaDB in comparisons, where starting them takes most of the time: the
 /// contenders that are named are read as they are (`src/cli/documents.rs`), and started by other tests.
-static GIVEN: [Given; 11] = [
+static GIVEN: [Given; 12] = [
     Given {
         page: "README.md",
         before: "rqps ibench postgres@17.6 $SHORT --out other/pg",
@@ -200,7 +202,12 @@ static GIVEN: [Given; 11] = [
         ..NOTHING
     },
     Given {
-        page: "docs/verdicts.md",
+        page: "docs/upgrade.md",
+        small: &[("micro:point,range,aggregate,write --budget 30m", "micro:point-query $FEW")],
+        ..NOTHING
+    },
+    Given {
+        page: "docs/evidence.md",
         small: &[
             (
                 "postgres@17.6 postgres@12.22 postgres@15.18 postgres@16.2 postgres@16.10 postgres@18.0",

@@ -32,13 +32,13 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// README.md, that of reproductions/, and all pages of docs/.
+/// README.md, CONTRIBUTING.md, README.md of reproductions/, and all pages of docs/.
 pub(crate) fn pages() -> Vec<Page> {
     let folder = fs::read_dir(root().join("docs")).unwrap();
     let mut files: Vec<PathBuf> = folder.map(|entry| entry.unwrap().path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "md"));
     files.sort();
-    let others = ["README.md", "reproductions/README.md"];
+    let others = ["README.md", "CONTRIBUTING.md", "reproductions/README.md"];
     files.splice(..0, others.map(|name| root().join(name)));
     let page = |file: &PathBuf| Page {
         name: file.strip_prefix(root()).unwrap().display().to_string(),

@@ -22,7 +22,7 @@ const ROUNDS: u32 = 8;
 /// Nanoseconds of an operation: those of a test are as long as each other.
 const OPERATION: Range<f64> = 20e3..200e3;
 /// The log of the SDs of a test has this SD itself: they were 0.34 to 1.21 % in the middle 80 % of tests
-/// (docs/verdicts.md), of which chance in eight rounds is a part.
+/// (docs/evidence.md), of which chance in eight rounds is a part.
 const NOISE_OF_NOISE: f64 = 0.4;
 /// How far the machine drifts, as an SD (STATISTICS.md §3.0).
 const DRIFT: f64 = 0.015;
@@ -54,7 +54,7 @@ struct Machine {
     lost: Range<f64>,
 }
 
-/// Half a second of slices of 10 ms, as in the first two rounds of equals of the selftests in docs/verdicts.md,
+/// Half a second of slices of 10 ms, as in the first two rounds of equals of the selftests in docs/evidence.md,
 /// on Postgres 17.6, MySQL 8.0.33 and SQLite. By the MAD of ratios of two slices of a cycle, which leaves out
 /// most of a tail, the SD of a slice was 2.4 % on Postgres in the median of tests (1.3 to 5.7 % in the middle
 /// 80 %): with these tails that is 2.8 %. That of restarts is what makes ratios spread by 0.6 %, as on Postgres.
