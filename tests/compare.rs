@@ -268,7 +268,7 @@ fn a_contender_whose_data_cannot_be_loaded_is_named() {
     let arguments = "postgres@17.6 few=postgres@17.6?max_connections=20 --no-twin --rows 1K \
                      --workload micro:point-query --clients 16";
     let ended = start(&rqps, arguments).finish().expect_code(3);
-    ended.says(&["error: few: ", " connections are needed and max_connections is 20"]);
+    ended.says(&["few: 21 connections are needed and max_connections is 20"]);
     assert!(!rqps.out().join("result.json").exists(), "nothing was measured");
     rqps.assert_no_server_is_left();
 }
