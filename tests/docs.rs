@@ -171,7 +171,8 @@ static GIVEN: [Given; 12] = [
                    printf '%s\n' 'alter system set ssl = on' 'select pg_reload_conf()' |
                      rqps dbms shell "$(cat postgres.url)"
                    cp "$RQPS_HOME/data/mysql_8.0.33/ca.pem" mysql-ca.pem
-                   printf '%s\n' 'create user bench require ssl' 'grant all on *.* to bench' |
+                   printf '%s\n' 'create user bench require ssl' 'grant all on rqps.* to bench' \
+                          'grant select on ib.* to bench' |
                      rqps dbms shell "$(cat mysql.url)""#,
         after: "rqps dbms stop --all",
         small: &[

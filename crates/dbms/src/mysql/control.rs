@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rqps_wire::{Connection, Error, Target, query_if_allowed, scalar};
 
 use super::meter::meter;
-use super::quiesce::calm;
+use super::quiesce::{analyze, calm};
 use super::{DATABASE, GUEST_DATABASE, size};
 use crate::Quiesce;
 use crate::control::Control;
@@ -54,8 +54,16 @@ const DROP_BINLOGS: [&str; 2] = ["reset binary logs and gtids", "reset master"];
 /// The SQLSTATE of a statement that the server does not know.
 const UNKNOWN_STATEMENT: &str = "42000";
 
-/// Control work of MySQL and MariaDB.
-pub(super) struct MysqlControl;
+/// Control work of MySQL and MariaDB, by whose server it is: of somebody else's no setting is changed, and it
+/// may refuse what needs rights that a guest does not have.
+pub(super) enum MysqlControl {
+    Own,
+    Guest,
+}
+
+/// Why a server of somebody else's is not brought to rest.
+const NOT_OURS: &str =
+    "it needs settings that rqps does not change on a server that it has not started";
 
 impl Control for MysqlControl {
     fn version(&self, target: &Target) -> Result<String, DbmsError> {
@@ -127,14 +135,22 @@ impl Control for MysqlControl {
         tables: &[String],
     ) -> Result<Option<String>, DbmsError> {
         // There is no counterpart of a plain vacuum: purge runs all the time.
-        match what {
-            Quiesce::Vacuum => Ok(None),
-            Quiesce::Full => calm(&mut *target.connect()?, tables),
+        match (what, self) {
+            (Quiesce::Vacuum, _) => Ok(None),
+            (Quiesce::Full, MysqlControl::Own) => calm(&mut *target.connect()?, tables),
+            (Quiesce::Full, MysqlControl::Guest) => {
+                analyze(&mut *target.connect()?, tables)?;
+                Ok(Some(NOT_OURS.to_string()))
+            }
         }
     }
 
     fn settle(&self, target: &Target) -> Result<(), DbmsError> {
-        target.connect()?.run("flush engine logs")?;
+        let (mut connection, flush) = (target.connect()?, "flush engine logs");
+        match self {
+            MysqlControl::Own => connection.run(flush).map(drop)?,
+            MysqlControl::Guest => query_if_allowed(&mut *connection, flush).map(drop)?,
+        }
         Ok(())
     }
 }

@@ -115,7 +115,7 @@ pub(crate) fn remote(url: &str) -> Result<Remote, DbmsError> {
     Ok(Remote {
         given: Target::Mysql(given),
         target: Target::Mysql(own),
-        control: &MysqlControl,
+        control: &MysqlControl::Guest,
         claim: claim_database,
         disclaim: drop_database,
     })
@@ -164,7 +164,7 @@ impl Dbms for Mysql {
             home,
             place,
             signals: SIGNALS,
-            control: &MysqlControl,
+            control: &MysqlControl::Own,
             create_database,
         };
         Ok(Box::new(launch.start(&prepare, cancelled)?))

@@ -49,15 +49,20 @@ pub(super) fn calm(
     connection: &mut dyn Connection,
     tables: &[String],
 ) -> Result<Option<String>, DbmsError> {
-    for table in tables {
-        connection.query(&format!("analyze table {table}"))?;
-    }
+    analyze(connection, tables)?;
     let mut left = Vec::new();
     if has_table(connection, "ROCKSDB_CFSTATS")? {
         left.extend(calm_rocksdb(connection)?);
     }
     left.extend(calm_innodb(connection)?);
     Ok((!left.is_empty()).then(|| format!("after {PATIENCE:?} there were {}", left.join(" and "))))
+}
+
+pub(super) fn analyze(connection: &mut dyn Connection, tables: &[String]) -> Result<(), DbmsError> {
+    for table in tables {
+        connection.query(&format!("analyze table {table}"))?;
+    }
+    Ok(())
 }
 
 /// Looks again and again until nothing is left; answers what is when patience ends. An error when
