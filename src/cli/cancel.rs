@@ -1,5 +1,6 @@
 //! Ctrl-C: once to end in an orderly way, twice to end at once.
 
+use std::fs;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +17,9 @@ impl Cancel {
     /// the kernel tells of their parent's death.
     pub(crate) fn listen() -> std::io::Result<Self> {
         let cancelled = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        let signals = [SIGINT, SIGTERM, SIGHUP];
+        for signal in signals.into_iter().filter(|signal| *signal != SIGHUP || !is_ignored(SIGHUP))
+        {
             // Order matters: at the first signal the flag is not set yet.
             flag::register_conditional_shutdown(signal, 130, cancelled.clone())?;
             flag::register(signal, cancelled.clone())?;
@@ -32,4 +35,12 @@ impl Cancel {
     pub(crate) fn go_on(&self) -> ControlFlow<()> {
         if self.is_wanted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
+}
+
+/// Whether whoever started this process wants it to go on at a signal, as `nohup` does (proc_pid_status(5), SigIgn).
+fn is_ignored(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }

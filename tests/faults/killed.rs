@@ -1,6 +1,7 @@
 //! Servers and rqps itself killed or interrupted at work: what is said, what is left, and that
 //! `--resume` finishes the rest.
 
+use std::process::Stdio;
 use std::time::Duration;
 
 use crate::common::result::{Finished, RunResult};
@@ -42,6 +43,23 @@ fn resume_finishes(rqps: &Rqps, state: &str) -> Finished {
     assert!(ended.stdout.contains("begun again"), "{}", ended.stdout);
     rqps.assert_nothing_is_left();
     ended
+}
+
+/// As `nohup` starts it.
+#[test]
+fn who_is_to_go_on_when_the_terminal_is_gone_does_so() {
+    let rqps = Rqps::new();
+    let arguments =
+        "ibench sqlite --rows 1K --query-secs 2 --only l.i0,l.x,l.i1,l.i2,qr100 --out out";
+    let rqps_itself = rqps.command(arguments.split(' '));
+    let mut command = rqps.program("sh");
+    command.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(rqps_itself.get_program());
+    command.args(rqps_itself.get_args());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let running = Running::start(command);
+    running.wait_for("qr100 (5 of 5)");
+    processes::signal(running.pid(), Signal::HUP);
+    running.finish().ok();
 }
 
 #[test]
