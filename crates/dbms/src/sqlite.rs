@@ -43,6 +43,10 @@ const NOT_SETTINGS: [&str; 20] = [
     "wal_checkpoint",
 ];
 
+/// Pragmas whose number is one of bytes.
+const IN_BYTES: [&str; 4] =
+    ["hard_heap_limit", "journal_size_limit", "mmap_size", "soft_heap_limit"];
+
 pub(crate) struct Sqlite {
     version: String,
     pragmas: Settings,
@@ -58,9 +62,12 @@ impl Sqlite {
         let vocabulary =
             Vocabulary { version: &version, names: &known, knows: &knows, reserved: &[] };
         let mut pragmas = vocabulary.settings(contender)?;
-        for (_, value) in &mut pragmas {
-            if let Some(bytes) = bytes(value) {
-                *value = bytes.to_string();
+        for (name, value) in &mut pragmas {
+            match (bytes(value), name.to_ascii_lowercase().as_str()) {
+                // Pages, or kibibytes if it is negative.
+                (Some(bytes), "cache_size") => *value = format!("-{}", bytes >> 10),
+                (Some(bytes), name) if IN_BYTES.contains(&name) => *value = bytes.to_string(),
+                _ => {}
             }
         }
         try_out(&pragmas)?;
@@ -79,7 +86,10 @@ fn try_out(pragmas: &Settings) -> Result<(), DbmsError> {
         // A word that SQLite keeps as a number cannot be compared, so only like with like.
         let numbers = value.parse::<i64>().is_ok() && actual.parse::<i64>().is_ok();
         let words = value.parse::<i64>().is_err() && actual.parse::<i64>().is_err();
-        if (numbers || words) && !actual.is_empty() && !actual.eq_ignore_ascii_case(value) {
+        // Of `64M` SQLite reads the number only, in a unit of its own.
+        let is_cut = bytes(value).is_some();
+        if (numbers || words || is_cut) && !actual.is_empty() && !actual.eq_ignore_ascii_case(value)
+        {
             let (name, value) = (name.clone(), value.clone());
             return Err(DbmsError::Ignored { name, value, actual });
         }
@@ -242,6 +252,15 @@ mod tests {
         assert_eq!(value("journal_mode"), Some("wal"));
         assert_eq!(value("mmap_size"), Some("67108864"));
         assert_eq!(value("cache_size"), Some("-4000"));
+    }
+
+    #[test]
+    fn a_cache_of_so_many_bytes_has_no_more() {
+        let (_directory, server) = start("sqlite?cache_size=16M").unwrap();
+        let settings = server.settings().unwrap().values;
+        assert_eq!(settings["cache_size"], "-16384", "kibibytes, and not pages");
+        let error = start("sqlite?wal_autocheckpoint=4M").err().unwrap().to_string();
+        assert!(error.contains("wal_autocheckpoint = 4M"), "that is in pages: {error}");
     }
 
     #[test]
