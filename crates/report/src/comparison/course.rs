@@ -125,7 +125,9 @@ fn collecting(side: &SideRecord, seconds: usize) -> Vec<bool> {
         let now = grown(Kind::Gauge, &TO_COLLECT);
         let fell = left.is_some_and(|before| now < before);
         left = Some(now);
-        if let Some(second) = seconds.get_mut(*at as usize) {
+        // A sample at the end of a second is of that second.
+        let second = (at.round() as usize).saturating_sub(1);
+        if let Some(second) = seconds.get_mut(second) {
             *second = fell || grown(Kind::Counter, &COLLECTED) > 0;
         }
     }
@@ -144,8 +146,9 @@ fn middle(mut values: Vec<f64>) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use rqps_observe::EngineReading;
     use rqps_plan::Comparison;
-    use rqps_store::{Operation, Second, SliceRecord, WorkerRecord};
+    use rqps_store::{EngineSample, Operation, Second, SliceRecord, WorkerRecord};
 
     use super::*;
     use crate::comparison::fixture;
@@ -172,6 +175,18 @@ mod tests {
             pass.sides.insert(name.to_string(), side);
         }
         vec![pass; 3]
+    }
+
+    #[test]
+    fn what_is_read_when_a_second_is_over_is_of_that_second() {
+        let sample = |second: u32| {
+            let mut values = EngineReading::default();
+            values.set(COLLECTED[0], Kind::Counter, u64::from(second == 3));
+            EngineSample { at: f64::from(second) + 0.002, values }
+        };
+        let engine_samples = (1..5).map(sample).collect();
+        let side = SideRecord { engine_samples, ..SideRecord::default() };
+        assert_eq!(collecting(&side, 4), [false, false, true, false]);
     }
 
     #[test]

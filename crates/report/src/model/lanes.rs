@@ -159,7 +159,8 @@ fn cells(series: &Series<String>, column: &Column, stretch: usize) -> Vec<u64> {
             Kind::Counter => value.unwrap_or(0),
         };
         last = value;
-        let index = (at.ceil() as usize).max(1).div_ceil(stretch) - 1;
+        // A sample at the end of a second is of that second, and taken a moment later.
+        let index = (at.round() as usize).max(1).div_ceil(stretch) - 1;
         if cells.len() <= index {
             cells.resize(index + 1, 0);
         }
@@ -199,7 +200,8 @@ mod tests {
         let sample = |(second, pages): (u32, &u64)| {
             let mut values = EngineReading::default();
             values.set("pg_stat_bgwriter.buffers_checkpoint", Kind::Counter, *pages);
-            EngineSample { at: f64::from(second), values }
+            // The servers are read when the second is over, which takes a moment.
+            EngineSample { at: f64::from(second) + 0.002, values }
         };
         (1..).zip(pages).map(sample).collect()
     }
