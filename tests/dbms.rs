@@ -50,6 +50,7 @@ fn a_server_is_started_looked_into_and_stopped() {
     assert!(listed.contains(&url), "{listed}");
     let ended = rqps.run("dbms prune --data").ok();
     assert!(processes::below(&rqps.home()).len() >= 4, "what is in use stays: {}", ended.stderr);
+    rqps.run("dbms prune --builds").refuses(2, &["builds are in use", "rqps dbms stop --all"]);
 
     rqps.run("dbms stop 1").refuses(2, &["no server of rqps's has process id 1"]);
     let pid = servers.iter().find(|&&pid| !processes::children(pid, "postgres").is_empty());

@@ -295,17 +295,29 @@ fn answer(connection: &mut dyn Connection, sql: &str) -> anyhow::Result<()> {
 fn prune(home: &Home, cancel: &Cancel, builds: bool, data: bool) -> anyhow::Result<Exit> {
     let in_use: Vec<PathBuf> = Lease::all(home)?.into_iter().map(|lease| lease.data).collect();
     let directory = home.data().map_err(rqps_dbms::DbmsError::from)?;
+    let mut at_work = Vec::new();
     for entry in fs::read_dir(&directory)?.flatten() {
         let path = entry.path();
         let used = in_use.iter().any(|used| used.starts_with(&path) || log_beside(used) == path);
         let busy = || run_of(&path).is_some_and(|run| RunDirectory::is_busy(&run));
-        if used || (!data && may_be_resumed(&path)) || busy() {
+        if used || busy() {
+            at_work.push(path.display().to_string());
+            continue;
+        }
+        if !data && may_be_resumed(&path) {
             continue;
         }
         let removed =
             if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
         removed.with_context(|| format!("cannot remove {}", path.display()))?;
         output::note(&format!("removed {}", path.display()));
+    }
+    if builds && !at_work.is_empty() {
+        bail!(
+            "builds are in use, so they stay: {} is worked with; end that first (servers that stay up: \
+             rqps dbms stop --all)",
+            at_work.join(", ")
+        );
     }
     if builds {
         let mut fetching = Fetching::new();
