@@ -239,9 +239,10 @@ fn is_packed(path: &str) -> bool {
     assets.any(|(source, target)| {
         let (start, end) = (source.split('*').next().unwrap(), source.rsplit('*').next().unwrap());
         let folder = &start[..start.rfind('/').map_or(0, |end| end + 1)];
+        let depth = |path: &str| path.matches('/').count();
         let is_it = path.starts_with(start)
             && path.ends_with(end)
-            && path.matches('/').count() == source.matches('/').count();
+            && (source.contains("**/") || depth(path) == depth(source));
         let is_its_folder = folder == format!("{path}/");
         (is_it || is_its_folder) && target.contains(&format!("\"usr/share/doc/rqps/{folder}\""))
     })
