@@ -17,6 +17,7 @@ impl Cancel {
     /// the kernel tells of their parent's death.
     pub(crate) fn listen() -> std::io::Result<Self> {
         let cancelled = Arc::new(AtomicBool::new(false));
+        // What a script starts in the background ignores SIGINT, and is interrupted all the same.
         let signals = [SIGINT, SIGTERM, SIGHUP];
         for signal in signals.into_iter().filter(|signal| *signal != SIGHUP || !is_ignored(SIGHUP))
         {

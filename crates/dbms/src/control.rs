@@ -10,7 +10,7 @@ use crate::in_force::InForce;
 use crate::meter::EngineMeter;
 
 /// Control work of one DBMS; the same for a server of rqps's own and for one that is running
-/// elsewhere.
+/// elsewhere, but for what only its owner may do.
 pub(crate) trait Control: Send + Sync {
     /// As the server tells it.
     fn version(&self, target: &Target) -> Result<String, DbmsError>;

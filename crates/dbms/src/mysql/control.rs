@@ -1,4 +1,4 @@
-//! Control work that is the same for every MySQL or MariaDB server, whoever started it.
+//! What a MySQL or MariaDB server is asked over a connection, whoever started it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
