@@ -7,7 +7,7 @@ use std::fs;
 use std::process::Stdio;
 
 use common::result::RunResult;
-use common::{Rqps, Running, can_limit_memory, entries, processes};
+use common::{Rqps, Running, await_that, can_limit_memory, entries, processes};
 use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
 
@@ -208,6 +208,33 @@ fn a_killed_run_goes_on_with_the_test_that_it_was_in() {
         assert_eq!(attempts.collect::<Vec<_>>(), [1, 1, 2, 1]);
         rqps.assert_nothing_is_left();
     }
+}
+
+#[test]
+fn rows_that_a_killed_run_had_deleted_are_there_again() {
+    let rqps = Rqps::new();
+    let left = || in_database(&rqps, "select count(*) from sbtest1");
+    let mut running = rqps.start("micro", "sqlite --rows 1K --secs 2 --tests delete --keep-data");
+    // The moment may be one at which all rows are back.
+    for _ in 0..10 {
+        running.wait_for("delete (2 of 2)");
+        await_that("a row is deleted", || left() < 1_000);
+        processes::kill(running.pid());
+        running.finish();
+        rqps.await_no_process();
+        if left() < 1_000 {
+            break;
+        }
+        running = rqps.start("micro", "--resume");
+    }
+    let missing = 1_000 - left();
+    assert!(missing > 0);
+    let told = format!("rows that an attempt cut short had deleted were put back: {missing}");
+    let ended = rqps.micro("--resume").ok();
+    assert!(ended.stderr.contains(&told), "{}", ended.stderr);
+    assert_eq!(left(), 1_000);
+    let result = RunResult::of(&rqps.out());
+    assert_eq!(result.step("delete")["note"], told);
 }
 
 #[test]

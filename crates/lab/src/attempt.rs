@@ -145,6 +145,15 @@ impl Stage<'_, '_> {
         (self.lab.watch)(event(self.contender.to_string(), step.to_string()));
     }
 
+    /// Keeps and tells what a reader should know of a step.
+    pub(crate) fn note(&mut self, record: &mut StepRecord, note: String) {
+        record.note = Some(match record.note.take() {
+            Some(before) => format!("{before}; {note}"),
+            None => note.clone(),
+        });
+        self.tell(&record.step, |contender, step| Event::Noted { contender, step, note });
+    }
+
     pub(crate) fn tell_begun(&mut self, record: &StepRecord) {
         let (number, steps) = (record.order as usize + 1, self.steps);
         self.tell(&record.step, |contender, step| Event::StepBegun {
@@ -201,9 +210,8 @@ impl Stage<'_, '_> {
         self.tell(&record.step, |contender, step| Event::Pausing { contender, step, at_least });
         let begun = Instant::now();
         let left = self.server.quiesce(what, tables)?;
-        record.note = left.map(|left| format!("the maintenance before it was given up: {left}"));
-        if let Some(note) = record.note.clone() {
-            self.tell(&record.step, |contender, step| Event::Noted { contender, step, note });
+        if let Some(left) = left {
+            self.note(record, format!("the maintenance before it was given up: {left}"));
         }
         let seconds = begun.elapsed().as_secs_f64();
         self.tell(&record.step, |contender, step| Event::Rested { contender, step, seconds });

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use rqps_dbms::{Dbms, Place, Server};
+use rqps_dbms::{Dbms, Home, Place, Server};
 use rqps_observe::Group;
 use rqps_plan::{Build, Contender, Plan, Workload};
 use rqps_store::{ContenderRecord, RunDirectory};
@@ -170,6 +170,11 @@ pub(crate) fn folder(lab: &Lab<'_>, directory: &RunDirectory) -> Result<PathBuf,
     Ok(of_run)
 }
 
+/// Whether a sitting of the run before this one wanted its data to stay.
+pub(crate) fn were_to_stay(home: &Home, directory: &RunDirectory) -> bool {
+    home.data().is_ok_and(|data| data.join(&directory.manifest.id).join(KEPT).exists())
+}
+
 /// Removes the folder of a run's data directories when none is left in it.
 pub(crate) fn tidy(lab: &Lab<'_>, directory: &RunDirectory) {
     let Ok(data) = lab.home.data() else { return };
@@ -194,7 +199,7 @@ fn discard_rest(
     let of_run = lab.home.data().map_err(rqps_dbms::DbmsError::from)?;
     let of_run = of_run.join(&directory.manifest.id);
     let data = of_run.join(index.to_string());
-    if lab.keep_data || of_run.join(KEPT).exists() || !data.exists() {
+    if lab.keep_data || !data.exists() {
         return Ok(());
     }
     dbms.disclaim()?;

@@ -156,6 +156,7 @@ pub fn run(
     ready: &[Box<dyn Dbms>],
 ) -> Result<Outcome, LabError> {
     let plan = directory.plan.clone();
+    lab.keep_data |= contender::were_to_stay(lab.home, directory);
     if let Workload::Comparison(comparison) = &plan.workload {
         let command = format!("rqps compare in {}", directory.path().display());
         let _alone = SessionLock::take(&SessionLock::host_path(), &command)?;

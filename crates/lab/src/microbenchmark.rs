@@ -133,6 +133,14 @@ impl<'a> MicrobenchmarkSteps<'a> {
             stage.pause(record, Quiesce::Full, self.plan.pause.0, &tables)?;
         }
         stage.server.drop_logs()?;
+        if record.attempt > 1 {
+            let restored = self.benchmark.restore(test)?;
+            if restored > 0 {
+                let note =
+                    format!("rows that an attempt cut short had deleted were put back: {restored}");
+                stage.note(record, note);
+            }
+        }
         self.benchmark.before(test)?;
         record.statements = kept(self.benchmark.explained(test)?);
         record.pause_seconds = paused.elapsed().as_secs_f64();
@@ -155,10 +163,6 @@ impl<'a> MicrobenchmarkSteps<'a> {
         let measured = engine::watch(stage.server, record, |record| {
             self.window(stage, record, ready, worth, &done)
         });
-        if measured.is_err() {
-            // A server that is gone cannot be helped.
-            let _ = self.benchmark.put_back(&books);
-        }
         let window = measured?;
         add_window(record, window, &parts, false);
 

@@ -21,6 +21,7 @@ fn all_holds_on(contender: &'static str) {
     server.what_is_sent_is_told_with_its_plans();
     server.reads_return_the_rows_that_they_ask_for();
     server.fair_writes_do_the_same_work_in_every_test_of_a_run();
+    server.what_a_test_cut_short_had_deleted_is_put_back();
     server.published_writes_leave_the_tables_as_they_become();
     server.victims_of_each_other_begin_again_and_the_books_stay_right();
     server.who_answers_each_of_several_clients_is_known();
@@ -219,6 +220,24 @@ impl Server {
             // Every time the ids go on where the load ended.
             assert_eq!(max, rows, "{contender}");
         }
+    }
+
+    fn what_a_test_cut_short_had_deleted_is_put_back(&self) {
+        let mut plan = plan(2, 1000);
+        let lose = |sql: &str| self.fixture.connect().run(sql).unwrap();
+        {
+            let benchmark = self.loaded(&plan);
+            lose("delete from sbtest1 where id in (1, 2, 500, 1000)");
+            lose("delete from sbtest2 where id = 7");
+            assert_eq!(benchmark.restore(named("insert")).unwrap(), 0, "it deletes nothing");
+            assert_eq!(benchmark.restore(named("delete")).unwrap(), 5, "{}", self.contender);
+            assert_eq!(benchmark.restore(named("delete")).unwrap(), 0, "nothing is missing");
+            benchmark.finish_load().expect("each row is as it was loaded");
+        }
+        plan.fair_writes = false;
+        lose("delete from sbtest1 where id = 9");
+        let published = self.fixture.benchmark(&plan);
+        assert_eq!(published.restore(named("delete")).unwrap(), 0, "what is deleted stays away");
     }
 
     fn published_writes_leave_the_tables_as_they_become(&self) {

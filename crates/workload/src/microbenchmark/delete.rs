@@ -7,16 +7,19 @@
 //! counted, and the same for everybody: one row loaded for each row deleted. Between two of these
 //! times a table lacks a part of its rows so small that it does not matter.
 
+use std::collections::HashSet;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use rand::RngExt;
 use rqps_load::{Effect, Halt, Work};
-use rqps_wire::{Class, Connection, Error, Interrupter, Statement, Value};
+use rqps_wire::{Class, Connection, Error, Interrupter, Row, Statement, Value, scalar};
 
+use super::IDS_AT_ONCE;
 use super::client::prepare;
 use super::ledger::{Change, Ledger};
 use super::load::load;
 use super::rows::Rows;
+use super::schema::table_name;
 use super::statement::DELETE;
 use crate::dialect::Dialect;
 use crate::random::Random;
@@ -99,6 +102,29 @@ impl Work for Deleter {
 /// Rows that a client has yet to put back.
 pub(super) fn gone(ledger: &Ledger) -> MutexGuard<'_, Vec<(u32, i64)>> {
     ledger.gone.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keys of a table that were loaded and are not there any more.
+pub(super) fn missing(
+    connection: &mut dyn Connection,
+    table: u32,
+    rows: &Rows,
+) -> Result<Vec<(u32, i64)>, Error> {
+    let (name, last) = (table_name(table), rows.count as i64);
+    let mut missing = Vec::new();
+    for first in (1..=last).step_by(IDS_AT_ONCE as usize) {
+        let keys = first..=last.min(first + IDS_AT_ONCE - 1);
+        let there = format!("from {name} where id between {} and {}", keys.start(), keys.end());
+        let count = scalar(connection, &format!("select count(*) {there}"))?;
+        if count.and_then(|count| count.parse().ok()) == Some(keys.end() - keys.start() + 1) {
+            continue;
+        }
+        let there = connection.query(&format!("select id {there}"))?;
+        let id = |row: &Row| row.first()?.as_deref()?.parse().ok();
+        let there: HashSet<i64> = there.iter().filter_map(id).collect();
+        missing.extend(keys.filter(|key| !there.contains(key)).map(|key| (table, key)));
+    }
+    Ok(missing)
 }
 
 /// Puts rows back as they were loaded, table by table.

@@ -46,7 +46,7 @@ use crate::random::{Random, derive, stream};
 use crate::script::Script;
 use check::{Examiner, State};
 use client::Client;
-use delete::{Deleter, gone, put_back};
+use delete::{Deleter, gone, missing, put_back};
 use dice::Dice;
 use ledger::Ledger;
 use load::{Loader, Stretch, deal};
@@ -56,8 +56,8 @@ use schema::{Mark, continue_after, create_index, create_table, exists, table_nam
 /// What the random streams of clients are for; see `rows.rs` for those of rows.
 const EVENTS: u64 = 2;
 
-/// Rows beyond the loaded ones are removed so many ids at a time, so that no transaction is long.
-const IDS_REMOVED: i64 = 50_000;
+/// Rows are removed and looked for so many ids at a time, so that no transaction or answer is long.
+const IDS_AT_ONCE: i64 = 50_000;
 
 /// The benchmark against one DBMS.
 pub struct Benchmark<'a> {
@@ -212,6 +212,24 @@ impl<'a> Benchmark<'a> {
         Ok(self.mark().write(connection)?)
     }
 
+    /// For a test that is made again because it was cut short, before [`Benchmark::before`]: puts back
+    /// what its clients had deleted. Nobody else knows which rows those were: rqps may have been killed,
+    /// and a server may have carried out a delete whose answer nobody waited for. Answers how many.
+    pub fn restore(&self, test: &Test) -> Result<usize, Error> {
+        if !self.puts_back(test) {
+            return Ok(0);
+        }
+        let connection = &mut *self.target.connect()?;
+        let mut all = 0;
+        for table in 1..=self.plan.tables {
+            let mut missing = missing(connection, table, &self.rows)?;
+            all += missing.len();
+            // The books of the test begin after this.
+            put_back(connection, &self.rows, &mut missing, &Ledger::new(self.plan.tables))?;
+        }
+        Ok(all)
+    }
+
     /// What has to be done before a test is measured: where writes are fair, inserts begin with the
     /// tables as long as they were loaded.
     pub fn before(&self, test: &Test) -> Result<(), Error> {
@@ -226,7 +244,7 @@ impl<'a> Benchmark<'a> {
             let max = rqps_wire::scalar(connection, &max)?.and_then(|max| max.parse().ok());
             let mut last = max.unwrap_or(loaded);
             while last > loaded {
-                let first = (last - IDS_REMOVED).max(loaded);
+                let first = (last - IDS_AT_ONCE).max(loaded);
                 let name = table_name(table);
                 connection
                     .run(&format!("delete from {name} where id > {first} and id <= {last}"))?;
@@ -267,6 +285,11 @@ impl<'a> Benchmark<'a> {
         Ok(cast)
     }
 
+    /// Rows that this test deletes are put back.
+    fn puts_back(&self, test: &Test) -> bool {
+        self.plan.fair_writes && test.event.does(Does::Delete) && !test.event.does(Does::Insert)
+    }
+
     fn client(
         &self,
         connection: Box<dyn Connection>,
@@ -276,8 +299,7 @@ impl<'a> Benchmark<'a> {
         ledger: Arc<Ledger>,
     ) -> Result<Box<dyn Work>, Error> {
         let (dialect, tables) = (self.dialect, self.plan.tables);
-        let deletes_only = test.event.does(Does::Delete) && !test.event.does(Does::Insert);
-        if self.plan.fair_writes && deletes_only {
+        if self.puts_back(test) {
             let place = (client, clients);
             let deleter =
                 Deleter::new(connection, dialect, place, tables, self.rows, random, ledger)?;
@@ -296,20 +318,14 @@ impl<'a> Benchmark<'a> {
         stream(name, &[EVENTS, place, u64::from(client)])
     }
 
-    /// Puts back what the clients of a test have left out, also where it was interrupted: others go on
-    /// with the tables.
-    pub fn put_back(&self, books: &Books) -> Result<(), Error> {
-        let connection = &mut *self.target.connect()?;
-        let mut ledgers = books.ledgers.iter();
-        ledgers.try_for_each(|ledger| put_back(connection, &self.rows, &mut gone(ledger), ledger))
-    }
-
     /// When the clients of a test have ended: puts back what they left out, and compares the tables
     /// with what was done to them, if the plan wants that.
     pub fn after(&self, test: &Test, books: &Books) -> Result<(), CheckError> {
-        self.put_back(books)?;
-        let Some(before) = &books.before else { return Ok(()) };
         let connection = &mut *self.target.connect()?;
+        for ledger in &books.ledgers {
+            put_back(connection, &self.rows, &mut gone(ledger), ledger)?;
+        }
+        let Some(before) = &books.before else { return Ok(()) };
         for (table, before) in (1..=self.plan.tables).zip(before) {
             self.examiner(connection, table).after(test, *before, &books.ledgers)?;
         }
