@@ -205,7 +205,7 @@ impl Drop for Stopper {
 
 /// 100 rows per second are promised in qr100, and what is late in the end is missing.
 #[test]
-fn a_whole_run_whose_server_stands_still_is_made_again_and_told() {
+fn a_whole_run_whose_server_stands_still_does_not_count_and_is_told() {
     let rqps = Rqps::alone();
     let arguments = "postgres@17.6 again=postgres@17.6 --workload ibench:l.i0,l.x,l.i1,l.i2,qr100 \
                      --rows 1K --secs 3 --rounds 3 --no-twin";
@@ -487,7 +487,8 @@ fn what_makes_no_sense_is_refused_before_anything_is_started() {
 fn a_profile_names_the_functions_of_a_real_server() {
     let rqps = Rqps::alone();
     let arguments = format!(
-        "postgres@17.6 postgres@18.0 --workload micro:point-query --no-twin --profile=point-query {SMALL}"
+        "postgres@17.6 postgres@18.0 --workload micro:point-query --no-twin --profile=point-query \
+         --keep-data {SMALL}"
     );
     let ended = start(&rqps, &arguments).finish();
     assert!(ended.status.code().is_some_and(|code| code < 2), "{}", ended.stderr);
@@ -509,7 +510,13 @@ fn a_profile_names_the_functions_of_a_real_server() {
     }
     let kept = std::fs::read_dir(rqps.out().join("profiles")).unwrap().count();
     assert_eq!(kept, 8, "a file for each profile");
-    rqps.assert_nothing_is_left();
+    // What the rounds have left was profiled, too, and stays.
+    for place in 0..2 {
+        let data = rqps.data(place);
+        let load = data.with_file_name(format!("{place}-load3"));
+        assert!(load.join("PG_VERSION").exists(), "{:?}", common::entries(data.parent().unwrap()));
+    }
+    rqps.assert_no_server_is_left();
 }
 
 const RUNS: &str =

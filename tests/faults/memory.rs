@@ -1,12 +1,15 @@
 //! A server that is out of memory: the kernel kills a process of it at the limit of its control group.
+//! And a machine that has less memory than before.
 
 use std::fs;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rqps_observe::Group;
+
 use crate::common::result::RunResult;
-use crate::common::{Rqps, Running, can_limit_memory, entries};
+use crate::common::{Rqps, Running, can_limit_memory, entries, processes};
 
 /// How the server is reached whose data are in a folder with this in its name, once it is up and held
 /// in a control group.
@@ -90,4 +93,50 @@ fn a_comparison_tells_a_server_that_was_killed_for_want_of_memory() {
     }
     running.finish().says(&["terminated by signal 9: Killed"]);
     rqps.assert_no_server_is_left();
+}
+
+/// The command in a control group from its beginning.
+fn within(group: &Group, command: &Command) -> Command {
+    let enter = r#"for file in $ENTRANCES; do echo 0 > "$file"; done; exec "$0" "$@""#;
+    let entrances: Vec<String> =
+        group.entrances().iter().map(|path| path.display().to_string()).collect();
+    let mut inside = Command::new("bash");
+    inside.args(["-c", enter]).arg(command.get_program()).args(command.get_args());
+    inside.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    inside.env("ENTRANCES", entrances.join(" ")).current_dir(command.get_current_dir().unwrap());
+    inside.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    inside
+}
+
+#[test]
+fn who_is_up_together_stays_so_after_a_resume_with_less_memory() {
+    if !can_limit_memory() {
+        return;
+    }
+    let rqps = Rqps::with_own_locks();
+    let begin = "compare sqlite one=sqlite two=sqlite --workload micro:point-query --rows 2K --secs 0.5 \
+                 --rounds 3 --loads 1 --no-guards --no-twin";
+    let command = |arguments: &str, out: &str| {
+        rqps.command(arguments.split_whitespace().chain(["--out", out]))
+    };
+    let in_pairs = "so the base takes turns with one contender at a time";
+    let running = Running::start(command(begin, "before"));
+    running.wait_for("round 2 of");
+    processes::kill(running.pid());
+    assert!(!running.finish().stderr.contains(in_pairs));
+    rqps.await_no_process();
+    // Of this 80 % are to be used, and SQLite is reckoned with 128 MB for its cache and 200 MB beside.
+    let group = Group::create("small").unwrap();
+    group.limit_memory(1000 << 20).unwrap();
+    let fresh = Running::start(within(&group, &command(begin, "fresh")));
+    fresh.wait_for(in_pairs);
+    processes::kill(fresh.pid());
+    fresh.finish();
+    rqps.await_no_process();
+    let resumed = Running::start(within(&group, &command("compare --resume", "before"))).finish();
+    assert!(resumed.status.code().is_some_and(|code| code < 2), "{}", resumed.stderr);
+    assert!(!resumed.stderr.contains(in_pairs), "{}", resumed.stderr);
+    let text = fs::read_to_string(rqps.work().join("before/result.json")).unwrap();
+    let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(found["comparison"]["pairs"], false);
 }

@@ -22,6 +22,8 @@ impl Limits {
     pub const SLICES: Limits = Limits { foreign_percent: 40.0, steal_percent: 10.0 };
 }
 
+/// In microseconds: the CPU time of a host is counted in hundredths of a second (USER_HZ, proc(5)).
+const TICK: u64 = 10_000;
 /// How far the wall clock may go apart from the monotonic one: more than slewing it does.
 const CLOCK_JUMP: Duration = Duration::from_millis(50);
 /// Slewing moves the wall clock by at most 500 parts per million.
@@ -99,6 +101,13 @@ pub enum GuardFailure {
     ClockJump(f64),
 }
 
+impl GuardFailure {
+    /// Whether it was the machine, which may be better next time, and not what is measured.
+    pub fn is_of_the_machine(&self) -> bool {
+        !matches!(self, GuardFailure::Rate { .. })
+    }
+}
+
 /// CPU microseconds of the host in a window that were neither the server's nor the client's. None
 /// without the server's, as when it runs elsewhere. Ticks of the host and exact times of the
 /// server may differ by a little, which is not below none.
@@ -112,17 +121,18 @@ pub fn foreign_cpu(window: &Reading) -> Option<u64> {
 /// All that speaks against a run; nothing if it counts.
 pub fn guards(run: &Conduct) -> Vec<GuardFailure> {
     let share = |micros: u64| 100.0 * micros as f64 / (run.seconds * 1e6 * f64::from(run.cpus));
-    let foreign = foreign_cpu(run.window).map(share);
-    let steal = run.window.get(Metric::HostCpuSteal).map(share);
+    // One tick of each CPU may belong to the time before or after.
+    let ticks = TICK * u64::from(run.cpus);
+    let beyond = |micros: Option<u64>, most: f64| {
+        micros.filter(|micros| share(micros.saturating_sub(ticks)) > most).map(share)
+    };
     let jump = run.wall_seconds.map(|wall| wall - run.seconds);
     let may_jump = CLOCK_JUMP.as_secs_f64() + run.seconds * CLOCK_SLEW;
     let Limits { foreign_percent, steal_percent } = run.limits;
     let checks = [
-        foreign
-            .filter(|used| *used > foreign_percent)
+        beyond(foreign_cpu(run.window), foreign_percent)
             .map(|used| GuardFailure::ForeignCpu { used, most: foreign_percent }),
-        steal
-            .filter(|stolen| *stolen > steal_percent)
+        beyond(run.window.get(Metric::HostCpuSteal), steal_percent)
             .map(|stolen| GuardFailure::Steal { stolen, most: steal_percent }),
         run.canary.and_then(canary_off),
         run.missed_rate.map(|(reached, wanted)| GuardFailure::Rate { reached, wanted }),
@@ -192,6 +202,20 @@ mod tests {
         let mut stolen = window();
         stolen.set(Metric::HostCpuSteal, 400_000);
         assert_eq!(guards(&good(&stolen)), [GuardFailure::Steal { stolen: 2.0, most: 1.0 }]);
+    }
+
+    #[test]
+    fn a_tick_of_the_hosts_clock_spoils_no_run_of_milliseconds() {
+        for (busy, spoils) in [(20_000, 0), (30_000, 1)] {
+            let window = Reading::from_iter([
+                (Metric::HostCpuBusy, busy),
+                (Metric::HostCpuSteal, 10_000),
+                (Metric::ServerCpuUser, 2_000),
+                (Metric::ServerCpuSystem, 1_000),
+            ]);
+            let run = Conduct { seconds: 0.005, wall_seconds: None, ..good(&window) };
+            assert_eq!(guards(&run).len(), spoils, "{busy}");
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ use rqps_plan::{Compared, Comparison, Microbenchmark, Plan, Profiled};
 use rqps_store::{ProfileRecord, RunDirectory};
 use rqps_workload::microbenchmark::{Benchmark, Books, Cast, Sequence, Test, select};
 
+use super::contestant::Contestant;
 use super::loads::{load, unload};
 use super::parts::Parts;
 use super::pass::{WARM_UP, driven, of};
@@ -64,7 +65,7 @@ pub(super) fn make(
         return Ok(());
     };
     let changed = (lab.judge)(plan, &directory.passes()?).changed;
-    let (chosen, left_out) = choose(setting, of, profiled, &changed)?;
+    let (chosen, left_out) = choose(setting.contestants, of, profiled, &changed)?;
     let tests: Vec<String> = chosen.iter().map(|one| one.test.short_name().to_string()).collect();
     (lab.watch)(Event::ProfilesBegun { tests, left_out });
     for number in 1..=ROUNDS {
@@ -137,12 +138,12 @@ fn round(
 
 /// The tests to profile in the order they are made in, and those for which there are too many.
 fn choose(
-    setting: &Setting<'_>,
+    contestants: &[Contestant],
     benchmark: &Microbenchmark,
     profiled: &Profiled,
     changed: &[Changed],
 ) -> Result<(Vec<Chosen>, Vec<String>), LabError> {
-    let everybody = || setting.contestants.iter().filter(|one| !one.is_twin);
+    let everybody = || contestants.iter().filter(|one| !one.is_twin);
     let base = everybody().next().map(|one| one.name.clone()).unwrap_or_default();
     let (names, left_out) = match profiled {
         Profiled::All => (benchmark.tests.clone(), Vec::new()),
@@ -287,5 +288,83 @@ impl Round<'_> {
             has_kernel: sees_kernel(),
             stacks: stacks.nanos,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rqps_workload::Dialect;
+
+    use super::*;
+
+    fn benchmark(tests: &str) -> Microbenchmark {
+        Microbenchmark {
+            tables: 1,
+            rows: "1K".parse().unwrap(),
+            clients: vec![1],
+            read_time: "1s".parse().unwrap(),
+            write_time: "1s".parse().unwrap(),
+            tests: tests.split(' ').map(str::to_string).collect(),
+            fair_writes: true,
+            pause: "0s".parse().unwrap(),
+            pay_after_each_write: false,
+            check: true,
+        }
+    }
+
+    /// What is profiled of a base, two contenders and the twin: each test with who, and what is left out.
+    fn chosen(tests: &str, profiled: &Profiled, changed: &[Changed]) -> (Vec<String>, Vec<String>) {
+        let one = |(index, name): (usize, &str)| Contestant {
+            name: name.to_string(),
+            index,
+            dialect: Dialect::Postgres,
+            is_twin: name == "twin",
+            injection: None,
+        };
+        let contestants = [(0, "base"), (1, "one"), (2, "two"), (0, "twin")].map(one);
+        let (chosen, left_out) =
+            choose(&contestants, &benchmark(tests), profiled, changed).unwrap();
+        let told = |one: Chosen| format!("{} {}", one.test.short_name(), one.contenders.join(","));
+        (chosen.into_iter().map(told).collect(), left_out)
+    }
+
+    #[test]
+    fn reads_are_profiled_before_writes_change_the_tables() {
+        let tests = "update-index point-query delete hot-points";
+        let all = ["point-query", "hot-points", "update-index", "delete"];
+        let all = all.map(|test| format!("{test} base,one,two"));
+        assert_eq!(chosen(tests, &Profiled::All, &[]), (all.to_vec(), vec![]));
+    }
+
+    #[test]
+    fn of_changed_tests_the_largest_changes_are_profiled_with_whoever_changed() {
+        let tests = "insert delete update-index update-one point-query hot-points";
+        let changed = |(test, contender, size): (&str, &str, f64)| Changed {
+            test: test.to_string(),
+            contender: contender.to_string(),
+            size,
+        };
+        let changed = [
+            ("insert", "one", 0.1),
+            ("delete", "one", 0.5),
+            ("update-index", "one", 0.4),
+            ("update-one", "two", 0.3),
+            ("point-query", "two", 0.2),
+            ("hot-points", "one", 0.6),
+            ("hot-points", "two", 0.05),
+        ]
+        .map(changed);
+        let (chosen, left_out) = chosen(tests, &Profiled::Changed, &changed);
+        let expected = [
+            "point-query base,two",
+            "hot-points base,one,two",
+            "delete base,one",
+            "update-index base,one",
+            "update-one base,two",
+        ];
+        assert_eq!(
+            (&chosen[..], &left_out[..]),
+            (&expected.map(String::from)[..], &["insert".to_string()][..])
+        );
     }
 }

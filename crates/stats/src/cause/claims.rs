@@ -251,10 +251,7 @@ fn begins_to_read(view: &View) -> Option<bool> {
 
 /// About once for each read that was added the server gave up its CPU.
 pub(super) fn waits_for_reads(view: &View) -> Option<bool> {
-    let added = |name: &str| {
-        let (dearer, other) = view.amounts(view.change(name)?);
-        Some(dearer - other)
-    };
+    let added = |name: &str| Some(view.added_amount(view.change(name)?));
     Some(added(metric::VOLUNTARY)? >= HALF * added(metric::READS)?)
 }
 
@@ -266,11 +263,16 @@ pub(super) const WRITTEN: [(&[&str], &str); 4] = [
     (engine::DOUBLE_WRITES, "pages that are written twice"),
 ];
 
-/// Whether a kind of writes may be behind a growth of all. A sum grows by no more than that of its parts
-/// that grows most, so a kind that grows by less than half as much is not what it is about.
+/// Whether a kind of writes is behind a growth of all. What is counted in bytes must be half of what was
+/// added. Of pages it is not known how many bytes they are: a sum grows by no more than that of its parts
+/// that grows most, so pages that grow by less than half as much are not what it is about.
 pub(super) fn is_behind(view: &View, ends: &[&str], all: Change) -> Option<bool> {
     let (_, kind) = view.engine(ends)?;
-    Some(view.is_up(kind) && kind.log.value.abs() >= HALF * all.log.value.abs())
+    let growth = |change: Change| match [engine::LOG_BYTES, engine::COMPACTION].contains(&ends) {
+        true => view.added_amount(change),
+        false => change.log.value.abs(),
+    };
+    Some(view.is_up(kind) && growth(kind) >= HALF * growth(all))
 }
 
 pub(super) fn writes(view: &View) -> Option<Claim> {

@@ -151,6 +151,12 @@ impl<'a> View<'a> {
         }
     }
 
+    /// What an operation of the dearer side has more of it.
+    pub(super) fn added_amount(&self, change: Change) -> f64 {
+        let (dearer, other) = self.amounts(change);
+        dearer - other
+    }
+
     fn is_down(&self, change: Change) -> bool {
         change.is_up(-self.sign)
     }

@@ -93,6 +93,26 @@ fn r5_writes_are_told_by_where_they_go() {
     assert_eq!(double.confidence, Confidence::Hint);
 }
 
+/// Kilobytes of an operation: 44 of pages and 1 of log become 62 and 2.
+#[test]
+fn r5_is_the_log_where_half_of_the_bytes_that_were_added_are_its() {
+    let log_of = |base: f64, contender: f64| {
+        let kib = |base: f64, contender: f64| {
+            let log = sure((contender / base).ln());
+            Change { base: base * 1024.0, contender: contender * 1024.0, log, noise: 0.002 }
+        };
+        let case = more_writes().metric("buffers_written", 62.0 / 44.0).with(|evidence| {
+            evidence.metrics.insert("device_write_bytes".to_string(), kib(45.0, 64.0));
+            evidence.metrics.insert("wal_bytes".to_string(), kib(base, contender));
+        });
+        case.only().statement
+    };
+    let doubled = log_of(1.0, 2.0);
+    assert!(doubled.contains("it is pages: look at checkpoints"), "{doubled}");
+    let most = log_of(20.0, 32.0);
+    assert!(most.contains("it is the log"), "{most}");
+}
+
 #[test]
 fn r5_is_a_hint_where_statements_only_read() {
     let read = Case::slower("range", Class::Range, -2.0);
