@@ -54,8 +54,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     contenders: Contenders,
     /// What is run: tests or groups of the microbenchmarks, as in micro:point-query,scan or
-    /// micro:range, or ibench for the Insert Benchmark, or some of its steps as in ibench:l.i0,l.x
-    /// [default: ten tests that read].
+    /// micro:range, or ibench for the Insert Benchmark, or some of its steps as in ibench:l.i0,l.x,
+    /// or an earlier form of it as in ibench@p2024 [default: ten tests that read].
     #[arg(long, value_name = "WORKLOAD")]
     workload: Option<Wanted>,
     /// Tables of the microbenchmarks [default: 1].
@@ -170,30 +170,37 @@ impl ToProfile {
     }
 }
 
-/// `micro:…`, `ibench` or `ibench:…`.
+/// `micro:…`, `ibench`, `ibench@PROFILE`, and these with `:…`.
 #[derive(Clone, Debug)]
 enum Wanted {
     Micro(Vec<String>),
     /// With its steps; all if there are none.
-    Ibench(Vec<String>),
+    Ibench(Profile, Vec<String>),
 }
 
 impl FromStr for Wanted {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once(':') {
-            Some(("micro", tests)) if !tests.is_empty() => {
-                Ok(Wanted::Micro(tests.split(',').map(str::to_string).collect()))
-            }
-            Some(("ibench", steps)) if !steps.is_empty() => {
-                Ok(Wanted::Ibench(steps.split(',').map(str::to_string).collect()))
-            }
-            None if text == "ibench" => Ok(Wanted::Ibench(Vec::new())),
-            _ => Err(format!(
-                "unknown workload '{text}': write micro:TEST,… or micro:GROUP or ibench or ibench:STEP,…"
-            )),
+        let (what, names) = match text.split_once(':') {
+            Some((what, names)) => (what, names.split(',').map(str::to_string).collect()),
+            None => (text, Vec::new()),
+        };
+        let profile = match what.strip_prefix("ibench") {
+            Some("") => Some(Profile::P2025.name()),
+            Some(rest) => rest.strip_prefix('@'),
+            None => None,
+        };
+        match (what, profile) {
+            _ if names == [""] => {}
+            ("micro", _) if !names.is_empty() => return Ok(Wanted::Micro(names)),
+            (_, Some(profile)) => return Ok(Wanted::Ibench(profile.parse()?, names)),
+            _ => {}
         }
+        Err(format!(
+            "unknown workload '{text}': write micro:TEST,… or micro:GROUP or ibench or ibench:STEP,… or \
+             ibench@PROFILE"
+        ))
     }
 }
 
@@ -222,12 +229,14 @@ impl Measures for Arguments {
             Wanted::Micro(_) if self.writes.is_some() => {
                 bail!("--writes is for the Insert Benchmark: add --workload ibench")
             }
-            Wanted::Ibench(_) if self.tables.is_some() || self.loads.is_some() => bail!(
+            Wanted::Ibench(..) if self.tables.is_some() || self.loads.is_some() => bail!(
                 "--tables and --loads are for the microbenchmarks: each run of the Insert Benchmark loads its \
                  own tables"
             ),
             Wanted::Micro(names) => Compared::Microbenchmark(self.microbenchmark(&names)?),
-            Wanted::Ibench(steps) => Compared::InsertBenchmark(self.insert_benchmark(steps)?),
+            Wanted::Ibench(profile, steps) => {
+                Compared::InsertBenchmark(self.insert_benchmark(profile, steps)?)
+            }
         };
         let mut comparison = Comparison::new(of);
         let cache = self.session.cache().or(Some(Cache::Cached));
@@ -296,9 +305,13 @@ impl Arguments {
         Span(Duration::from_millis(10 * hundredths))
     }
 
-    /// The current profile, with read-write steps of --secs.
-    fn insert_benchmark(&self, only: Vec<String>) -> anyhow::Result<InsertBenchmark> {
-        let mut benchmark = InsertBenchmark::new(Profile::P2025, self.rows);
+    /// With read-write steps of --secs.
+    fn insert_benchmark(
+        &self,
+        profile: Profile,
+        only: Vec<String>,
+    ) -> anyhow::Result<InsertBenchmark> {
+        let mut benchmark = InsertBenchmark::new(profile, self.rows);
         if let Some(writes) = &self.writes {
             set_writes(&mut benchmark, writes)?;
         }

@@ -262,7 +262,8 @@ fn describe(item: &Item, estimate: &Estimate) -> String {
 fn size(plan: &Plan) -> String {
     use rqps_plan::{Compared, InsertBenchmark, Microbenchmark};
     let insert = |of: &InsertBenchmark| {
-        format!("the Insert Benchmark, {} rows, clients: {}", of.rows, of.clients)
+        let (version, rows, clients) = (of.profile, of.rows, of.clients);
+        format!("the Insert Benchmark, version {version}, {rows} rows, clients: {clients}")
     };
     let micro = |of: &Microbenchmark| {
         let clients: Vec<String> = of.clients.iter().map(u32::to_string).collect();

@@ -8,7 +8,7 @@ use super::session::Measures;
 use super::{Cli, Verb};
 
 /// Comparisons as people ask for them.
-const ASKED: [&[&str]; 11] = [
+const ASKED: [&[&str]; 13] = [
     &["sqlite", "sqlite?mmap_size=256M"],
     &["slow=sqlite?journal_mode=delete&synchronous=full", "sqlite", "--rows", "5K", "--clients=4"],
     &["postgres@17.6", "postgres@18.0", "--workload", "micro:range,scan", "--method", "runs"],
@@ -18,6 +18,8 @@ const ASKED: [&[&str]; 11] = [
     &["sqlite", "mysql@8.0.33", "--workload", "ibench:l.i0,l.x,l.i1", "--rows", "10K"],
     &["postgres@17.6", "postgres@18.0", "--workload", "ibench", "--margin", "7%", "--clients", "2"],
     &["postgres@17.6", "postgres@18.0", "--workload", "ibench", "--writes", "1M,250K"],
+    &["postgres@17.6", "postgres@18.0", "--workload", "ibench@p2024:l.i0,l.x,l.i1"],
+    &["postgres@17.6", "postgres@18.0", "--workload", "ibench@p2020", "--writes", "1M"],
     &["postgres@17.6", "postgres@18.0", "--workload", "micro:range", "--no-check"],
     &["postgres@17.6", "postgres@18.0", "--slice", "20ms", "--no-twin", "--profile=all"],
 ];

@@ -3,7 +3,7 @@
 use crate::cache::Cache;
 use crate::comparison::{Compared, Comparison, Method};
 use crate::contender::Contender;
-use crate::insert_benchmark::InsertBenchmark;
+use crate::insert_benchmark::{InsertBenchmark, Profile};
 use crate::plan_file::{Plan, Workload};
 
 impl Plan {
@@ -20,11 +20,16 @@ impl Plan {
                 let clients = of.clients.iter().copied().max().unwrap_or(1);
                 (format!("micro:{test}"), of.rows, clients, of.read_time)
             }
-            Compared::InsertBenchmark(of) if of.only.is_empty() => {
-                ("ibench".to_string(), of.rows, of.clients, of.query_time)
-            }
             Compared::InsertBenchmark(of) => {
-                (format!("ibench:{}", of.only.join(",")), of.rows, of.clients, of.query_time)
+                let version = match of.profile {
+                    Profile::P2025 => String::new(),
+                    earlier => format!("@{earlier}"),
+                };
+                let steps = match &of.only[..] {
+                    [] => String::new(),
+                    only => format!(":{}", only.join(",")),
+                };
+                (format!("ibench{version}{steps}"), of.rows, of.clients, of.query_time)
             }
         };
         flag("workload", workload);
@@ -43,7 +48,9 @@ impl Plan {
             }
             Compared::InsertBenchmark(of) => {
                 if of.writes != InsertBenchmark::new(of.profile, of.rows).writes {
-                    flag("writes", of.writes.map(|writes| writes.to_string()).join(","));
+                    let steps = if of.profile.is_legacy() { 1 } else { 2 };
+                    let writes = of.writes[..steps].iter().map(ToString::to_string);
+                    flag("writes", writes.collect::<Vec<_>>().join(","));
                 }
                 of.check
             }

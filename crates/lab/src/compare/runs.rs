@@ -381,15 +381,15 @@ fn pass(
 ) -> PassRecord {
     let named = std::slice::from_ref(&record.step);
     let found = |plan| Some((plan, *select(named, Sequence::Given).ok()?.first()?));
-    let test = match &setting.comparison.of {
-        Compared::Microbenchmark(plan) => found(plan),
-        Compared::InsertBenchmark(_) => None,
+    let (test, deletes) = match &setting.comparison.of {
+        Compared::Microbenchmark(plan) => (found(plan), false),
+        Compared::InsertBenchmark(plan) => (None, !plan.profile.is_legacy()),
     };
     let (class, group) = match (test, record.counts) {
         (Some((_, test)), _) => (test.class(), test.group.title()),
         (None, Counts::RowsIndexed) => ("load", GROUP),
-        // The later ones also delete the oldest rows, as the steps with queries do.
-        (None, Counts::RowsInserted) if record.step == "l.i0" => ("insert", GROUP),
+        // The later ones also delete the oldest rows, as the steps with queries do; but not of old.
+        (None, Counts::RowsInserted) if record.step == "l.i0" || !deletes => ("insert", GROUP),
         (None, Counts::RowsInserted) => ("queue", GROUP),
         (None, _) if record.step.starts_with("qp") => ("point", GROUP),
         (None, _) => ("range", GROUP),
