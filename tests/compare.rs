@@ -216,6 +216,20 @@ fn a_whole_run_whose_server_stands_still_does_not_count_and_is_told() {
     running.wait_for("round 1: ");
     processes::signal(running.pid(), Signal::INT);
     let ended = running.finish().expect_code(130);
+    // Whose run had nothing but that against it has no other in the round.
+    let results = Connection::open(rqps.out().join("results.sqlite")).unwrap();
+    for name in ["postgres@17.6", "again"] {
+        let start = format!("{name}: attempt ");
+        let why =
+            ended.stderr.lines().filter_map(|line| line.split_once(&start)?.1.split_once(": "));
+        let of_rate = |why: &str| why.starts_with("qr100: inserts reached ") && !why.contains("; ");
+        if why.last().is_some_and(|(_, why)| of_rate(why)) {
+            let sql = "select count(*) from slice join pass on pass.id = pass \
+                       where test = 'qr100' and round = 1 and invalid is null and contender = ?1";
+            let counted: i64 = results.query_row(sql, [name], |row| row.get(0)).unwrap();
+            assert_eq!(counted, 0, "{name}: {}", ended.stderr);
+        }
+    }
     let found = comparison(&rqps)["refused"].clone();
     let missed = |one: &Value| one["why"].as_str().unwrap().contains("of the 100 rows per second");
     let told: Vec<&Value> = found.as_array().unwrap().iter().filter(|one| missed(one)).collect();

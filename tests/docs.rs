@@ -25,7 +25,7 @@ const PRELUDE: &str = r#"
 "#;
 
 /// What no test runs, by how the command begins, and why. Every other command of a page is run.
-const NOT_RUN: [(&str, &str); 13] = [
+const NOT_RUN: [(&str, &str); 14] = [
     (".ci/run", "it runs these tests"),
     ("cargo install", "it builds rqps, or what packs it, once more"),
     ("cargo build", "it builds rqps once more"),
@@ -35,6 +35,10 @@ const NOT_RUN: [(&str, &str); 13] = [
         "it builds an example of rqps's sources",
     ),
     ("fuzz/run", "it builds rqps's clients with coverage, and runs for a minute each"),
+    (
+        "tests/cgroup2/run",
+        "it boots another kernel and emulates its machine, a quarter of an hour long",
+    ),
     ("cargo bench", "it builds a benchmark, which takes minutes for each DBMS"),
     ("cargo test", "these are the tests"),
     ("UPDATE_EXPECT=1 cargo test", "a test of these, which would change the pages"),

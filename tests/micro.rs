@@ -214,7 +214,7 @@ fn a_killed_run_goes_on_with_the_test_that_it_was_in() {
 fn rows_that_a_killed_run_had_deleted_are_there_again() {
     let rqps = Rqps::new();
     let left = || in_database(&rqps, "select count(*) from sbtest1");
-    let mut running = rqps.start("micro", "sqlite --rows 1K --secs 2 --tests delete --keep-data");
+    let mut running = rqps.start("micro", "sqlite --rows 1K --secs 4 --tests delete --keep-data");
     // The moment may be one at which all rows are back.
     for _ in 0..10 {
         running.wait_for("delete (2 of 2)");
@@ -229,7 +229,8 @@ fn rows_that_a_killed_run_had_deleted_are_there_again() {
     }
     let missing = 1_000 - left();
     assert!(missing > 0);
-    let told = format!("rows that an attempt cut short had deleted were put back: {missing}");
+    let told =
+        format!("loaded rows that were missing after an earlier attempt were put back: {missing}");
     let ended = rqps.micro("--resume").ok();
     assert!(ended.stderr.contains(&told), "{}", ended.stderr);
     assert_eq!(left(), 1_000);

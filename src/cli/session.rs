@@ -68,7 +68,7 @@ pub(crate) struct Sitting {
     /// comparison is inconclusive or invalid, as it is of a write rate that was not sustained.
     #[arg(long)]
     strict: bool,
-    /// Leave the data directories on disk, also after --resume.
+    /// Leave the data directories on disk; of what was begun with it, also after a --resume without.
     #[arg(long)]
     keep_data: bool,
     /// Print the result as JSON instead of tables.

@@ -136,8 +136,9 @@ impl<'a> MicrobenchmarkSteps<'a> {
         if record.attempt > 1 {
             let restored = self.benchmark.restore(test)?;
             if restored > 0 {
-                let note =
-                    format!("rows that an attempt cut short had deleted were put back: {restored}");
+                let note = format!(
+                    "loaded rows that were missing after an earlier attempt were put back: {restored}"
+                );
                 stage.note(record, note);
             }
         }
@@ -160,10 +161,9 @@ impl<'a> MicrobenchmarkSteps<'a> {
         let warm_up = Some(Microbenchmark::warm_up(time));
         let done = |_: u64, elapsed: Duration| elapsed.as_secs_f64() / time.as_secs_f64();
         let ready = Ready::new(work, warm_up, stage.lab.cancelled)?;
-        let measured = engine::watch(stage.server, record, |record| {
+        let window = engine::watch(stage.server, record, |record| {
             self.window(stage, record, ready, worth, &done)
-        });
-        let window = measured?;
+        })?;
         add_window(record, window, &parts, false);
 
         let work = match test.is_scan() {

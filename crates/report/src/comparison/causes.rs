@@ -5,7 +5,7 @@ use rqps_stats::cause::{Class, Environment, Evidence, Planning, Plans, Verdict a
 use rqps_stats::label::{Label, TWIN_ALPHA};
 use rqps_stats::paired::t_interval;
 use rqps_stats::verdict::Verdict;
-use rqps_store::{ContenderRecord, PassRecord, Run, StatementRecord};
+use rqps_store::{ContenderRecord, PassRecord, Run, SliceRecord, StatementRecord};
 
 use super::costs::estimate;
 use super::course;
@@ -87,6 +87,7 @@ impl Pair<'_> {
             cpu: self.cpu(&passes),
             parts: self.parts(&passes),
             metrics: self.metrics(run, &passes),
+            each: self.each(&passes),
             // What the machine does in a cycle it does to everybody. Of whole runs, guards have refused
             // those in which its speed changed, but not a base of when it had another.
             environment: Environment {
@@ -118,15 +119,27 @@ impl Pair<'_> {
         }
     }
 
+    /// Statements, or rows, for an operation of a client, of base and contender, which do the same.
+    fn each(&self, passes: &[&PassRecord]) -> Option<f64> {
+        let (statements, operations) = self.both_slices(passes).fold((0, 0), |sum, slice| {
+            (sum.0 + slice.reads + slice.writes + slice.others, sum.1 + slice.operations)
+        });
+        (statements > 0 && operations > 0).then(|| statements as f64 / operations as f64)
+    }
+
+    fn both_slices<'p>(&self, passes: &'p [&PassRecord]) -> impl Iterator<Item = &'p SliceRecord> {
+        let own = [self.base, self.contender];
+        let slices = passes.iter().flat_map(|pass| &pass.slices);
+        slices.filter(move |slice| own.contains(&slice.contender.as_str()))
+    }
+
     /// Rows for a statement, of base and contender, which send the same. The size in a test's name is not this:
     /// of a transaction's statements only some are about so many rows.
     fn rows(&self, passes: &[&PassRecord]) -> Option<f64> {
-        let slices = passes.iter().flat_map(|pass| &pass.slices);
-        let own =
-            slices.filter(|slice| [self.base, self.contender].contains(&slice.contender.as_str()));
-        let (rows, statements) = own.fold((0, 0), |(rows, statements), slice| {
-            (rows + slice.rows, statements + slice.reads + slice.writes + slice.others)
-        });
+        let (rows, statements) =
+            self.both_slices(passes).fold((0, 0), |(rows, statements), slice| {
+                (rows + slice.rows, statements + slice.reads + slice.writes + slice.others)
+            });
         (rows > 0 && statements > 0).then(|| rows as f64 / statements as f64)
     }
 
@@ -256,7 +269,7 @@ fn decided(label: &Label) -> Decided {
 mod tests {
     use rqps_stats::label::Kind;
     use rqps_stats::verdict::{Cell, Cost, LogRatios, Options, Sample, judge};
-    use rqps_store::{SideRecord, SliceRecord};
+    use rqps_store::SideRecord;
 
     use super::*;
     use crate::comparison::fixture;
@@ -274,6 +287,19 @@ mod tests {
 
     fn moved(rounds: &[PassRecord], change: f64) -> Option<bool> {
         canary_moved(&rounds.iter().collect::<Vec<_>>(), ["old", "new"], change)
+    }
+
+    /// 100 inserts and 100 deletes of 50 rows each, of which the inserted ones count; the twin does something else.
+    #[test]
+    fn an_operation_has_as_many_statements_as_its_slices_say() {
+        let mut pass = round(&[("old", [1, 1]), ("new", [1, 1]), ("twin", [1, 1])]);
+        for slice in &mut pass.slices {
+            (slice.operations, slice.reads) =
+                (200, if slice.contender == "twin" { 7 } else { 5_000 });
+        }
+        let plan = fixture::plan();
+        assert_eq!(fixture::pair(&plan, None).each(&[&pass]), Some(25.0));
+        assert_eq!(fixture::pair(&plan, None).each(&[]), None);
     }
 
     #[test]

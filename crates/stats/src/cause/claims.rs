@@ -268,19 +268,22 @@ pub(super) const WRITTEN: [(&[&str], &str); 4] = [
 /// that grows most, so pages that grow by less than half as much are not what it is about.
 pub(super) fn is_behind(view: &View, ends: &[&str], all: Change) -> Option<bool> {
     let (_, kind) = view.engine(ends)?;
-    let growth = |change: Change| match [engine::LOG_BYTES, engine::COMPACTION].contains(&ends) {
-        true => view.added_amount(change),
-        false => change.log.value.abs(),
+    let (added, of) = match [engine::LOG_BYTES, engine::COMPACTION].contains(&ends) {
+        true => (view.added_amount(kind) / view.evidence.each?, view.added_amount(all)),
+        false => (kind.log.value.abs(), all.log.value.abs()),
     };
-    Some(view.is_up(kind) && growth(kind) >= HALF * growth(all))
+    Some(view.is_up(kind) && added >= HALF * of)
 }
 
 pub(super) fn writes(view: &View) -> Option<Claim> {
     let (what, more) = more_of(view, &[(metric::WRITE_BYTES, "KiB written")])?;
     let behind = WRITTEN.map(|(ends, _)| is_behind(view, ends, more));
     let kind = WRITTEN.iter().zip(behind).find(|(_, behind)| *behind == Some(true));
-    // The last two are counted by one engine each.
-    let other = behind[..2] == [Some(false); 2] && !behind[2..].contains(&Some(true));
+    // The last two are counted by one engine each. A log that is synced more often has its last block written
+    // more often, which are no bytes of records.
+    let other = behind[..2] == [Some(false); 2]
+        && !behind[2..].contains(&Some(true))
+        && view.engine_up(engine::LOG_SYNCS) != Some(true);
     let kind = match kind {
         Some(((_, kind), _)) => format!("; it is {kind}"),
         None if other => {

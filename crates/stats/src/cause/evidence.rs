@@ -247,6 +247,9 @@ pub struct Evidence {
     pub cpu: Option<Cost>,
     /// By the name in the store, or the DBMS's own.
     pub metrics: BTreeMap<String, Change>,
+    /// What the DBMS counts is for an operation of a client, all else for a statement or a row: so many of these
+    /// an operation has.
+    pub each: Option<f64>,
     pub environment: Environment,
     /// Tests that differ only in how many rows their statements are about share a family.
     pub family: Option<String>,

@@ -23,6 +23,7 @@ impl Case {
             theta: sure(theta),
             clients: 8,
             time: Cost { base, contender, change },
+            each: Some(1.0),
             ..Evidence::default()
         })
     }

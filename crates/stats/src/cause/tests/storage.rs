@@ -101,15 +101,20 @@ fn r5_is_the_log_where_half_of_the_bytes_that_were_added_are_its() {
             let log = sure((contender / base).ln());
             Change { base: base * 1024.0, contender: contender * 1024.0, log, noise: 0.002 }
         };
-        let case = more_writes().metric("buffers_written", 62.0 / 44.0).with(|evidence| {
+        more_writes().metric("buffers_written", 62.0 / 44.0).with(|evidence| {
             evidence.metrics.insert("device_write_bytes".to_string(), kib(45.0, 64.0));
             evidence.metrics.insert("wal_bytes".to_string(), kib(base, contender));
-        });
-        case.only().statement
+        })
     };
-    let doubled = log_of(1.0, 2.0);
+    let doubled = log_of(1.0, 2.0).only().statement;
     assert!(doubled.contains("it is pages: look at checkpoints"), "{doubled}");
-    let most = log_of(20.0, 32.0);
+    let most = log_of(20.0, 32.0).only().statement;
+    assert!(most.contains("it is the log"), "{most}");
+    // The DBMS counts for a batch of 50 rows, and the rest is by row.
+    let batches = |case: Case| case.with(|evidence| evidence.each = Some(50.0)).only().statement;
+    let doubled = batches(log_of(50.0, 100.0));
+    assert!(doubled.contains("it is pages"), "{doubled}");
+    let most = batches(log_of(1000.0, 1600.0));
     assert!(most.contains("it is the log"), "{most}");
 }
 
