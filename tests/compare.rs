@@ -223,7 +223,7 @@ fn a_whole_run_whose_server_stands_still_does_not_count_and_is_told() {
         let why =
             ended.stderr.lines().filter_map(|line| line.split_once(&start)?.1.split_once(": "));
         let of_rate = |why: &str| why.starts_with("qr100: inserts reached ") && !why.contains("; ");
-        if why.last().is_some_and(|(_, why)| of_rate(why)) {
+        if why.next_back().is_some_and(|(_, why)| of_rate(why)) {
             let sql = "select count(*) from slice join pass on pass.id = pass \
                        where test = 'qr100' and round = 1 and invalid is null and contender = ?1";
             let counted: i64 = results.query_row(sql, [name], |row| row.get(0)).unwrap();
