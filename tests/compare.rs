@@ -218,10 +218,10 @@ fn a_whole_run_whose_server_stands_still_does_not_count_and_is_told() {
     let ended = running.finish().expect_code(130);
     // Whose run had nothing but that against it has no other in the round.
     let results = Connection::open(rqps.out().join("results.sqlite")).unwrap();
+    let (first, _) = ended.stderr.split_once("round 1: ").unwrap();
     for name in ["postgres@17.6", "again"] {
         let start = format!("{name}: attempt ");
-        let why =
-            ended.stderr.lines().filter_map(|line| line.split_once(&start)?.1.split_once(": "));
+        let mut why = first.lines().filter_map(|line| line.split_once(&start)?.1.split_once(": "));
         let of_rate = |why: &str| why.starts_with("qr100: inserts reached ") && !why.contains("; ");
         if why.next_back().is_some_and(|(_, why)| of_rate(why)) {
             let sql = "select count(*) from slice join pass on pass.id = pass \
