@@ -8,8 +8,8 @@ use rqps_load::{
     Counters, Driving, Failure, Meter, Relay, Slice, Slicing, ThreadCost, Turns, Work,
 };
 use rqps_observe::{
-    Canaries, Clocks, Conduct, Edge, EdgeReader, EngineReading, Limits, Metric, Observer, Reading,
-    guards, pin_thread,
+    Canaries, Clocks, Conduct, Edge, EdgeReader, EngineReading, GuardFailure, Limits, Metric,
+    Observer, Reading, guards, pin_thread,
 };
 use rqps_store::{PassRecord, RunDirectory, SideRecord, SliceRecord};
 use rqps_workload::microbenchmark::{Benchmark, Books, Cast, Test};
@@ -29,6 +29,12 @@ const ALONE: Slicing =
     Slicing { slice: Duration::from_millis(100), head: Duration::from_millis(100) };
 /// So many cycles are measured, however long one takes.
 const FEWEST_CYCLES: usize = 6;
+
+/// Words for what speaks against a measurement, if anything does.
+pub(super) fn said(against: &[GuardFailure]) -> Option<String> {
+    let words: Vec<String> = against.iter().map(ToString::to_string).collect();
+    (!words.is_empty()).then(|| words.join("; "))
+}
 
 impl Round<'_> {
     /// Measures a test, again if a guard refuses it, and again without a contestant that cannot go
@@ -285,9 +291,7 @@ impl Round<'_> {
             missed_rate: None,
         };
         if comparison.guards {
-            let failures = guards(&conduct);
-            let words: Vec<String> = failures.iter().map(ToString::to_string).collect();
-            pass.invalid = (!words.is_empty()).then(|| words.join("; "));
+            pass.invalid = said(&guards(&conduct));
         }
         pass.cost.insert(String::new(), host);
         Ok(())

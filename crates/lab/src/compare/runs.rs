@@ -17,7 +17,7 @@ use rqps_workload::{insert_benchmark, microbenchmark};
 use super::Journal;
 use super::contestant::Contestant;
 use super::loads::restore;
-use super::pass::REPEATS;
+use super::pass::{REPEATS, said};
 use super::round::{Draw, Setting, place as place_of};
 use crate::attempt::{Stage, Steps, record, with_last_words};
 use crate::confine::confine;
@@ -345,12 +345,6 @@ impl Turn<'_> {
     }
 }
 
-/// Words for what speaks against a step, if anything does.
-fn said(against: &[GuardFailure]) -> Option<String> {
-    let words: Vec<String> = against.iter().map(ToString::to_string).collect();
-    (!words.is_empty()).then(|| words.join("; "))
-}
-
 fn against(
     record: &StepRecord,
     jump: f64,
@@ -388,7 +382,7 @@ fn pass(
     let (class, group) = match (test, record.counts) {
         (Some((_, test)), _) => (test.class(), test.group.title()),
         (None, Counts::RowsIndexed) => ("load", GROUP),
-        // The later ones also delete the oldest rows, as the steps with queries do; but not of old.
+        // The later ones also delete the oldest rows, as the steps with queries do, but for versions before 2024.
         (None, Counts::RowsInserted) if record.step == "l.i0" || !deletes => ("insert", GROUP),
         (None, Counts::RowsInserted) => ("queue", GROUP),
         (None, _) if record.step.starts_with("qp") => ("point", GROUP),
