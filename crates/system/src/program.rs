@@ -1,0 +1,256 @@
+//! Foreign programs: servers, clients of package registries, perf. Each runs in a folder and as a
+//! user that is said, without rqps's environment, and never outlives rqps.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read};
+use std::ops::ControlFlow;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, getppid, kill_process_group, set_parent_process_death_signal};
+
+use crate::User;
+
+/// What every program is given of rqps's environment; a star stands for any end of the name.
+const NEUTRAL: [&str; 4] = ["PATH", "LANG", "LC_*", "TZ"];
+
+/// The most that is kept of what a program prints, so that one that never ends fills no memory.
+const MOST_OUTPUT: u64 = 256 << 20;
+
+/// What a program is run in.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings<'a> {
+    /// Its working directory: one that only trusted users may write to, since many programs obey
+    /// files there.
+    pub folder: &'a Path,
+    /// None for rqps's own.
+    pub user: Option<User>,
+    /// Names of rqps's environment that it is given beside those that all are; a star stands for
+    /// any end.
+    pub environment: &'a [&'a str],
+    /// What it is sent when the thread that started it ends; none for what is to outlive rqps.
+    pub at_end: Option<Signal>,
+}
+
+/// A command in its surroundings, in a process group of its own and without input.
+pub fn command(program: &Path, around: &Surroundings<'_>) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(around.folder).stdin(Stdio::null()).process_group(0);
+    command.env_clear().envs(kept(std::env::vars_os(), around.environment));
+    if let Some(user) = around.user {
+        // The groups of root go, too.
+        command.uid(user.uid).gid(user.gid);
+    }
+    if let Some(signal) = around.at_end {
+        let parent = rustix::process::getpid();
+        // SAFETY: between fork and exec only system calls are made, and nothing is allocated: an error
+        // without a text is a number.
+        unsafe {
+            command.pre_exec(move || {
+                set_parent_process_death_signal(Some(signal))?;
+                // rqps may have ended before the signal was asked for.
+                match getppid() {
+                    Some(now) if now != parent => Err(io::ErrorKind::BrokenPipe.into()),
+                    _ => Ok(()),
+                }
+            });
+        }
+    }
+    command
+}
+
+fn kept<'a>(
+    environment: impl Iterator<Item = (OsString, OsString)> + 'a,
+    more: &'a [&'a str],
+) -> impl Iterator<Item = (OsString, OsString)> + 'a {
+    let is_named = |name: &OsStr, pattern: &str| match pattern.strip_suffix('*') {
+        Some(start) => name.as_encoded_bytes().starts_with(start.as_bytes()),
+        None => name == pattern,
+    };
+    environment.filter(move |(name, _)| {
+        NEUTRAL.iter().chain(more).any(|pattern| is_named(name, pattern))
+    })
+}
+
+/// Finds a program as a shell would, but in no folder that is relative: that would be another one
+/// where the program is run.
+pub fn find(program: &str, path: &OsStr) -> Option<PathBuf> {
+    let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    folders.map(|folder| folder.join(program)).find(|candidate| {
+        let runs = rustix::fs::access(candidate, rustix::fs::Access::EXEC_OK).is_ok();
+        runs && candidate.is_file()
+    })
+}
+
+/// What a program said before it ended.
+#[derive(Debug)]
+pub struct Said {
+    pub status: ExitStatus,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// Why a program did not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error(transparent)]
+    Start(#[from] io::Error),
+    #[error("it had not ended after {0:?}")]
+    TooLong(Duration),
+    #[error("interrupted")]
+    Cancelled,
+}
+
+/// Runs a command to its end and keeps what it prints. It is killed with all that it started when
+/// it takes longer than `limit`, or when `go_on`, which is asked again and again, says so.
+pub fn run(
+    command: &mut Command,
+    limit: Duration,
+    go_on: &mut dyn FnMut() -> ControlFlow<()>,
+) -> Result<Said, RunError> {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let begun = Instant::now();
+    let mut group = Group(spawn(command, go_on)?);
+    let stdout = collect(group.0.stdout.take());
+    let stderr = collect(group.0.stderr.take());
+    let mut pause = Duration::from_millis(1);
+    let status = loop {
+        if let Some(status) = group.0.try_wait()? {
+            break status;
+        }
+        if go_on().is_break() {
+            return Err(RunError::Cancelled);
+        }
+        if begun.elapsed() > limit {
+            return Err(RunError::TooLong(limit));
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(50));
+    };
+    Ok(Said { status, stdout: text(stdout), stderr: text(stderr) })
+}
+
+/// Starts a program that may have been written a moment ago: when another thread starts a program
+/// just then, that one holds the file open for writing until it runs, and this one is "busy". A
+/// machine may have it stand still for seconds; `go_on` is asked before each further try.
+fn spawn(
+    command: &mut Command,
+    go_on: &mut dyn FnMut() -> ControlFlow<()>,
+) -> Result<Child, RunError> {
+    let mut tries = 6_000;
+    loop {
+        match command.spawn() {
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy && tries > 0 => {
+                tries -= 1;
+                if go_on().is_break() {
+                    return Err(RunError::Cancelled);
+                }
+                thread::sleep(Duration::from_millis(5));
+            }
+            started => return Ok(started?),
+        }
+    }
+}
+
+/// A child that takes its process group with it when it is dropped.
+struct Group(Child);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if matches!(self.0.try_wait(), Ok(Some(_))) {
+            return;
+        }
+        // Errors mean that it has just ended by itself.
+        if let Some(pid) = Pid::from_raw(self.0.id().cast_signed()) {
+            let _ = kill_process_group(pid, Signal::KILL);
+        }
+        let _ = self.0.wait();
+    }
+}
+
+/// Reads on a thread of its own, since a full pipe would stop the program.
+fn collect(pipe: Option<impl Read + Send + 'static>) -> Option<JoinHandle<Vec<u8>>> {
+    let mut pipe = pipe?;
+    Some(thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // A pipe that breaks ends what there is to read.
+        let _ = (&mut pipe).take(MOST_OUTPUT).read_to_end(&mut bytes);
+        let _ = io::copy(&mut pipe, &mut io::sink());
+        bytes
+    }))
+}
+
+fn text(reader: Option<JoinHandle<Vec<u8>>>) -> String {
+    let bytes = reader.and_then(|reader| reader.join().ok()).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(100);
+
+    fn sh(
+        script: &str,
+        limit: Duration,
+        go_on: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<Said, RunError> {
+        let around = Surroundings {
+            folder: Path::new("/"),
+            user: None,
+            environment: &[],
+            at_end: Some(Signal::KILL),
+        };
+        run(command(Path::new("/bin/sh"), &around).args(["-c", script]), limit, go_on)
+    }
+
+    #[test]
+    fn both_outputs_are_read_however_long() {
+        let go_on = &mut || ControlFlow::Continue(());
+        let said = sh("seq 100000; seq 100000 >&2; exit 3", PATIENCE, go_on).unwrap();
+        assert_eq!(said.status.code(), Some(3));
+        assert!(said.stdout.ends_with("\n100000\n") && said.stderr == said.stdout);
+    }
+
+    #[test]
+    fn of_the_environment_only_what_is_named_is_given() {
+        let all = ["PATH=/bin", "LC_ALL=C", "LANGUAGE=de", "TOKEN=hush", "npm_config_x=1", "TZ=UTC"];
+        let all = all.iter().map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap();
+            (OsString::from(name), OsString::from(value))
+        });
+        let names: Vec<OsString> = kept(all, &["npm_config_*"]).map(|(name, _)| name).collect();
+        assert_eq!(names, ["PATH", "LC_ALL", "npm_config_x", "TZ"]);
+    }
+
+    #[test]
+    fn cancelling_ends_the_program_and_what_it_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let marker = folder.path().join("pid");
+        let script = format!("sleep 600 & echo $! > {}; wait", marker.display());
+        let written = || std::fs::read_to_string(&marker).is_ok_and(|pid| pid.ends_with('\n'));
+        let error = sh(&script, PATIENCE, &mut || match written() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        });
+        assert!(matches!(error, Err(RunError::Cancelled)));
+        let pid = std::fs::read_to_string(&marker).unwrap();
+        let stat = format!("/proc/{}/stat", pid.trim());
+        let alive = || std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
+        let begun = Instant::now();
+        while alive() {
+            assert!(begun.elapsed() < PATIENCE, "the grandchild lives on");
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    #[test]
+    fn what_takes_too_long_is_ended() {
+        let error = sh("sleep 600", Duration::from_millis(50), &mut || ControlFlow::Continue(()));
+        assert!(matches!(error, Err(RunError::TooLong(_))));
+    }
+}

@@ -1,0 +1,1 @@
+//! Servers of Postgres, and what stands in front of them.

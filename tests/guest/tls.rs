@@ -1,0 +1,1 @@
+//! Encryption: what is checked, and that nothing is sent with less protection than was asked for.

@@ -1,0 +1,1 @@
+//! Where builds come from: the clients of package registries, and what is believed of them.

@@ -1,0 +1,1 @@
+//! Foreign text on its way to a terminal.
