@@ -28,7 +28,7 @@ impl Fixture {
         let dbms = rqps_dbms::prepare(&home, &contender, &mut patient).unwrap();
         let (data, log) = (directory.path().join("data"), directory.path().join("log"));
         let server = dbms
-            .start(&home, &Place { data, log, detached: false, environment: Vec::new() }, &|| false)
+            .start(&home, &Place { data, log, ..Place::default() }, &|| false)
             .unwrap();
         let Target::Postgres(login) = server.target().clone() else { panic!("not Postgres") };
         Fixture { server, login, directory, _turn: rqps }

@@ -23,7 +23,7 @@ impl Fixture {
         let dbms = rqps_dbms::prepare(&home, &contender, &mut patient).unwrap();
         let (data, log) = (directory.path().join("data"), directory.path().join("log"));
         let server = dbms
-            .start(&home, &Place { data, log, detached: false, environment: Vec::new() }, &|| false)
+            .start(&home, &Place { data, log, ..Place::default() }, &|| false)
             .unwrap();
         let Target::Mysql(login) = server.target().clone() else { panic!("not MySQL") };
         Fixture { server, login, _directory: directory, _turn: rqps }

@@ -61,8 +61,7 @@ impl Running {
         let place = Place {
             data: own.join("data"),
             log: own.join("log"),
-            detached: false,
-            environment: Vec::new(),
+            ..Place::default()
         };
         let server = dbms.start(home, &place, &|| false)?;
         let (Target::Postgres(login) | Target::Mysql(login)) = server.target().clone() else {

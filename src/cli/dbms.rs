@@ -44,9 +44,14 @@ pub(crate) enum Verb {
     /// Start a server that stays up, and print how to reach it.
     Start {
         contender: Contender,
-        /// Its data directory; made when it is not there [default: in rqps's store].
+        /// Its data directory; made when it is not there, and in one that is empty as its folder data
+        /// [default: in rqps's store].
         #[arg(long, value_name = "DIR")]
         data: Option<PathBuf>,
+        /// Listen on a port of 127.0.0.1, too, with a password that is shown once. Without it only
+        /// rqps's user and the server's can reach it, by its Unix socket.
+        #[arg(long)]
+        tcp: bool,
     },
     /// Stop servers that `rqps dbms start` started: by process id, or all.
     Stop {
@@ -76,7 +81,9 @@ pub(crate) fn run(verb: &Verb) -> anyhow::Result<Exit> {
         Verb::List => list(&home, &cancel),
         Verb::Configs { which } => configs::run(which.as_deref()),
         Verb::Fetch { contenders } => fetch(&home, &cancel, contenders),
-        Verb::Start { contender, data } => start(&home, &cancel, contender, data.as_deref()),
+        Verb::Start { contender, data, tcp } => {
+            start(&home, &cancel, contender, data.as_deref(), *tcp)
+        }
         Verb::Stop { pids, all } => stop(&home, pids, *all),
         Verb::Shell { contender } => shell(&home, &cancel, contender),
         Verb::Prune { builds, data } => prune(&home, &cancel, *builds, *data),
@@ -167,37 +174,57 @@ fn start(
     cancel: &Cancel,
     contender: &Contender,
     data: Option<&Path>,
+    tcp: bool,
 ) -> anyhow::Result<Exit> {
     let mut fetching = Fetching::new();
     let ready = rqps_dbms::prepare(home, contender, &mut |event| fetching.tell(event, cancel))?;
     if ready.build().is_none() {
         bail!("'{contender}' has no server that could be started");
     }
-    let data = match data {
-        Some(data) => std::path::absolute(data)?,
-        None => home.data().map_err(rqps_dbms::DbmsError::from)?.join(plain_name(contender)),
+    let (data, name) = match data {
+        Some(data) => {
+            let data = std::path::absolute(data)?;
+            let name = plain(&data.to_string_lossy());
+            (data, name)
+        }
+        None => {
+            let name = plain(&contender.name());
+            (home.data().map_err(rqps_dbms::DbmsError::from)?.join(&name), name)
+        }
     };
-    if let Some(lease) = Lease::all(home)?.iter().find(|lease| lease.data == data) {
-        bail!("a server is already running on '{}': {}", data.display(), lease.url);
+    // A disk may be mounted there, with the data in a folder of it.
+    let is_of = |lease: &&Lease| lease.data.starts_with(&data);
+    if let Some(lease) = Lease::all(home)?.iter().find(is_of) {
+        bail!("a server is already running on '{}': {}", lease.data.display(), lease.url);
     }
-    let place = Place { log: log_beside(&data), data, detached: true, environment: Vec::new() };
-    ready.start(home, &place, &|| cancel.is_wanted())?;
+    let log = home.logs().map_err(rqps_dbms::DbmsError::from)?.join(format!("{name}.log"));
+    let password = tcp.then(rqps_dbms::new_password);
+    let place = Place { data, log, detached: true, password, ..Place::default() };
+    let server = ready.start(home, &place, &|| cancel.is_wanted())?;
     fetching.finish();
-    let started = Lease::all(home)?.into_iter().find(|lease| lease.data == place.data);
+    let started = Lease::all(home)?.into_iter().find(|lease| Some(&*lease.data) == server.data());
     let lease = started.context("the server ended as soon as it had started; see its log")?;
     let (url, pid) = (&lease.url, lease.pid());
-    output::print(&format!("{url}\n"))?;
+    match (server.port(), &place.password) {
+        (Some(port), Some(password)) => {
+            let (scheme, user) = (contender.dbms, rqps_dbms::LOOPBACK_USER);
+            output::print(&format!("{scheme}://{user}:{password}@127.0.0.1:{port}/ib\n"))?;
+            output::note(&format!("the password is not shown again; by the socket, without it: {url}"));
+        }
+        _ => output::print(&format!("{url}\n"))?,
+    }
+    output::note(&format!("data: {}", lease.data.display()));
     output::note(&format!("log: {}", lease.log.display()));
     output::note(&format!("to look around: rqps dbms shell '{url}'"));
     output::note(&format!("to stop it: rqps dbms stop {pid}"));
     Ok(Exit::Done)
 }
 
-fn plain_name(contender: &Contender) -> String {
+/// A name with only what every file system takes.
+fn plain(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '_' };
-    contender.name().chars().map(plain).collect()
+    name.chars().map(plain).collect()
 }
-
 fn stop(home: &Home, pids: &[i32], all: bool) -> anyhow::Result<Exit> {
     let mut leases = Lease::all(home)?;
     // A server of a measurement ends with it.
@@ -213,7 +240,7 @@ fn stop(home: &Home, pids: &[i32], all: bool) -> anyhow::Result<Exit> {
         }
     }
     for lease in leases.iter().filter(|lease| all || pids.contains(&lease.pid())) {
-        lease.stop(home, STOP_PATIENCE);
+        lease.stop(STOP_PATIENCE)?;
         output::note(&format!("stopped {}; its data stay in {}", lease.spec, lease.data.display()));
     }
     Ok(Exit::Done)
@@ -243,8 +270,7 @@ fn shell(home: &Home, cancel: &Cancel, contender: &Contender) -> anyhow::Result<
     let place = Place {
         log: log_beside(&temporary),
         data: temporary,
-        detached: false,
-        environment: Vec::new(),
+        ..Place::default()
     };
     let mut server = ready.start(home, &place, &|| cancel.is_wanted())?;
     fetching.finish();
@@ -293,7 +319,8 @@ fn answer(connection: &mut dyn Connection, sql: &str) -> anyhow::Result<()> {
 }
 
 fn prune(home: &Home, cancel: &Cancel, builds: bool, data: bool) -> anyhow::Result<Exit> {
-    let in_use: Vec<PathBuf> = Lease::all(home)?.into_iter().map(|lease| lease.data).collect();
+    let running = Lease::all(home)?;
+    let in_use: Vec<&Path> = running.iter().map(|lease| &*lease.data).collect();
     let directory = home.data().map_err(rqps_dbms::DbmsError::from)?;
     let mut at_work = Vec::new();
     for entry in fs::read_dir(&directory)?.flatten() {
@@ -311,6 +338,9 @@ fn prune(home: &Home, cancel: &Cancel, builds: bool, data: bool) -> anyhow::Resu
             if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
         removed.with_context(|| format!("cannot remove {}", path.display()))?;
         output::note(&format!("removed {}", path.display()));
+    }
+    if data {
+        remove_logs(home, &running)?;
     }
     if builds && !at_work.is_empty() {
         bail!(
@@ -333,6 +363,18 @@ fn prune(home: &Home, cancel: &Cancel, builds: bool, data: bool) -> anyhow::Resu
         }
     }
     Ok(Exit::Done)
+}
+
+/// Removes the logs of servers that were stopped.
+fn remove_logs(home: &Home, running: &[Lease]) -> anyhow::Result<()> {
+    let logs = home.logs().map_err(rqps_dbms::DbmsError::from)?;
+    for log in fs::read_dir(&logs)?.flatten().map(|entry| entry.path()) {
+        if !running.iter().any(|lease| lease.log == log) {
+            fs::remove_file(&log).with_context(|| format!("cannot remove {}", log.display()))?;
+            output::note(&format!("removed {}", log.display()));
+        }
+    }
+    Ok(())
 }
 
 /// The run directory that a data directory belongs to.

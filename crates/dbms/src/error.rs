@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rqps_plan::Dbms;
+use rustix::io::Errno;
 
 use crate::home::HomeError;
 use crate::source::SourceError;
@@ -38,18 +39,47 @@ pub enum DbmsError {
          another directory", data.display()
     )]
     OtherMaker { data: PathBuf, maker: String, build: String },
-    #[error("no user '{0}' to run servers as: RQPS_USER names one that exists")]
-    User(String),
+    #[error(transparent)]
+    User(#[from] rqps_system::NoUser),
+    #[error(
+        "rqps runs as root without {missing}, so it cannot run servers as '{user}' and end them: give \
+         it what is missing (docker run --cap-add), or run rqps as an unprivileged user"
+    )]
+    Rights { missing: String, user: String },
+    #[error(
+        "user '{user}', as which servers run, cannot enter '{}' on the way to '{}': allow it (chmod \
+         o+x), or name another place (RQPS_HOME is that of builds and data)", closed.display(), to.display()
+    )]
+    Closed { user: String, closed: PathBuf, to: PathBuf },
+    #[error(
+        "'{}' is not empty and holds no data of {dbms}: name an empty or a new directory", data.display()
+    )]
+    NotData { data: PathBuf, dbms: &'static str },
+    #[error("process {pid} of a server could not be ended{}: end it yourself (kill -9 {pid})", because(*why))]
+    LivesOn { pid: i32, why: Option<Errno> },
+    #[error(
+        "'{spec}' ({url}) runs in another container or since another boot, where its process can be \
+         ended: stop it there"
+    )]
+    Elsewhere { spec: String, url: String },
     #[error(
         "role '{0}' may not checkpoint: log in as a superuser, or grant it pg_checkpoint (15+)"
     )]
     MayNotCheckpoint(String),
     #[error("schema 'rqps' of that server was not made by rqps: drop or rename it")]
     ForeignPlace,
+    #[error(
+        "'{}' cannot be told to a server, since it is no UTF-8: name another place", path.display()
+    )]
+    NotText { path: PathBuf },
     #[error("cannot {what} '{}': {source}", path.display())]
     File { what: &'static str, path: PathBuf, source: io::Error },
     #[error("interrupted")]
     Cancelled,
+}
+
+fn because(why: Option<Errno>) -> String {
+    why.map(|why| format!(" ({})", io::Error::from(why))).unwrap_or_default()
 }
 
 impl DbmsError {

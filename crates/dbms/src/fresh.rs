@@ -1,39 +1,72 @@
 //! Making a data directory, whole or not at all, and knowing later what made it.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use rqps_plan::Dbms;
+use rqps_system::User;
 
 use crate::Place;
 use crate::error::DbmsError;
+use crate::rights::can_reach;
+use crate::server_folder::give;
 use crate::source::Installed;
 use crate::template::Template;
-use crate::user::{ServerUser, hand_over};
+use crate::theirs;
 
 /// The file in a data directory that names the build which made it.
 const MAKER: &str = "rqps.maker";
+/// The data directory in a directory that was there and empty, such as one where a disk is mounted.
+const WITHIN: &str = "data";
+/// What a new file system has.
+const LOST_AND_FOUND: &str = "lost+found";
 
 impl Place {
+    /// The same with the data where they are or are to be made: in a directory that is there, they are
+    /// only made if it is empty, and then in a folder of it, so that it stays the user's. `mark` is
+    /// in every data directory of the DBMS.
+    pub(crate) fn settled(&self, dbms: &'static str, mark: &str) -> Result<Place, DbmsError> {
+        let at = |data: PathBuf| Place { data, ..self.clone() };
+        let data = match self.data.symlink_metadata() {
+            Ok(found) if found.is_symlink() => fs::canonicalize(&self.data),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(self.clone()),
+            found => found.map(|_| self.data.clone()),
+        };
+        let data = data.map_err(DbmsError::file("look at", &self.data))?;
+        let within = data.join(WITHIN);
+        if data.join(mark).exists() {
+            return Ok(at(data));
+        }
+        let entries = fs::read_dir(&data).map_err(DbmsError::file("read", &data))?;
+        let others = |entry: fs::DirEntry| entry.file_name() != LOST_AND_FOUND;
+        let is_empty = !entries.flatten().any(others);
+        match is_empty || within.join(mark).exists() && within.join(MAKER).exists() {
+            true => Ok(at(within)),
+            false => Err(DbmsError::NotData { data, dbms }),
+        }
+    }
+
     /// Has an empty directory filled and moves it to where the data belong, so that what an interruption
     /// leaves is never taken for a data directory. What a fetched build has made when it was told
     /// this is copied from then on.
     pub(crate) fn make_data(
         &self,
         installed: &Installed,
-        user: Option<ServerUser>,
+        user: Option<User>,
         told: &[String],
         fill: impl FnOnce(&Path) -> Result<(), DbmsError>,
     ) -> Result<(), DbmsError> {
         let parent = self.data.parent().unwrap_or(Path::new("/"));
         fs::create_dir_all(parent).map_err(DbmsError::file("make", parent))?;
-        // `with_extension` would take a minor version in the name for one.
-        let mut fresh = self.data.as_os_str().to_owned();
-        fresh.push(".new");
-        let fresh = PathBuf::from(fresh);
-        if fresh.exists() {
-            fs::remove_dir_all(&fresh).map_err(DbmsError::file("remove", &fresh))?;
-        }
+        can_reach(user, &[parent])?;
+        // Under a name that nobody can foresee: what is there by any other is somebody else's.
+        let scratch = tempfile::Builder::new().prefix(".rqps-").tempdir_in(parent);
+        let scratch = scratch.map_err(DbmsError::file("make a folder in", parent))?;
+        let passable = Permissions::from_mode(0o711);
+        fs::set_permissions(&scratch, passable).map_err(DbmsError::file("make", scratch.path()))?;
+        let fresh = scratch.path().join(WITHIN);
         let template = Template::of(installed, user, told);
         let is_copied = match &template {
             Some(template) => template.copy_to(&fresh)?,
@@ -41,11 +74,10 @@ impl Place {
         };
         if !is_copied {
             fs::create_dir(&fresh).map_err(DbmsError::file("make", &fresh))?;
-            hand_over(&fresh, user)?;
+            give(&fresh, user).map_err(DbmsError::file("hand over", &fresh))?;
             fill(&fresh)?;
-            let maker = fresh.join(MAKER);
-            fs::write(&maker, format!("{}\n", named(installed)))
-                .map_err(DbmsError::file("write", &maker))?;
+            theirs::write(&fresh, MAKER, &format!("{}\n", named(installed)))
+                .map_err(DbmsError::file("write", &fresh.join(MAKER)))?;
             template.and_then(|template| template.keep(&fresh));
         }
         fs::rename(&fresh, &self.data).map_err(DbmsError::file("make", &self.data))
@@ -55,7 +87,7 @@ impl Place {
     /// many words, or convert them for good. A directory that rqps did not make is the user's
     /// affair.
     pub(crate) fn check_maker(&self, installed: &Installed) -> Result<(), DbmsError> {
-        let Ok(maker) = fs::read_to_string(self.data.join(MAKER)) else { return Ok(()) };
+        let Ok(Some(maker)) = theirs::read(&self.data, MAKER) else { return Ok(()) };
         let (maker, build) = (maker.trim().to_string(), named(installed));
         match series(installed.dbms, &maker) == series(installed.dbms, &build) {
             true => Ok(()),
@@ -110,7 +142,7 @@ mod tests {
         let mut make = |build: &Installed, told: &[&str]| {
             let data = folder.path().join("data");
             let log = folder.path().join("log");
-            let place = Place { data, log, detached: false, environment: Vec::new() };
+            let place = Place { data, log, ..Place::default() };
             let told: Vec<String> = told.iter().map(ToString::to_string).collect();
             let fill = |fresh: &Path| {
                 made += 1;
@@ -144,11 +176,54 @@ mod tests {
         let archive = Archive { name: "postgres.tgz".to_string(), sha256: String::new() };
         let build = installed(&root, vec![archive]);
         let (data, log) = (folder.path().join("data"), folder.path().join("log"));
-        let place = Place { data, log, detached: false, environment: Vec::new() };
-        let fails = |_: &Path| Err(DbmsError::User("nobody".to_string()));
+        let place = Place { data, log, ..Place::default() };
+        let fails = |_: &Path| Err(DbmsError::Cancelled);
         assert!(place.make_data(&build, None, &[], fails).is_err());
         assert!(place.make_data(&build, None, &[], |_| Ok(())).is_ok());
         assert!(place.data.join(MAKER).is_file());
+    }
+
+    #[test]
+    fn data_are_only_made_where_nothing_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = fs::canonicalize(folder.path()).unwrap();
+        let at = |name: &str| {
+            let (data, log) = (folder.join(name), folder.join("log"));
+            Place { data, log, ..Place::default() }.settled("postgres", "PG_VERSION")
+        };
+        for name in ["new.new", "mounted/lost+found", "full", "made", "again/data"] {
+            fs::create_dir_all(folder.join(name)).unwrap();
+        }
+        for name in ["full/thesis", "made/PG_VERSION", "again/data/PG_VERSION", "file"] {
+            fs::write(folder.join(name), "").unwrap();
+        }
+        fs::write(folder.join("again/data").join(MAKER), "").unwrap();
+        std::os::unix::fs::symlink(folder.join("made"), folder.join("link")).unwrap();
+
+        for (name, chosen) in [
+            ("new", "new"),
+            ("mounted", "mounted/data"),
+            ("made", "made"),
+            ("link", "made"),
+            ("again", "again/data"),
+        ] {
+            assert_eq!(at(name).unwrap().data, folder.join(chosen), "{name}");
+        }
+        let error = at("full").unwrap_err().to_string();
+        assert!(error.contains("full' is not empty and holds no data of postgres"), "{error}");
+        assert!(at("file").is_err());
+    }
+
+    #[test]
+    fn what_is_beside_the_data_stays_whatever_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let theirs = folder.path().join("data.new/thesis");
+        fs::create_dir_all(&theirs).unwrap();
+        let (data, log) = (folder.path().join("data"), folder.path().join("log"));
+        let place = Place { data, log, ..Place::default() };
+        place.make_data(&installed(folder.path(), Vec::new()), None, &[], |_| Ok(())).unwrap();
+        assert!(theirs.exists() && place.data.exists());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "and nothing of rqps's");
     }
 
     #[test]

@@ -24,11 +24,18 @@ pub enum HomeError {
         path.display()
     )]
     Create { path: PathBuf, source: io::Error },
+    #[error(
+        "'{}' is no safe place for rqps's files: '{}' {how}, who could have rqps run and write what \
+         they like; set RQPS_HOME to a directory that only you can change",
+        home.display(), changed.display()
+    )]
+    Unsafe { home: PathBuf, changed: PathBuf, how: String },
 }
 
 impl Home {
     /// `$RQPS_HOME`, else `$XDG_CACHE_HOME/rqps`, else `~/.cache/rqps`. For root the last two give
-    /// way to `/var/cache/rqps` when an unprivileged server could not reach them.
+    /// way to `/var/cache/rqps` when an unprivileged server could not reach them, or another user
+    /// could change them.
     pub fn from_env() -> Result<Home, HomeError> {
         let set = |name| std::env::var_os(name).filter(|value: &OsString| !value.is_empty());
         if let Some(root) = set("RQPS_HOME") {
@@ -36,7 +43,10 @@ impl Home {
         }
         let cache = set("XDG_CACHE_HOME").map(PathBuf::from).filter(|cache| cache.is_absolute());
         let cache = cache.or_else(|| set("HOME").map(|home| Path::new(&home).join(".cache")));
-        let root = default_root(cache, rustix::process::geteuid().is_root(), anyone_can_reach);
+        let is_root = rustix::process::geteuid().is_root();
+        let root = default_root(cache, is_root, |cache| {
+            anyone_can_reach(cache) && others_can_change(cache).is_none()
+        });
         Home::at(root.ok_or(HomeError::Nowhere)?)
     }
 
@@ -68,7 +78,17 @@ impl Home {
         self.folder("data")
     }
 
-    /// Sockets and notes of the servers that are running.
+    /// Logs of the servers that go on without rqps.
+    pub fn logs(&self) -> Result<PathBuf, HomeError> {
+        self.folder("logs")
+    }
+
+    /// A folder with nothing in it, for programs that look into the one that they run in.
+    pub fn empty(&self) -> Result<PathBuf, HomeError> {
+        self.folder("empty")
+    }
+
+    /// Folders of the servers that are running.
     pub fn run(&self) -> Result<PathBuf, HomeError> {
         self.folder("run")
     }
@@ -84,8 +104,31 @@ impl Home {
         }
         make_readable(&self.root).map_err(failed(&self.root))?;
         make_readable(&path).map_err(failed(&path))?;
-        Ok(path)
+        match others_can_change(&path) {
+            Some((changed, how)) => Err(HomeError::Unsafe { home: self.root.clone(), changed, how }),
+            None => Ok(path),
+        }
     }
+}
+
+/// A folder on the way that another user can replace, with all that is below it, and how: what is run
+/// from there, and as root what is written there, would be that user's choice.
+fn others_can_change(path: &Path) -> Option<(PathBuf, String)> {
+    let euid = rustix::process::geteuid();
+    path.ancestors().find_map(|folder| {
+        let found = fs::metadata(folder).ok()?;
+        // In a folder with this bit everybody can only remove what is their own.
+        let is_sticky = found.mode() & 0o1000 != 0;
+        let how = match (found.uid(), found.mode()) {
+            (uid, _) if euid.is_root() && uid != 0 => format!("belongs to user {uid}"),
+            (_, mode) if mode & 0o002 != 0 && !is_sticky => "can be written by everybody".into(),
+            (_, mode) if euid.is_root() && mode & 0o020 != 0 && found.gid() != 0 && !is_sticky => {
+                format!("can be written by group {}", found.gid())
+            }
+            _ => return None,
+        };
+        Some((folder.to_path_buf(), how))
+    })
 }
 
 /// Makes one directory with mode 0755 whatever the umask; one that is there is left as it is.
@@ -100,10 +143,10 @@ fn make_readable(path: &Path) -> io::Result<()> {
 fn default_root(
     cache: Option<PathBuf>,
     is_root: bool,
-    anyone_can_reach: impl Fn(&Path) -> bool,
+    is_good_for_root: impl Fn(&Path) -> bool,
 ) -> Option<PathBuf> {
     match cache {
-        Some(cache) if !is_root || anyone_can_reach(&cache) => Some(cache.join("rqps")),
+        Some(cache) if !is_root || is_good_for_root(&cache) => Some(cache.join("rqps")),
         None if !is_root => None,
         _ => Some(PathBuf::from(FOR_ROOT)),
     }
@@ -138,6 +181,24 @@ mod tests {
         assert!(anyone_can_reach(&inner));
         fs::set_permissions(outer.path(), fs::Permissions::from_mode(0o700)).unwrap();
         assert!(!anyone_can_reach(&inner));
+    }
+
+    #[test]
+    fn a_place_that_others_can_change_is_refused() {
+        let outer = tempfile::tempdir().unwrap();
+        let mode = |mode| fs::set_permissions(outer.path(), fs::Permissions::from_mode(mode)).unwrap();
+        let home = Home::at(outer.path().join("rqps")).unwrap();
+        mode(0o777);
+        let error = home.builds().unwrap_err().to_string();
+        assert!(error.contains("can be written by everybody"), "{error}");
+        // As /tmp has it: everybody can only remove what is their own.
+        mode(0o1777);
+        home.builds().unwrap();
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(outer.path(), Some(65533), None).unwrap();
+            let error = home.builds().unwrap_err().to_string();
+            assert!(error.contains("belongs to user 65533"), "{error}");
+        }
     }
 
     #[test]

@@ -9,53 +9,63 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::DbmsError;
 use crate::home::Home;
-use crate::process_id::ProcessId;
+use crate::process_id::{Numbers, ProcessId};
+use crate::server_folder::{self, Whose, alone_in, is_held};
+
+/// The note in a server's folder.
+const NAME: &str = "lease.json";
+/// How long a server may take to end at once whose rqps is gone.
+const ORPHANS_END: Duration = Duration::from_secs(5);
 
 /// What is known of a server that rqps has started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
     /// The contender as written.
     pub spec: String,
-    /// How to reach it.
+    /// How to reach it by its socket.
     pub url: String,
     pub data: PathBuf,
     pub log: PathBuf,
-    /// Made for the server's socket, and removed with the lease.
-    pub(crate) socket_directory: PathBuf,
     pub(crate) server: ProcessId,
     /// The signal at which it writes everything and ends.
     pub(crate) stop_signal: i32,
-    /// The rqps that the server must not outlive; none for a detached server.
-    pub(crate) owner: Option<ProcessId>,
+    /// It must not outlive the rqps that holds the owner's lock; none if it is detached.
+    pub(crate) is_owned: bool,
+    /// Where the process's number is one.
+    pub(crate) numbers: Numbers,
+    /// The server's folder: where the note was read.
+    #[serde(skip)]
+    pub(crate) folder: PathBuf,
 }
 
 impl Lease {
-    fn path(&self, home: &Home) -> Result<PathBuf, DbmsError> {
-        Ok(home.run()?.join(format!("server-{}.json", self.server.pid)))
-    }
-
-    pub(crate) fn sign(&self, home: &Home) -> Result<(), DbmsError> {
-        let path = self.path(home)?;
+    pub(crate) fn sign(&self) -> Result<(), DbmsError> {
+        let path = self.folder.join(NAME);
         let text = serde_json::to_vec_pretty(self).expect("a lease is plain data");
+        // Only rqps's user can write there.
         fs::write(&path, text).map_err(DbmsError::file("write", &path))
     }
 
-    /// The server has ended: its note and its socket's directory go.
-    pub(crate) fn end(&self, home: &Home) {
-        // What is gone already need not be removed.
-        let _ = fs::remove_dir_all(&self.socket_directory);
-        if let Ok(path) = self.path(home) {
-            let _ = fs::remove_file(path);
-        }
+    fn read(folder: &Path) -> Option<Lease> {
+        let text = fs::read(folder.join(NAME)).ok()?;
+        let lease: Lease = serde_json::from_slice(&text).ok()?;
+        Some(Lease { folder: folder.to_path_buf(), ..lease })
     }
 
+    /// The server has ended: its folder goes.
+    pub(crate) fn end(&self) {
+        server_folder::remove(&self.folder);
+    }
+
+    /// Whether the server lives. Its lock tells, wherever it runs; its number only here.
     pub fn is_alive(&self) -> bool {
-        self.server.is_alive()
+        is_held(&self.folder, Whose::Server)
+            .unwrap_or_else(|| !self.numbers.are_here() || self.server.is_alive())
     }
 
     /// Whether the server goes on without an rqps.
     pub fn is_detached(&self) -> bool {
-        self.owner.is_none()
+        !self.is_owned
     }
 
     pub fn pid(&self) -> i32 {
@@ -63,136 +73,135 @@ impl Lease {
     }
 
     /// Stops a server that is not this process's child.
-    pub fn stop(&self, home: &Home, patience: Duration) {
+    pub fn stop(&self, patience: Duration) -> Result<(), DbmsError> {
+        if self.is_alive() && !self.numbers.are_here() {
+            return Err(DbmsError::Elsewhere { spec: self.spec.clone(), url: self.url.clone() });
+        }
         let signal = Signal::from_named_raw(self.stop_signal).unwrap_or(Signal::TERM);
-        self.server.end(signal, patience);
-        self.end(home);
+        self.server.end(signal, patience)?;
+        self.end();
+        Ok(())
     }
 
     /// All leases in the store.
     pub fn all(home: &Home) -> Result<Vec<Lease>, DbmsError> {
-        let directory = home.run()?;
-        let entries = fs::read_dir(&directory).map_err(DbmsError::file("read", &directory))?;
-        let read = |path: &Path| serde_json::from_slice(&fs::read(path).ok()?).ok();
-        Ok(entries.flatten().filter_map(|entry| read(&entry.path())).collect())
+        let folders = server_folder::all(&home.run()?)?;
+        Ok(folders.iter().filter_map(|folder| Lease::read(folder)).collect())
     }
 }
 
-/// Ends servers whose rqps is gone, and removes the notes of servers that are gone.
+/// Ends servers whose rqps is gone, and removes the folders of servers that are gone.
 pub fn reap(home: &Home) -> Result<(), DbmsError> {
-    for lease in Lease::all(home)? {
-        let orphaned = lease.owner.is_some_and(|owner| !owner.is_alive());
-        if orphaned && lease.is_alive() {
-            lease.server.end(Signal::QUIT, Duration::from_secs(5));
+    let run = home.run()?;
+    let _clearing = alone_in(&run)?;
+    for folder in server_folder::all(&run)? {
+        // Whose life cannot be told is let be.
+        if is_held(&folder, Whose::Owner) != Some(false) {
+            continue;
+        }
+        let Some(lease) = Lease::read(&folder) else {
+            // Its rqps was killed before it had started a server.
+            server_folder::remove(&folder);
+            continue;
+        };
+        if lease.is_owned && lease.is_alive() && lease.numbers.are_here() {
+            // One that cannot be ended is tried again the next time.
+            let _ = lease.server.end(Signal::QUIT, ORPHANS_END);
         }
         if !lease.is_alive() {
-            lease.end(home);
-        }
-    }
-    reap_sockets(home)
-}
-
-/// Removes the directories that were made for sockets by an rqps that was killed before it signed
-/// the lease.
-fn reap_sockets(home: &Home) -> Result<(), DbmsError> {
-    let named: Vec<PathBuf> =
-        Lease::all(home)?.into_iter().map(|lease| lease.socket_directory).collect();
-    let directory = home.run()?;
-    let entries = fs::read_dir(&directory).map_err(DbmsError::file("read", &directory))?;
-    for path in entries.flatten().map(|entry| entry.path()) {
-        let maker = path.file_name().and_then(|name| socket_maker(name.to_str()?));
-        if maker.is_some_and(|pid| ProcessId::of(pid).is_none()) && !named.contains(&path) {
-            // Another rqps may be doing the same.
-            let _ = fs::remove_dir_all(&path);
+            lease.end();
         }
     }
     Ok(())
 }
 
-/// What the directory of a socket is called, by the rqps that makes it.
-pub(crate) fn socket_directory(maker: u32, number: u32) -> String {
-    format!("rqps-{maker}-{number}")
-}
-
-fn socket_maker(name: &str) -> Option<i32> {
-    let (maker, number) = name.strip_prefix("rqps-")?.split_once('-')?;
-    number.parse::<u32>().ok()?;
-    maker.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
+    use std::process::{Child, Command};
 
     use super::*;
+    use crate::server_folder::ServerFolder;
 
-    #[test]
-    fn a_server_whose_rqps_is_gone_is_ended() {
-        let directory = tempfile::tempdir().unwrap();
-        let home = Home::at(directory.path()).unwrap();
-        let mut server = Command::new("sleep").arg("60").spawn().unwrap();
-        let mut gone = Command::new("sleep").arg("60").spawn().unwrap();
-        let owner = ProcessId::of(gone.id() as i32).unwrap();
-        gone.kill().unwrap();
-        gone.wait().unwrap();
-        let lease = Lease {
-            spec: "postgres".into(),
-            url: String::new(),
-            data: directory.path().join("data"),
-            log: directory.path().join("log"),
-            socket_directory: directory.path().join("socket"),
-            server: ProcessId::of(server.id() as i32).unwrap(),
-            stop_signal: 15,
-            owner: Some(owner),
-        };
-        lease.sign(&home).unwrap();
-        reap(&home).unwrap();
-        assert!(!server.wait().unwrap().success());
-        assert_eq!(Lease::all(&home).unwrap(), []);
+    struct Store {
+        _directory: tempfile::TempDir,
+        home: Home,
+    }
+
+    impl Store {
+        fn new() -> Store {
+            let directory = tempfile::tempdir().unwrap();
+            let home = Home::at(directory.path()).unwrap();
+            Store { _directory: directory, home }
+        }
+
+        /// A server that sleeps, its folder and its note.
+        fn server(&self, numbers: Numbers) -> (Child, ServerFolder, Lease) {
+            let folder = ServerFolder::make(&self.home, None).unwrap();
+            let mut command = Command::new("sleep");
+            folder.lend_lock(command.arg("60")).unwrap();
+            let server = command.spawn().unwrap();
+            let lease = Lease {
+                spec: "postgres".into(),
+                url: String::new(),
+                data: "/data".into(),
+                log: "/log".into(),
+                server: ProcessId::of(server.id() as i32).unwrap(),
+                stop_signal: 15,
+                is_owned: true,
+                numbers,
+                folder: folder.path().to_path_buf(),
+            };
+            lease.sign().unwrap();
+            (server, folder, lease)
+        }
     }
 
     #[test]
-    fn only_the_directories_of_dead_makers_are_removed() {
-        let directory = tempfile::tempdir().unwrap();
-        let home = Home::at(directory.path()).unwrap();
-        // Linux gives no process such a high number.
-        let gone = 1 << 22;
-        let run = home.run().unwrap();
-        let make = |name: String| fs::create_dir(run.join(name)).unwrap();
-        make(socket_directory(gone, 0));
-        make(socket_directory(std::process::id(), 0));
-        make("rqps-mine".to_string());
-        reap(&home).unwrap();
-        let mut left: Vec<PathBuf> =
-            fs::read_dir(&run).unwrap().map(|entry| entry.unwrap().path()).collect();
-        left.sort();
-        assert_eq!(
-            left,
-            [socket_directory(std::process::id(), 0), "rqps-mine".into()]
-                .map(|name| run.join(name))
-        );
+    fn a_server_whose_rqps_is_gone_is_ended() {
+        let store = Store::new();
+        let (mut server, folder, lease) = store.server(Numbers::here());
+        drop(folder);
+        reap(&store.home).unwrap();
+        assert!(!server.wait().unwrap().success());
+        assert!(!lease.folder.exists());
     }
 
     #[test]
     fn a_server_whose_rqps_lives_is_left_alone() {
-        let directory = tempfile::tempdir().unwrap();
-        let home = Home::at(directory.path()).unwrap();
-        let mut server = Command::new("sleep").arg("60").spawn().unwrap();
-        let lease = Lease {
-            spec: "postgres".into(),
-            url: String::new(),
-            data: directory.path().join("data"),
-            log: directory.path().join("log"),
-            socket_directory: directory.path().join("socket"),
-            server: ProcessId::of(server.id() as i32).unwrap(),
-            stop_signal: 15,
-            owner: ProcessId::of(std::process::id() as i32),
-        };
-        lease.sign(&home).unwrap();
-        reap(&home).unwrap();
+        let store = Store::new();
+        let (mut server, _folder, lease) = store.server(Numbers::here());
+        reap(&store.home).unwrap();
         assert!(lease.is_alive());
-        assert_eq!(Lease::all(&home).unwrap(), [lease]);
+        assert_eq!(Lease::all(&store.home).unwrap(), [lease]);
         server.kill().unwrap();
         server.wait().unwrap();
+    }
+
+    #[test]
+    fn a_server_of_another_container_is_neither_signalled_nor_judged_dead_by_its_number() {
+        let store = Store::new();
+        let (mut server, folder, lease) = store.server(Numbers::elsewhere());
+        drop(folder);
+        reap(&store.home).unwrap();
+        assert!(lease.is_alive() && server.try_wait().unwrap().is_none());
+        assert!(lease.stop(Duration::ZERO).unwrap_err().to_string().contains("container"));
+        server.kill().unwrap();
+        server.wait().unwrap();
+        assert!(!lease.is_alive(), "its lock is free");
+        reap(&store.home).unwrap();
+        assert!(!lease.folder.exists());
+    }
+
+    #[test]
+    fn what_a_killed_rqps_had_begun_is_removed_and_what_others_put_there_is_not() {
+        let store = Store::new();
+        let run = store.home.run().unwrap();
+        let begun = ServerFolder::make(&store.home, None).unwrap();
+        let living = ServerFolder::make(&store.home, None).unwrap();
+        let (begun_path, living_path) = (begun.path().to_path_buf(), living.path().to_path_buf());
+        fs::create_dir(run.join("mine")).unwrap();
+        drop(begun);
+        reap(&store.home).unwrap();
+        assert!(!begun_path.exists() && living_path.exists() && run.join("mine").exists());
     }
 }

@@ -16,15 +16,18 @@ mod linked;
 mod managed;
 mod meter;
 mod mysql;
+mod password;
 mod postgres;
 mod process;
 mod process_id;
 mod remote;
+mod rights;
+mod server_folder;
 mod snapshot;
 pub mod source;
 mod sqlite;
 mod template;
-mod user;
+mod theirs;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -39,13 +42,19 @@ pub use home::{Home, HomeError};
 pub use in_force::InForce;
 pub use lease::{Lease, reap};
 pub use meter::EngineMeter;
+pub use password::new_password;
+pub use rights::shortage;
 pub use snapshot::{copy_data, forget_data, settle_data};
 pub use source::Installed;
 
+/// Whom servers of rqps's own let in over loopback, with a password ([`Place::password`]).
+pub const LOOPBACK_USER: &str = "rqps";
+
 /// Where a server's files go.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Place {
-    /// The data directory; made when it is not there, used as it is when it is.
+    /// The data directory; made when it is not there, used as it is when it is. In one that is empty, a
+    /// folder of it.
     pub data: PathBuf,
     /// What the server prints is appended here.
     pub log: PathBuf,
@@ -53,6 +62,9 @@ pub struct Place {
     pub detached: bool,
     /// Set for the server, beside what is always set. For what measures rqps itself.
     pub environment: Vec<(&'static str, OsString)>,
+    /// Has the server listen on loopback, too, for a user `rqps` with this password. Without one it has
+    /// a Unix socket only, which nobody but rqps's user and the server's can reach.
+    pub password: Option<String>,
 }
 
 /// A contender that is ready to be started.
@@ -93,6 +105,11 @@ pub trait Server: Send + Sync {
 
     /// The root of the server's processes; none when it runs elsewhere.
     fn process(&self) -> Option<u32>;
+
+    /// The port on loopback, where rqps has it listen there.
+    fn port(&self) -> Option<u16> {
+        None
+    }
 
     /// The DBMS runs in this process.
     fn is_embedded(&self) -> bool {
@@ -151,11 +168,11 @@ pub fn prepare(
         (Name::Mysql | Name::Mariadb, Build::Server { url }) => Box::new(mysql::remote(url)?),
         (name @ (Name::Mysql | Name::Mariadb), build) => {
             let installed = source::obtain(home, name, build, tell)?;
-            Box::new(mysql::Mysql::prepare(installed, contender)?)
+            Box::new(mysql::Mysql::prepare(home, installed, contender)?)
         }
         (Name::Postgres, build) => {
             let installed = source::obtain(home, Name::Postgres, build, tell)?;
-            Box::new(postgres::Postgres::prepare(installed, contender)?)
+            Box::new(postgres::Postgres::prepare(home, installed, contender)?)
         }
     })
 }

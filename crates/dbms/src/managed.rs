@@ -4,10 +4,10 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use rqps_system::User;
 use rqps_wire::{Error, Target};
 use rustix::process::Signal;
 
@@ -16,17 +16,15 @@ use crate::error::DbmsError;
 use crate::files;
 use crate::home::Home;
 use crate::in_force::InForce;
-use crate::lease::{Lease, socket_directory};
+use crate::lease::Lease;
 use crate::linked;
 use crate::meter::EngineMeter;
 use crate::process;
-use crate::process_id::ProcessId;
+use crate::process_id::{Numbers, ProcessId};
+use crate::rights::shortage;
+use crate::server_folder::{self, ServerFolder};
 use crate::{Place, Quiesce, Server};
 
-/// A Unix socket's path has room for so many bytes.
-const LONGEST_SOCKET_PATH: usize = 107;
-/// The longest name that a DBMS gives its socket.
-const SOCKET_NAME: &str = "/.s.PGSQL.65535";
 /// How long a server may take to answer; recovery after a crash can be long.
 const START_PATIENCE: Duration = Duration::from_secs(600);
 /// How long a server may take to write what it must when it is stopped.
@@ -63,8 +61,19 @@ pub(crate) struct Launch<'a> {
     pub(crate) place: &'a Place,
     pub(crate) signals: Signals,
     pub(crate) control: &'static dyn Control,
+    /// The server's user, if that is another.
+    pub(crate) user: Option<User>,
     /// Makes the benchmark's database if it is not there.
     pub(crate) create_database: Arrange,
+    /// Lets the user of loopback connections in with a password, and nobody else.
+    pub(crate) set_password: fn(&Target, &str) -> Result<(), DbmsError>,
+}
+
+/// What the settings of one start are made from.
+pub(crate) struct Start<'a> {
+    pub(crate) folder: &'a ServerFolder,
+    /// The port on loopback, if the server is to listen there.
+    pub(crate) port: Option<u16>,
 }
 
 /// What a DBMS's own part of a start makes: the command, and how to reach what it starts.
@@ -79,13 +88,15 @@ pub(crate) struct Prepared {
 }
 
 pub(crate) struct Managed {
-    home: Home,
     child: Child,
     ended: Option<ExitStatus>,
     lease: Lease,
+    /// Its lock says that this rqps lives.
+    _folder: ServerFolder,
     /// How long the log was when this server was started.
     log_start: u64,
     detached: bool,
+    port: Option<u16>,
     signals: Signals,
     control: &'static dyn Control,
     target: Target,
@@ -93,11 +104,10 @@ pub(crate) struct Managed {
 }
 
 impl Launch<'_> {
-    /// Starts the server and waits until it answers. `prepare` is given a directory for its socket
-    /// and a port that is free.
+    /// Starts the server and waits until it answers. `prepare` writes its settings.
     pub(crate) fn start(
         &self,
-        prepare: &dyn Fn(&Path, u16) -> Result<Prepared, DbmsError>,
+        prepare: &dyn Fn(&Start<'_>) -> Result<Prepared, DbmsError>,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Managed, DbmsError> {
         let mut attempt = 1;
@@ -115,45 +125,59 @@ impl Launch<'_> {
 
     fn try_start(
         &self,
-        prepare: &dyn Fn(&Path, u16) -> Result<Prepared, DbmsError>,
+        prepare: &dyn Fn(&Start<'_>) -> Result<Prepared, DbmsError>,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Managed, DbmsError> {
-        let socket = SocketDirectory::make(self.home)?;
-        let Prepared { mut command, first, target, url } = prepare(&socket.0, self.free_port()?)?;
         let place = self.place;
+        let folder = Kept(Some(ServerFolder::make(self.home, self.user)?));
+        let port = place.password.as_ref().map(|_| self.free_port()).transpose()?;
+        let Prepared { mut command, first, target, url } =
+            prepare(&Start { folder: folder.get(), port })?;
         let log_start = process::length(&place.log);
+        process::log_to(&mut command, &place.log)?;
+        folder.get().lend_lock(&mut command)?;
         let child = command.spawn().map_err(|error| self.failed(error.to_string()))?;
+        // The lock is the server's alone from now on.
+        drop(command);
         let pid = child.id() as i32;
         let lease = Lease {
             spec: self.spec.to_string(),
             url,
             data: place.data.clone(),
             log: place.log.clone(),
-            socket_directory: socket.0.clone(),
             server: ProcessId::of(pid)
                 .ok_or_else(|| self.failed(process::tail(&place.log, log_start)))?,
             stop_signal: self.signals.stop.as_raw(),
-            owner: if place.detached { None } else { ProcessId::of(std::process::id() as i32) },
+            is_owned: true,
+            numbers: Numbers::here(),
+            folder: folder.get().path().to_path_buf(),
         };
-        socket.keep();
         let mut server = Managed {
-            home: self.home.clone(),
             child,
             ended: None,
             lease,
+            _folder: folder.take(),
             log_start,
             // Until it is up: who is not told of it cannot end it.
             detached: false,
+            port,
             signals: self.signals,
             control: self.control,
             target,
             version: String::new(),
         };
-        server.lease.sign(self.home)?;
+        server.lease.sign()?;
         self.await_answer(&mut server, &first, cancelled)?;
         server.version = self.control.version(&first)?;
         (self.create_database)(&first)?;
-        server.detached = place.detached;
+        if let Some(password) = &place.password {
+            (self.set_password)(&first, password)?;
+        }
+        if place.detached {
+            server.lease.is_owned = false;
+            server.lease.sign()?;
+            server.detached = true;
+        }
         Ok(server)
     }
 
@@ -193,7 +217,10 @@ impl Launch<'_> {
         listener.map(|address| address.port()).map_err(none)
     }
 
-    fn failed(&self, reason: String) -> DbmsError {
+    fn failed(&self, mut reason: String) -> DbmsError {
+        if let Some(short) = shortage(&reason, &self.place.data) {
+            reason = format!("{short}\n{reason}");
+        }
         DbmsError::Start { what: self.what, reason }
     }
 }
@@ -221,12 +248,13 @@ impl Managed {
         told.recv_timeout(LOGIN_PATIENCE).unwrap_or(false)
     }
 
-    fn end(&mut self, signal: Signal, patience: Duration) {
+    fn end(&mut self, signal: Signal, patience: Duration) -> Result<(), DbmsError> {
         if !self.has_ended() {
-            self.lease.server.end(signal, patience);
+            self.lease.server.end(signal, patience)?;
             self.ended = self.child.wait().ok();
         }
-        self.lease.end(&self.home);
+        self.lease.end();
+        Ok(())
     }
 }
 
@@ -241,6 +269,10 @@ impl Server for Managed {
 
     fn process(&self) -> Option<u32> {
         Some(self.child.id())
+    }
+
+    fn port(&self) -> Option<u16> {
+        self.port
     }
 
     fn data(&self) -> Option<&Path> {
@@ -299,16 +331,14 @@ impl Server for Managed {
     fn stop(&mut self) -> Result<(), DbmsError> {
         // One that lets nobody in has no more to write than a crash leaves it, and while Postgres 17
         // recovers from the death of a backend, an orderly stop never ends.
-        if self.lets_in() {
-            self.end(self.signals.stop, STOP_PATIENCE);
-        } else {
-            self.end(self.signals.quit, QUIT_PATIENCE);
+        match self.lets_in() {
+            true => self.end(self.signals.stop, STOP_PATIENCE),
+            false => self.end(self.signals.quit, QUIT_PATIENCE),
         }
-        Ok(())
     }
 
     fn discard(&mut self) -> Result<(), DbmsError> {
-        self.end(self.signals.quit, QUIT_PATIENCE);
+        self.end(self.signals.quit, QUIT_PATIENCE)?;
         let data = &self.lease.data;
         fs::remove_dir_all(data).map_err(DbmsError::file("remove", data))
     }
@@ -317,41 +347,31 @@ impl Server for Managed {
 impl Drop for Managed {
     fn drop(&mut self) {
         if self.has_ended() {
-            self.lease.end(&self.home);
+            self.lease.end();
         } else if !self.detached {
-            self.end(self.signals.quit, QUIT_PATIENCE);
+            // What cannot be ended now is when a store's servers are next looked at.
+            let _ = self.end(self.signals.quit, QUIT_PATIENCE);
         }
     }
 }
 
-/// A directory for the server's socket whose path is short enough for one. It goes with this value
-/// until a lease takes care of it.
-struct SocketDirectory(PathBuf);
+/// A server's folder, removed with this value until a server has it.
+struct Kept(Option<ServerFolder>);
 
-impl SocketDirectory {
-    fn make(home: &Home) -> Result<Self, DbmsError> {
-        static SERVERS: AtomicU32 = AtomicU32::new(0);
-        let number = SERVERS.fetch_add(1, Ordering::Relaxed);
-        let name = socket_directory(std::process::id(), number);
-        let mut path = home.run()?.join(&name);
-        if path.as_os_str().len() + SOCKET_NAME.len() > LONGEST_SOCKET_PATH {
-            path = std::env::temp_dir().join(&name);
-        }
-        fs::create_dir_all(&path).map_err(DbmsError::file("make", &path))?;
-        Ok(SocketDirectory(path))
+impl Kept {
+    fn get(&self) -> &ServerFolder {
+        self.0.as_ref().expect("it is taken last")
     }
 
-    /// The lease that names it removes it from now on.
-    fn keep(mut self) {
-        self.0.clear();
+    fn take(mut self) -> ServerFolder {
+        self.0.take().expect("it is taken once")
     }
 }
 
-impl Drop for SocketDirectory {
+impl Drop for Kept {
     fn drop(&mut self) {
-        if !self.0.as_os_str().is_empty() {
-            // An empty directory of our own; if it is gone already, all the better.
-            let _ = fs::remove_dir_all(&self.0);
+        if let Some(folder) = &self.0 {
+            server_folder::remove(folder.path());
         }
     }
 }

@@ -2,63 +2,57 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::process::CommandExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use rustix::process::{Signal, set_parent_process_death_signal};
+use rqps_system::{User, program};
+use rustix::fs::OFlags;
+use rustix::process::Signal;
 
 use crate::error::DbmsError;
-use crate::user::ServerUser;
 
 /// How much of a log an error shows.
 const TAIL_LINES: usize = 8;
 
-/// A command that runs as the server's user with its output appended to `log`. Unless `detached`,
-/// it is sent SIGQUIT when the thread that spawned it ends.
-pub(crate) fn command(
-    program: &Path,
-    user: Option<ServerUser>,
-    directory: &Path,
-    log: &Path,
-    detached: bool,
-) -> Result<Command, DbmsError> {
-    let file = OpenOptions::new().create(true).append(true).open(log);
-    let file = file.map_err(DbmsError::file("write", log))?;
-    let copy = file.try_clone().map_err(DbmsError::file("write", log))?;
-    let mut command = Command::new(program);
-    command.current_dir(directory).stdin(Stdio::null()).stdout(file).stderr(copy);
-    // The caller's own PGDATA, PGHOST, … are about other servers.
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("PG") {
-            command.env_remove(name);
-        }
-    }
-    command.env("HOME", directory).env("LC_ALL", "C");
-    as_user(&mut command, user);
-    command.process_group(0);
-    let parent = rustix::process::getpid();
-    // SAFETY: only system calls that are safe between fork and exec.
-    unsafe {
-        command.pre_exec(move || {
-            if !detached {
-                set_parent_process_death_signal(Some(Signal::QUIT))?;
-                // The parent may have ended before the signal was asked for.
-                if rustix::process::getppid() != Some(parent) {
-                    return Err(io::Error::other("rqps has ended"));
-                }
-            }
-            Ok(())
-        });
-    }
-    Ok(command)
+/// What a build of the user's own is given of rqps's environment: where its libraries are, and how
+/// its sanitizers report.
+const OF_OWN_BUILDS: [&str; 5] =
+    ["ASAN_OPTIONS", "LD_LIBRARY_PATH", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"];
+
+/// What a program of a build runs as.
+#[derive(Clone, Copy)]
+pub(crate) struct Runs<'a> {
+    pub(crate) user: Option<User>,
+    /// Its working directory, which is its home, too.
+    pub(crate) folder: &'a Path,
+    /// The build is a directory of the user's own.
+    pub(crate) is_own_build: bool,
+    pub(crate) detached: bool,
 }
 
-/// Has a command run as the server's user, if that is another.
-pub(crate) fn as_user(command: &mut Command, user: Option<ServerUser>) {
-    if let Some(user) = user {
-        command.uid(user.uid).gid(user.gid);
-    }
+/// A command that runs as the server's user. Unless it is detached, it is sent SIGQUIT when the
+/// thread that spawned it ends.
+pub(crate) fn command(program: &Path, runs: Runs<'_>) -> Command {
+    let around = program::Surroundings {
+        folder: runs.folder,
+        user: runs.user,
+        environment: if runs.is_own_build { &OF_OWN_BUILDS } else { &[] },
+        at_end: (!runs.detached).then_some(Signal::QUIT),
+    };
+    let mut command = program::command(program, &around);
+    command.env("HOME", runs.folder).env("LC_ALL", "C");
+    command
+}
+
+/// Has all that a command prints appended to a log.
+pub(crate) fn log_to(command: &mut Command, log: &Path) -> Result<(), DbmsError> {
+    let mut options = OpenOptions::new();
+    options.create(true).append(true).custom_flags(OFlags::NOFOLLOW.bits() as i32);
+    let opened = options.open(log).and_then(|file| Ok((file.try_clone()?, file)));
+    let (copy, file) = opened.map_err(DbmsError::file("write", log))?;
+    command.stdout(file).stderr(copy);
+    Ok(())
 }
 
 /// Runs a command to its end; an error has the tail of what it printed.

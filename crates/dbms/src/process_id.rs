@@ -1,12 +1,18 @@
 //! Processes that cannot be mistaken for later ones with the same number, and their end with all that
 //! they have started.
 
+use std::fs;
 use std::time::{Duration, Instant};
 
 use procfs::process::{Process, Stat};
 use rqps_observe::descendants;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal,
+};
 use serde::{Deserialize, Serialize};
+
+use crate::error::DbmsError;
 
 /// How long processes that were killed may take to be gone: they give their memory back first.
 const DEATH: Duration = Duration::from_secs(30);
@@ -20,6 +26,31 @@ pub(crate) struct ProcessId {
     pub(crate) pid: i32,
     /// Clock ticks after boot, from /proc/PID/stat.
     started: u64,
+}
+
+/// Where process numbers mean something: one boot of a machine, and one of its containers
+/// (pid_namespaces(7)).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Numbers {
+    boot: String,
+    namespace: String,
+}
+
+impl Numbers {
+    pub(crate) fn here() -> Numbers {
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        Numbers { boot: boot.trim().into(), namespace: namespace.display().to_string() }
+    }
+
+    pub(crate) fn are_here(&self) -> bool {
+        *self == Numbers::here()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn elsewhere() -> Numbers {
+        Numbers { namespace: "pid:[1]".into(), ..Numbers::here() }
+    }
 }
 
 /// Has ended; only its parent has not asked how.
@@ -50,28 +81,45 @@ impl ProcessId {
         if tree.next() == Some(self) { tree.collect() } else { Vec::new() }
     }
 
-    fn signal(self, signal: Signal) {
-        if let Some(pid) = Pid::from_raw(self.pid).filter(|_| self.is_alive()) {
-            // It may end between the question and the signal.
-            let _ = kill_process(pid, signal);
+    /// Sends a signal, unless the process has ended.
+    fn signal(self, signal: Signal) -> Result<(), Errno> {
+        let Some(pid) = Pid::from_raw(self.pid) else { return Ok(()) };
+        let sent = match pidfd_open(pid, PidfdFlags::empty()) {
+            // What it names stays the same process, also when that ends now.
+            Ok(process) if self.is_alive() => pidfd_send_signal(process, signal),
+            // The kernel is older than 5.3, or a container keeps it from us.
+            Err(Errno::NOSYS | Errno::PERM) if self.is_alive() => kill_process(pid, signal),
+            _ => Ok(()),
+        };
+        match sent {
+            Err(Errno::SRCH) => Ok(()),
+            sent => sent,
         }
     }
 
     /// Ends the process with all below it: politely, then not. What is below it mostly ends with it,
-    /// but for what is frozen.
-    pub(crate) fn end(self, polite: Signal, patience: Duration) {
+    /// but for what is frozen. An error if it lives on.
+    pub(crate) fn end(self, polite: Signal, patience: Duration) -> Result<(), DbmsError> {
         let mut below = self.below();
-        self.signal(polite);
+        let mut sent = self.signal(polite);
+        // Who may not be signalled need not be waited for.
+        let patience = if sent.is_ok() { patience } else { Duration::ZERO };
         if !are_gone(&[self], patience) {
             // It may have started more while it was waited for.
             below.extend(self.below());
-            self.signal(Signal::KILL);
+            sent = self.signal(Signal::KILL);
             // The kernel may need a while for who is killed, too.
-            are_gone(&[self], DEATH);
+            are_gone(&[self], if sent.is_ok() { DEATH } else { Duration::ZERO });
         }
         if !are_gone(&below, FAREWELL) {
-            below.iter().for_each(|process| process.signal(Signal::KILL));
-            are_gone(&below, DEATH);
+            let killed = below.iter().map(|process| process.signal(Signal::KILL));
+            if killed.fold(true, |all, sent| all && sent.is_ok()) {
+                are_gone(&below, DEATH);
+            }
+        }
+        match below.iter().chain([&self]).find(|process| process.is_alive()) {
+            None => Ok(()),
+            Some(process) => Err(DbmsError::LivesOn { pid: process.pid, why: sent.err() }),
         }
     }
 }
@@ -108,9 +156,9 @@ mod tests {
         assert_eq!(below.len(), 2, "{said}");
 
         for process in below.iter().chain([&root]) {
-            process.signal(Signal::STOP);
+            process.signal(Signal::STOP).unwrap();
         }
-        root.end(Signal::TERM, Duration::from_millis(100));
+        root.end(Signal::TERM, Duration::from_millis(100)).unwrap();
         assert!(!below.iter().any(|process| process.is_alive()));
         assert!(!shell.wait().unwrap().success());
     }
@@ -119,7 +167,7 @@ mod tests {
     fn a_later_process_with_the_same_number_is_left_alone() {
         let mut later = Command::new("sleep").arg("60").spawn().unwrap();
         let pid = later.id() as i32;
-        ProcessId { pid, started: 1 }.end(Signal::KILL, Duration::ZERO);
+        ProcessId { pid, started: 1 }.end(Signal::KILL, Duration::ZERO).unwrap();
         assert!(ProcessId::of(pid).is_some());
         later.kill().unwrap();
         later.wait().unwrap();

@@ -1,10 +1,12 @@
 //! Copies of data directories: every round of a comparison starts from the same bytes.
 
 use std::fs::{self, File};
+use std::io;
 use std::ops::Range;
-use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown, symlink};
+use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use rqps_system::act_as;
 use rustix::fs::{
     Advice, FallocateFlags, FileType, SeekFrom, copy_file_range, fadvise, fallocate, ftruncate,
     ioctl_ficlone, seek, syncfs,
@@ -12,6 +14,8 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::error::DbmsError;
+use crate::server_folder::give;
+use crate::theirs;
 
 /// What a copy's files lie in.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -47,36 +51,44 @@ pub fn settle_data(directory: &Path) -> Result<(), DbmsError> {
 
 /// Takes the files of a directory out of the page cache: whoever reads them next reads the device.
 pub fn forget_data(directory: &Path) -> Result<(), DbmsError> {
-    let failed = |source| DbmsError::File { what: "read", path: directory.to_path_buf(), source };
-    for entry in fs::read_dir(directory).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        let metadata = fs::symlink_metadata(&path).map_err(DbmsError::file("read", &path))?;
-        if metadata.is_dir() {
-            forget_data(&path)?;
-        } else if metadata.is_file() {
-            forget_file(&path).map_err(DbmsError::file("read", &path))?;
+    let forgotten = theirs::work_in(directory, || forget_below(directory));
+    forgotten.map_err(DbmsError::file("read", directory))
+}
+
+fn forget_below(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            forget_below(&entry.path())?;
+        } else if kind.is_file() {
+            let file = theirs::open(&entry.path())?;
+            // What is not on the device yet would stay.
+            file.sync_data()?;
+            fadvise(&file, 0, None, Advice::DontNeed)?;
         }
     }
     Ok(())
 }
 
-fn forget_file(path: &Path) -> std::io::Result<()> {
-    let file = File::open(path)?;
-    // What is not on the device yet would stay.
-    file.sync_data()?;
-    Ok(fadvise(&file, 0, None, Advice::DontNeed)?)
+/// Makes a directory that is not there yet, as whoever the original belongs to. Modes are the original's.
+pub(crate) fn copy_directory(from: &Path, to: &Path, blocks: Blocks) -> Result<(), DbmsError> {
+    let owner = theirs::owner(from).map_err(DbmsError::file("read", from))?;
+    fs::create_dir(to).map_err(DbmsError::file("make", to))?;
+    give(to, owner).map_err(DbmsError::file("hand over", to))?;
+    act_as(owner, || fill(from, to, blocks)).map_err(DbmsError::file("copy", from))?
 }
 
-/// Makes a directory that is not there yet. The owner and mode of each file are the original's.
-pub(crate) fn copy_directory(from: &Path, to: &Path, blocks: Blocks) -> Result<(), DbmsError> {
-    let read = |source| DbmsError::File { what: "read", path: from.to_path_buf(), source };
-    fs::create_dir(to).map_err(DbmsError::file("make", to))?;
-    for entry in fs::read_dir(from).map_err(read)? {
-        let entry = entry.map_err(read)?;
+fn fill(from: &Path, to: &Path, blocks: Blocks) -> Result<(), DbmsError> {
+    for entry in fs::read_dir(from).map_err(DbmsError::file("read", from))? {
+        let entry = entry.map_err(DbmsError::file("read", from))?;
         let (source, target) = (entry.path(), to.join(entry.file_name()));
         let kind = entry.metadata().map_err(DbmsError::file("read", &source))?;
-        match FileType::from_raw_mode(kind.mode()) {
-            FileType::Directory => copy_directory(&source, &target, blocks)?,
+        match FileType::from_raw_mode(kind.permissions().mode()) {
+            FileType::Directory => {
+                fs::create_dir(&target).map_err(DbmsError::file("make", &target))?;
+                fill(&source, &target, blocks)?;
+            }
             FileType::RegularFile => {
                 copy_file(&source, &target, blocks).map_err(DbmsError::file("copy", &source))?;
             }
@@ -87,12 +99,12 @@ pub(crate) fn copy_directory(from: &Path, to: &Path, blocks: Blocks) -> Result<(
             _ => {}
         }
     }
-    let metadata = fs::metadata(from).map_err(read)?;
-    dress(to, &metadata).map_err(DbmsError::file("copy", to))
+    let metadata = fs::metadata(from).map_err(DbmsError::file("read", from))?;
+    fs::set_permissions(to, metadata.permissions()).map_err(DbmsError::file("copy", to))
 }
 
-fn copy_file(from: &Path, to: &Path, blocks: Blocks) -> std::io::Result<()> {
-    let (source, target) = (File::open(from)?, File::create(to)?);
+fn copy_file(from: &Path, to: &Path, blocks: Blocks) -> io::Result<()> {
+    let (source, target) = (theirs::open(from)?, File::create_new(to)?);
     let metadata = source.metadata()?;
     let is_shared = blocks == Blocks::Few && ioctl_ficlone(&target, &source).is_ok();
     if !is_shared {
@@ -106,11 +118,11 @@ fn copy_file(from: &Path, to: &Path, blocks: Blocks) -> std::io::Result<()> {
         ftruncate(&target, metadata.len())?;
         copy_extents(&source, &target)?;
     }
-    dress(to, &metadata)
+    target.set_permissions(metadata.permissions())
 }
 
 /// Copies what is not a hole.
-fn copy_extents(source: &File, target: &File) -> std::io::Result<()> {
+fn copy_extents(source: &File, target: &File) -> io::Result<()> {
     for extent in extents(source)? {
         let (mut read, mut written) = (extent.start, extent.start);
         while read < extent.end {
@@ -119,7 +131,7 @@ fn copy_extents(source: &File, target: &File) -> std::io::Result<()> {
                 copy_file_range(source, Some(&mut read), target, Some(&mut written), length);
             match copied {
                 // Somebody has made it shorter meanwhile.
-                Ok(0) => return Err(std::io::ErrorKind::UnexpectedEof.into()),
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(_) => {}
                 // The kernel does it within one kind of filesystem only.
                 Err(Errno::XDEV) => {
@@ -133,7 +145,7 @@ fn copy_extents(source: &File, target: &File) -> std::io::Result<()> {
     Ok(())
 }
 
-fn copy_bytes(source: &File, target: &File, mut extent: Range<u64>) -> std::io::Result<()> {
+fn copy_bytes(source: &File, target: &File, mut extent: Range<u64>) -> io::Result<()> {
     let mut buffer = vec![0; 1 << 20];
     while extent.start < extent.end {
         let length = buffer.len().min((extent.end - extent.start) as usize);
@@ -145,7 +157,7 @@ fn copy_bytes(source: &File, target: &File, mut extent: Range<u64>) -> std::io::
 }
 
 /// Where a file has something in it, in order.
-fn extents(file: &File) -> std::io::Result<Vec<Range<u64>>> {
+fn extents(file: &File) -> io::Result<Vec<Range<u64>>> {
     let (mut extents, mut position) = (Vec::new(), 0);
     loop {
         position = match seek(file, SeekFrom::Data(position)) {
@@ -161,32 +173,29 @@ fn extents(file: &File) -> std::io::Result<Vec<Range<u64>>> {
 }
 
 /// The bytes of a directory's files that were written, and are not holes or blocks with nothing in them.
-pub(crate) fn written_bytes(directory: &Path) -> std::io::Result<u64> {
+pub(crate) fn written_bytes(directory: &Path) -> io::Result<u64> {
+    theirs::work_in(directory, || written_below(directory))
+}
+
+fn written_below(directory: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         let kind = entry.file_type()?;
         if kind.is_dir() {
-            bytes += written_bytes(&entry.path())?;
+            bytes += written_below(&entry.path())?;
         } else if kind.is_file() {
-            let extents = extents(&File::open(entry.path())?)?;
+            let extents = extents(&theirs::open(&entry.path())?)?;
             bytes += extents.iter().map(|extent| extent.end - extent.start).sum::<u64>();
         }
     }
     Ok(bytes)
 }
 
-/// Gives a copy the owner and mode of its original.
-fn dress(path: &Path, like: &fs::Metadata) -> std::io::Result<()> {
-    if rustix::process::geteuid().is_root() {
-        chown(path, Some(like.uid()), Some(like.gid()))?;
-    }
-    fs::set_permissions(path, fs::Permissions::from_mode(like.mode() & 0o7777))
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::{Seek, Write};
+    use std::os::unix::fs::MetadataExt;
 
     use super::*;
 

@@ -239,7 +239,7 @@ mod tests {
         let home = Home::at(directory.path()).unwrap();
         let dbms = Sqlite::prepare(&contender.parse().unwrap())?;
         let (data, log) = (directory.path().join("data"), directory.path().join("log"));
-        let place = Place { data, log, detached: false, environment: Vec::new() };
+        let place = Place { data, log, ..Place::default() };
         let server = dbms.start(&home, &place, &|| false)?;
         Ok((directory, server))
     }

@@ -1,15 +1,16 @@
 //! Empty data directories that fetched builds have made, to be copied: making one takes MySQL seconds,
 //! and every load begins with one.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use rqps_system::User;
 use sha2::{Digest, Sha256};
 
 use crate::error::DbmsError;
 use crate::snapshot::{Blocks, copy_directory, settle_data, written_bytes};
 use crate::source::{Adding, Installed};
-use crate::user::ServerUser;
 
 /// In a build's own folder, with which it goes.
 const FOLDER: &str = "rqps.empty";
@@ -28,7 +29,7 @@ impl Template {
     /// written there, and it may be another tomorrow.
     pub(crate) fn of(
         installed: &Installed,
-        user: Option<ServerUser>,
+        user: Option<User>,
         told: &[String],
     ) -> Option<Template> {
         if installed.archives.is_empty() {
@@ -64,6 +65,8 @@ impl Template {
         let folder = self.path.parent()?;
         let builds = folder.ancestors().nth(2)?;
         let copying = Adding::begin(builds)?;
+        // What the server's user owns is copied as that user.
+        fs::set_permissions(copying.path(), Permissions::from_mode(0o711)).ok()?;
         let copy = copying.path().join("data");
         copy_directory(made, &copy, Blocks::Few).ok()?;
         // A power cut must not leave empty files under a name.

@@ -25,7 +25,7 @@ impl Bench {
         fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o755)).unwrap();
         let home = Home::at(directory.path().join("home")).unwrap();
         let (data, log) = (directory.path().join("data"), directory.path().join("log"));
-        let place = Place { data, log, detached: false, environment: Vec::new() };
+        let place = Place { data, log, ..Place::default() };
         Bench { store, home, place, _directory: directory }
     }
 

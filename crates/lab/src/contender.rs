@@ -150,8 +150,7 @@ fn place(
     Ok(Place {
         data,
         log: directory.log(&contender.name()),
-        detached: false,
-        environment: Vec::new(),
+        ..Place::default()
     })
 }
 

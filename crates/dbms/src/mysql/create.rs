@@ -9,8 +9,7 @@ use std::process::{Command, Stdio};
 use super::Mysql;
 use crate::Place;
 use crate::error::DbmsError;
-use crate::process;
-use crate::user::hand_over;
+use crate::{process, theirs};
 
 /// The scripts that make the system tables, in order; each under the names that versions give it.
 const SCRIPTS: [&[&str]; 4] = [
@@ -49,7 +48,8 @@ impl Mysql {
     }
 
     fn making(&self, data: &Path, log: &Path) -> Result<Command, DbmsError> {
-        let mut command = self.options.server(self.user, data, log, false)?;
+        let mut command = self.options.server(self.runs(data, false));
+        process::log_to(&mut command, log)?;
         command.arg("--no-defaults").args(directories(data)).args(self.told());
         Ok(command)
     }
@@ -62,8 +62,7 @@ impl Mysql {
 
     fn bootstrap(&self, data: &Path, log: &Path) -> Result<(), DbmsError> {
         let system = data.join("mysql");
-        fs::create_dir(&system).map_err(DbmsError::file("make", &system))?;
-        hand_over(&system, self.user)?;
+        theirs::work_in(data, || fs::create_dir(&system)).map_err(DbmsError::file("make", &system))?;
         let mut sql = "use mysql;\n".to_string();
         for names in SCRIPTS {
             match self.options.script(names)? {

@@ -4,27 +4,31 @@ mod control;
 mod create;
 mod meter;
 mod options;
+mod password;
 mod quiesce;
 mod size;
 
-use std::fs;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use rqps_plan::{Contender, Dbms as Name};
+use rqps_system::User;
 use rqps_wire::{Address, Login, Target, mysql};
 use rustix::process::Signal;
 
 use crate::config::{Settings, Vocabulary};
 use crate::error::DbmsError;
 use crate::home::Home;
-use crate::managed::{Launch, Prepared, Signals};
+use crate::managed::{Launch, Prepared, Signals, Start};
+use crate::process::Runs;
 use crate::remote::Remote;
+use crate::rights::{can_reach, servers_user};
 use crate::source::Installed;
-use crate::user::{ServerUser, hand_over};
 use crate::{Dbms, Place, Server};
 
 use control::{MysqlControl, claim_database, create_database, drop_database};
 use options::Options;
+use password::set_password;
 
 /// The account that a new data directory has, without a password.
 const SUPERUSER: &str = "root";
@@ -33,13 +37,15 @@ const DATABASE: &str = "ib";
 /// rqps's own database in a server that is not.
 const GUEST_DATABASE: &str = "rqps";
 const INNODB: &str = "innodb";
+/// The plugin for MySQL's newer protocol, which rqps does not speak.
+const X_PLUGIN: &str = "mysqlx";
 /// MyRocks, which is a plugin in MariaDB.
 pub(crate) const ROCKSDB: &str = "rocksdb";
 /// SIGTERM is the orderly shutdown. There is no other that leaves the data recoverable and nothing
 /// behind than to end the process.
 const SIGNALS: Signals = Signals { stop: Signal::TERM, quit: Signal::KILL };
 /// What a contender cannot set, because rqps does.
-const RESERVED: [&str; 10] = [
+const RESERVED: [&str; 11] = [
     "basedir",
     "bind_address",
     "datadir",
@@ -48,9 +54,13 @@ const RESERVED: [&str; 10] = [
     "pid_file",
     "plugin_dir",
     "port",
+    "skip_networking",
     "socket",
     "tmpdir",
 ];
+/// What is in every data directory.
+const MARK: &str = "mysql";
+const SOCKET: &str = "mysql.sock";
 
 /// A build with the settings that it will run with.
 pub(crate) struct Mysql {
@@ -60,14 +70,19 @@ pub(crate) struct Mysql {
     options: Options,
     engine: String,
     settings: Settings,
-    user: Option<ServerUser>,
+    user: Option<User>,
 }
 
 impl Mysql {
-    pub(crate) fn prepare(installed: Installed, contender: &Contender) -> Result<Self, DbmsError> {
-        let user = ServerUser::find()?;
+    pub(crate) fn prepare(
+        home: &Home,
+        installed: Installed,
+        contender: &Contender,
+    ) -> Result<Self, DbmsError> {
+        let user = servers_user()?;
+        can_reach(user, &[&installed.server()?])?;
         let engine = contender.engine.clone().unwrap_or(INNODB.to_string());
-        let options = Options::ask(&installed, &engine, user)?;
+        let options = Options::ask(home, &installed, &engine, user)?;
         let vocabulary = Vocabulary {
             version: &installed.version,
             names: options.names(),
@@ -83,29 +98,49 @@ impl Mysql {
         self.installed.dbms
     }
 
-    /// Writes the settings of this start into the data directory.
-    fn configure(&self, place: &Place, socket: &Path, port: u16) -> Result<PathBuf, DbmsError> {
+    fn runs<'a>(&self, folder: &'a Path, detached: bool) -> Runs<'a> {
+        let is_own_build = self.installed.source.is_none();
+        Runs { user: self.user, folder, is_own_build, detached }
+    }
+
+    /// Writes the settings of this start beside the server's socket: into the data directory whoever runs
+    /// servers could write, too.
+    fn configure(&self, place: &Place, start: &Start<'_>) -> Result<PathBuf, DbmsError> {
         let mut text = String::from("[mysqld]\n");
-        let own = [
-            ("bind_address", "127.0.0.1".to_string()),
-            ("port", port.to_string()),
-            ("socket", socket.join("mysql.sock").display().to_string()),
-            ("datadir", place.data.display().to_string()),
+        let (data, socket) = (path_text(&place.data)?, start.folder.socket());
+        let mut own = vec![
+            ("socket", path_text(&socket.join(SOCKET))?),
+            ("datadir", data.clone()),
             // Where the indexes that are built are sorted; in no place that is shared with others.
-            ("tmpdir", place.data.display().to_string()),
-            ("pid_file", socket.join("mysql.pid").display().to_string()),
+            ("tmpdir", data),
+            ("pid_file", path_text(&socket.join("mysql.pid"))?),
             ("default_storage_engine", self.engine.clone()),
         ];
+        match start.port {
+            Some(port) => {
+                own.push(("bind_address", "127.0.0.1".to_string()));
+                own.push(("port", port.to_string()));
+            }
+            None => own.push(("skip_networking", "ON".to_string())),
+        }
+        if self.options.knows(X_PLUGIN) {
+            // It listens on ports and sockets of its own.
+            own.push((X_PLUGIN, "OFF".to_string()));
+        }
         let own = own.iter().map(|(name, value)| (*name, value.as_str()));
         let chosen = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         for (name, value) in chosen.chain(own) {
             text += &format!("{name} = {value}\n");
         }
-        let path = place.data.join("rqps.cnf");
-        fs::write(&path, text).map_err(DbmsError::file("write", &path))?;
-        hand_over(&path, self.user)?;
-        Ok(path)
+        start.folder.configure("my.cnf", &text)
     }
+}
+
+/// A path as an option file has it, where a line ends a value and a backslash begins an escape.
+fn path_text(path: &Path) -> Result<String, DbmsError> {
+    let text = path.to_str().filter(|text| !text.contains(['\n', '\\', '#']));
+    let text = text.map(str::to_string);
+    text.ok_or_else(|| DbmsError::NotText { path: path.to_path_buf() })
 }
 
 /// A server that is running already, by its URL.
@@ -132,21 +167,24 @@ impl Dbms for Mysql {
         place: &Place,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Box<dyn Server>, DbmsError> {
-        if !place.data.join("mysql").exists() {
+        let place = &place.settled(self.dbms().name(), MARK)?;
+        can_reach(self.user, &[&place.data])?;
+        if !place.data.join(MARK).exists() {
             self.create(place)?;
         }
         place.check_maker(&self.installed)?;
-        let prepare = |socket: &Path, port: u16| {
-            hand_over(socket, self.user)?;
-            let file = self.configure(place, socket, port)?;
-            let (data, log) = (&place.data, &place.log);
-            let mut command = self.options.server(self.user, data, log, place.detached)?;
-            command.arg(format!("--defaults-file={}", file.display()));
+        let prepare = |start: &Start<'_>| {
+            let file = self.configure(place, start)?;
+            let mut command = self.options.server(self.runs(&place.data, place.detached));
+            let mut defaults = OsString::from("--defaults-file=");
+            defaults.push(file);
+            command.arg(defaults);
             command.args(self.options.common());
             command.envs(place.environment.iter().cloned());
+            let socket = start.folder.socket().join(SOCKET);
             let login = |database: &str| {
                 Target::Mysql(Login {
-                    address: Address::Unix { path: socket.join("mysql.sock") },
+                    address: Address::Unix { path: socket.clone() },
                     user: SUPERUSER.to_string(),
                     password: None,
                     database: database.to_string(),
@@ -154,8 +192,8 @@ impl Dbms for Mysql {
                 })
             };
             let scheme = self.dbms();
-            let url = format!("{scheme}://{SUPERUSER}@localhost:{port}/{DATABASE}");
-            let url = format!("{url}?socket={}", socket.join("mysql.sock").display());
+            let url = format!("{scheme}://{SUPERUSER}@localhost/{DATABASE}");
+            let url = format!("{url}?socket={}", socket.display());
             Ok(Prepared { command, first: login(""), target: login(DATABASE), url })
         };
         let launch = Launch {
@@ -165,7 +203,9 @@ impl Dbms for Mysql {
             place,
             signals: SIGNALS,
             control: &MysqlControl::Own,
+            user: self.user,
             create_database,
+            set_password,
         };
         Ok(Box::new(launch.start(&prepare, cancelled)?))
     }

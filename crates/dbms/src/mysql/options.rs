@@ -2,13 +2,17 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
+
+use rqps_system::{User, program};
 
 use crate::error::DbmsError;
-use crate::process;
+use crate::home::Home;
+use crate::process::{self, Runs};
 use crate::source::Installed;
-use crate::user::ServerUser;
 
 use super::ROCKSDB;
 
@@ -16,6 +20,8 @@ use super::ROCKSDB;
 const ROCKSDB_PLUGIN: &str = "ha_rocksdb.so";
 /// A setting of every MyRocks.
 const ROCKSDB_SETTING: &str = "rocksdb_block_cache_size";
+/// How long a server may take that only tells of itself.
+const TELLING: Duration = Duration::from_secs(60);
 /// Who has MyRocks.
 const WITH_ROCKSDB: &str =
     "Debian's MariaDB has, as mariadb@debian-10.11/rocksdb or mariadb@debian-11.8/rocksdb";
@@ -35,9 +41,10 @@ pub(super) struct Options {
 
 impl Options {
     pub(super) fn ask(
+        home: &Home,
         installed: &Installed,
         engine: &str,
-        user: Option<ServerUser>,
+        user: Option<User>,
     ) -> Result<Self, DbmsError> {
         let (program, leading) = installed.command(&installed.server()?);
         let share = installed.share()?;
@@ -56,16 +63,18 @@ impl Options {
         }
         let mut options = Options { program, leading, places, share, plugin, known: Vec::new() };
         let start = |reason: String| DbmsError::Start { what: installed.dbms.name(), reason };
-        let mut command = Command::new(&options.program);
-        command.args(&options.leading).arg("--no-defaults").args(options.common());
+        let folder = home.empty()?;
+        let is_own_build = installed.source.is_none();
+        let runs = Runs { user, folder: &folder, is_own_build, detached: false };
+        let mut command = options.server(runs);
+        command.arg("--no-defaults").args(options.common());
         // Some versions look into the default data directory even for this.
-        command.args(["--datadir=/tmp", "--verbose", "--help"]).current_dir("/");
-        process::as_user(&mut command, user);
-        let output = command.output().map_err(|error| start(error.to_string()))?;
-        options.known = names(&String::from_utf8_lossy(&output.stdout));
+        command.arg(format!("--datadir={}", folder.display())).args(["--verbose", "--help"]);
+        let said = program::run(&mut command, TELLING, &mut || ControlFlow::Continue(()));
+        let said = said.map_err(|error| start(error.to_string()))?;
+        options.known = names(&said.stdout);
         if options.known.is_empty() {
-            let reason = String::from_utf8_lossy(&output.stderr);
-            return Err(start(reason.lines().last().unwrap_or("no output").to_string()));
+            return Err(start(said.stderr.lines().last().unwrap_or("no output").to_string()));
         }
         if engine == ROCKSDB && !options.knows(ROCKSDB_SETTING) {
             return Err(DbmsError::NoMyRocks {
@@ -98,16 +107,10 @@ impl Options {
     }
 
     /// A command that runs the server, its arguments still to come.
-    pub(super) fn server(
-        &self,
-        user: Option<ServerUser>,
-        directory: &Path,
-        log: &Path,
-        detached: bool,
-    ) -> Result<Command, DbmsError> {
-        let mut command = process::command(&self.program, user, directory, log, detached)?;
+    pub(super) fn server(&self, runs: Runs<'_>) -> Command {
+        let mut command = process::command(&self.program, runs);
         command.args(&self.leading);
-        Ok(command)
+        command
     }
 
     /// The text of the first of these files that the build has among its scripts.

@@ -1,12 +1,12 @@
 //! The file by which Postgres sees that another works in its data directory.
 
-use std::fs;
 use std::path::Path;
 
 use procfs::process::Process;
 
 use crate::error::DbmsError;
 use crate::process_id::is_zombie;
+use crate::theirs;
 
 const NAME: &str = "postmaster.pid";
 /// No process has such a number: Linux gives them up to 2^22 (man 5 proc, pid_max).
@@ -17,18 +17,19 @@ const NOBODY: i32 = i32::MAX;
 /// containers, it stays one. The file itself stays: by it Postgres looks for processes of that server
 /// that still hold its shared memory.
 pub(super) fn release_from_zombie(data: &Path) -> Result<(), DbmsError> {
-    let path = data.join(NAME);
-    let Ok(text) = fs::read_to_string(&path) else { return Ok(()) };
+    let Ok(Some(text)) = theirs::read(data, NAME) else { return Ok(()) };
     let Some((pid, rest)) = text.split_once('\n') else { return Ok(()) };
     let stat = |pid| Process::new(pid).and_then(|process| process.stat()).ok();
     if !pid.parse().ok().and_then(stat).is_some_and(|stat| is_zombie(&stat)) {
         return Ok(());
     }
-    fs::write(&path, format!("{NOBODY}\n{rest}")).map_err(DbmsError::file("write", &path))
+    let written = theirs::write(data, NAME, &format!("{NOBODY}\n{rest}"));
+    written.map_err(DbmsError::file("write", &data.join(NAME)))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::process::Command;
 
     use super::*;

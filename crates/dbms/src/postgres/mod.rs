@@ -3,29 +3,34 @@
 mod control;
 mod lock_file;
 mod meter;
+mod password;
 
+use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
-use std::process::Command;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rqps_plan::Contender;
+use rqps_system::{User, program};
 use rqps_wire::{Address, Login, Target, postgres};
 use rustix::process::Signal;
 
 use crate::config::{Settings, Vocabulary};
 use crate::error::DbmsError;
 use crate::home::Home;
-use crate::managed::{Launch, Prepared, Signals};
-use crate::process;
+use crate::managed::{Launch, Prepared, Signals, Start};
+use crate::process::{self, Runs};
 use crate::remote::Remote;
+use crate::rights::{can_reach, servers_user};
 use crate::source::Installed;
-use crate::user::{ServerUser, hand_over};
 use crate::{Dbms, Place, Server};
 
 use control::{PostgresControl, claim_schema, create_database, drop_schema};
+use password::set_password;
 
 /// The superuser that initdb creates.
-const SUPERUSER: &str = "rqps";
+const SUPERUSER: &str = crate::LOOPBACK_USER;
 /// The benchmark's database, named as the original names it.
 const DATABASE: &str = "ib";
 /// rqps's own schema in a database that is not.
@@ -33,29 +38,42 @@ const SCHEMA: &str = "rqps";
 /// SIGINT is the fast shutdown: connections are closed and a checkpoint is written.
 const SIGNALS: Signals = Signals { stop: Signal::INT, quit: Signal::QUIT };
 /// What a contender cannot set, because rqps does.
-const RESERVED: [&str; 8] = [
+const RESERVED: [&str; 9] = [
     "config_file",
     "data_directory",
     "external_pid_file",
+    "hba_file",
     "listen_addresses",
     "log_destination",
     "logging_collector",
     "port",
     "unix_socket_directories",
 ];
-const OWN_FILE: &str = "rqps.conf";
+/// What is in every data directory.
+const MARK: &str = "PG_VERSION";
+/// The port of a server that does not listen there: it is a part of its socket's name.
+const SOCKETS_PORT: u16 = 5432;
+/// From this version on passwords are kept as SCRAM has them.
+const SCRAM_SINCE: u32 = 10;
+/// How long a program may take that only tells of itself.
+const TELLING: Duration = Duration::from_secs(60);
 
 /// A build with the settings that it will run with.
 pub(crate) struct Postgres {
     installed: Installed,
     spec: String,
     settings: Settings,
-    user: Option<ServerUser>,
+    user: Option<User>,
 }
 
 impl Postgres {
-    pub(crate) fn prepare(installed: Installed, contender: &Contender) -> Result<Self, DbmsError> {
-        let names = setting_names(&installed)?;
+    pub(crate) fn prepare(
+        home: &Home,
+        installed: Installed,
+        contender: &Contender,
+    ) -> Result<Self, DbmsError> {
+        let user = servers_user()?;
+        let names = setting_names(home, &installed, user)?;
         let server = installed.server()?;
         // A name with a dot belongs to an extension, which the server does not know yet.
         let knows = |name: &str| {
@@ -66,7 +84,7 @@ impl Postgres {
         let version = &installed.version;
         let vocabulary = Vocabulary { version, names: &names, knows: &knows, reserved: &RESERVED };
         let settings = vocabulary.settings(contender)?;
-        let (spec, user) = (contender.spec(), ServerUser::find()?);
+        let spec = contender.spec();
         Ok(Postgres { installed, spec, settings, user })
     }
 
@@ -75,51 +93,69 @@ impl Postgres {
         place.make_data(&self.installed, self.user, &[], fill)
     }
 
-    fn initialize(&self, data: &Path, log: &Path) -> Result<(), DbmsError> {
-        let initdb = self.installed.root.join("bin/initdb");
-        let mut command = process::command(&initdb, self.user, data, log, false)?;
-        command.arg("--pgdata").arg(data).args(["--username", SUPERUSER, "--auth", "trust"]);
-        // -N is --no-sync, which versions before 10 spell otherwise.
-        command.args(["--encoding", "UTF8", "--locale", "C", "--data-checksums", "-N"]);
-        process::run(&mut command, "initdb", log)?;
-        let main = data.join("postgresql.conf");
-        let text = fs::read_to_string(&main).map_err(DbmsError::file("read", &main))?;
-        let text = format!("{text}\ninclude '{OWN_FILE}'\n");
-        fs::write(&main, text).map_err(DbmsError::file("write", &main))
+    fn runs<'a>(&self, folder: &'a Path, detached: bool) -> Runs<'a> {
+        let is_own_build = self.installed.source.is_none();
+        Runs { user: self.user, folder, is_own_build, detached }
     }
 
-    /// Writes the settings of this start into the data directory.
-    fn configure(&self, place: &Place, socket: &Path, port: u16) -> Result<(), DbmsError> {
+    fn initialize(&self, data: &Path, log: &Path) -> Result<(), DbmsError> {
+        let initdb = self.installed.root.join("bin/initdb");
+        let mut command = process::command(&initdb, self.runs(data, false));
+        process::log_to(&mut command, log)?;
+        command.arg("--pgdata").arg(data).args(["--username", SUPERUSER]);
+        command.args(["--auth-local", "trust", "--auth-host", self.method()]);
+        // -N is --no-sync, which versions before 10 spell otherwise.
+        command.args(["--encoding", "UTF8", "--locale", "C", "--data-checksums", "-N"]);
+        process::run(&mut command, "initdb", log)
+    }
+
+    /// How passwords are asked for.
+    fn method(&self) -> &'static str {
+        let major = self.installed.version.split(|c: char| !c.is_ascii_digit()).next();
+        let major = major.and_then(|major| major.parse().ok());
+        if major.is_none_or(|major: u32| major >= SCRAM_SINCE) { "scram-sha-256" } else { "md5" }
+    }
+
+    /// Writes the settings of this start, and who is let in, beside the server's socket: into the data
+    /// directory whoever runs servers could write, too. What is set there goes before.
+    fn configure(&self, place: &Place, start: &Start<'_>) -> Result<PathBuf, DbmsError> {
+        // Who can reach the socket is decided by its folder.
+        let mut rules = "local all all trust\n".to_string();
+        if start.port.is_some() {
+            for loopback in ["127.0.0.1/32", "::1/128"] {
+                rules += &format!("host all all {loopback} {}\n", self.method());
+            }
+        }
+        let rules = start.folder.configure("pg_hba.conf", &rules)?;
+        let addresses = if start.port.is_some() { "127.0.0.1" } else { "" };
         let own = [
-            ("listen_addresses", "127.0.0.1".to_string()),
-            ("port", port.to_string()),
-            ("unix_socket_directories", socket.display().to_string()),
+            ("data_directory", path_text(&place.data)?),
+            ("hba_file", path_text(&rules)?),
+            ("listen_addresses", addresses.to_string()),
+            ("port", start.port.unwrap_or(SOCKETS_PORT).to_string()),
+            ("unix_socket_directories", path_text(start.folder.socket())?),
             ("log_destination", "stderr".to_string()),
             ("logging_collector", "off".to_string()),
         ];
         let line = |name: &str, value: &str| format!("{name} = {}\n", quoted(value));
-        let mut text: String =
-            self.settings.iter().map(|(name, value)| line(name, value)).collect();
+        let made = quoted(&path_text(&place.data.join("postgresql.conf"))?);
+        let mut text = format!("include_if_exists {made}\n");
+        text.extend(self.settings.iter().map(|(name, value)| line(name, value)));
         text.extend(own.iter().map(|(name, value)| line(name, value)));
-        let path = place.data.join(OWN_FILE);
-        fs::write(&path, text).map_err(DbmsError::file("write", &path))?;
-        hand_over(&path, self.user)
+        start.folder.configure("postgresql.conf", &text)
     }
 
     /// The command of one start, with its settings written, and how to reach what it starts.
-    fn prepare_start(
-        &self,
-        place: &Place,
-        socket: &Path,
-        port: u16,
-    ) -> Result<Prepared, DbmsError> {
-        hand_over(socket, self.user)?;
-        self.configure(place, socket, port)?;
+    fn prepare_start(&self, place: &Place, start: &Start<'_>) -> Result<Prepared, DbmsError> {
+        let settings = self.configure(place, start)?;
         let program = self.installed.root.join("bin/postgres");
-        let (data, log) = (&place.data, &place.log);
-        let mut command = process::command(&program, self.user, data, log, place.detached)?;
-        command.arg("-D").arg(data);
+        let data = &place.data;
+        let mut command = process::command(&program, self.runs(data, place.detached));
+        let mut config = OsString::from("config_file=");
+        config.push(settings);
+        command.arg("-D").arg(data).arg("-c").arg(config);
         command.envs(place.environment.iter().cloned());
+        let (socket, port) = (start.folder.socket(), start.port.unwrap_or(SOCKETS_PORT));
         let login = |database: &str| {
             Target::Postgres(Login {
                 address: Address::Unix { path: socket.join(format!(".s.PGSQL.{port}")) },
@@ -142,7 +178,9 @@ impl Postgres {
             place,
             signals: SIGNALS,
             control: &PostgresControl,
+            user: self.user,
             create_database,
+            set_password,
         }
     }
 }
@@ -172,12 +210,14 @@ impl Dbms for Postgres {
         place: &Place,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Box<dyn Server>, DbmsError> {
-        if !place.data.join("PG_VERSION").exists() {
+        let place = &place.settled("postgres", MARK)?;
+        can_reach(self.user, &[&self.installed.server()?, &place.data])?;
+        if !place.data.join(MARK).exists() {
             self.create(place)?;
         }
         place.check_maker(&self.installed)?;
         lock_file::release_from_zombie(&place.data)?;
-        let prepare = |socket: &Path, port: u16| self.prepare_start(place, socket, port);
+        let prepare = |start: &Start<'_>| self.prepare_start(place, start);
         Ok(Box::new(self.launch(home, place).start(&prepare, cancelled)?))
     }
 }
@@ -188,20 +228,31 @@ fn quoted(value: &str) -> String {
     format!("'{escaped}'")
 }
 
+/// A path as a configuration file has it.
+fn path_text(path: &Path) -> Result<String, DbmsError> {
+    let text = path.to_str().map(str::to_string);
+    text.ok_or_else(|| DbmsError::NotText { path: path.to_path_buf() })
+}
+
 /// All settings that the build knows, from the build itself.
-fn setting_names(installed: &Installed) -> Result<Vec<String>, DbmsError> {
-    let program = installed.root.join("bin/postgres");
+fn setting_names(
+    home: &Home,
+    installed: &Installed,
+    user: Option<User>,
+) -> Result<Vec<String>, DbmsError> {
     let start = |reason: String| DbmsError::Start { what: "postgres", reason };
-    let output = Command::new(&program)
-        .arg("--describe-config")
-        .output()
-        .map_err(|error| start(error.to_string()))?;
-    if !output.status.success() {
-        let reason = String::from_utf8_lossy(&output.stderr);
-        return Err(start(reason.lines().last().unwrap_or("no output").to_string()));
+    let (program, folder) = (installed.root.join("bin/postgres"), home.empty()?);
+    can_reach(user, &[&program])?;
+    let is_own_build = installed.source.is_none();
+    let runs = Runs { user, folder: &folder, is_own_build, detached: false };
+    let mut command = process::command(&program, runs);
+    command.arg("--describe-config");
+    let said = program::run(&mut command, TELLING, &mut || ControlFlow::Continue(()));
+    let said = said.map_err(|error| start(error.to_string()))?;
+    if !said.status.success() {
+        return Err(start(said.stderr.lines().last().unwrap_or("no output").to_string()));
     }
-    let text = String::from_utf8_lossy(&output.stdout);
-    let names = text.lines().filter_map(|line| line.split('\t').next());
+    let names = said.stdout.lines().filter_map(|line| line.split('\t').next());
     Ok(names.map(str::to_lowercase).collect())
 }
 
@@ -246,7 +297,7 @@ mod tests {
         let mut patient = |_| ControlFlow::Continue(());
         let build = &contender.build;
         let installed = source::obtain(&store(), Name::Postgres, build, &mut patient).unwrap();
-        Postgres::prepare(installed, &contender)
+        Postgres::prepare(&store(), installed, &contender)
     }
 
     #[test]
@@ -265,7 +316,8 @@ mod tests {
         fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o755)).unwrap();
         let home = Home::at(directory.path().join("home")).unwrap();
         let (data, log) = (directory.path().join("data"), directory.path().join("log"));
-        let place = Place { data, log, detached: false, environment: Vec::new() };
+        let password = Some("secret".to_string());
+        let place = Place { data, log, password, ..Place::default() };
         postgres.create(&place).unwrap();
         test(&postgres, &home, &place);
     }
@@ -276,10 +328,10 @@ mod tests {
         let taken = (taken.local_addr().unwrap().port(), taken);
         with_postgres(|postgres, home, place| {
             let attempts = Cell::new(0);
-            let first_is_taken = |socket: &Path, free: u16| {
+            let first_is_taken = |start: &Start<'_>| {
                 attempts.set(attempts.get() + 1);
-                let port = if attempts.get() == 1 { taken.0 } else { free };
-                postgres.prepare_start(place, socket, port)
+                let port = if attempts.get() == 1 { Some(taken.0) } else { start.port };
+                postgres.prepare_start(place, &Start { port, ..*start })
             };
             let mut server =
                 postgres.launch(home, place).start(&first_is_taken, &|| false).unwrap();
@@ -287,7 +339,9 @@ mod tests {
             assert!(attempts.get() >= 2);
             server.stop().unwrap();
 
-            let all_are_taken = |socket: &Path, _| postgres.prepare_start(place, socket, taken.0);
+            let all_are_taken = |start: &Start<'_>| {
+                postgres.prepare_start(place, &Start { port: Some(taken.0), ..*start })
+            };
             let launch = postgres.launch(home, place);
             let error = launch.start(&all_are_taken, &|| false).err().unwrap().to_string();
             assert!(error.contains("Address already in use"), "{error}");

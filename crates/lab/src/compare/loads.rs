@@ -123,8 +123,7 @@ fn load_one(
     let place = Place {
         data: fresh.clone(),
         log: directory.log(&name),
-        detached: false,
-        environment: Vec::new(),
+        ..Place::default()
     };
     let mut server = dbms.start(lab.home, &place, lab.cancelled)?;
     let start_seconds = begun.elapsed().as_secs_f64();

@@ -150,7 +150,7 @@ impl<'a> Round<'a> {
         let dosing = Dosing::of(contestant.injection, contestant.dialect, &data)?;
         let environment = dosing.as_ref().map(Dosing::environment).unwrap_or_default();
         let log = directory.log(&contestant.name);
-        let at = Place { data, log, detached: false, environment };
+        let at = Place { data, log, environment, ..Place::default() };
         let server = setting.ready[contestant.index].start(lab.home, &at, lab.cancelled)?;
         let meter = server.meter()?;
         let note = setting.folders.note(place, load);

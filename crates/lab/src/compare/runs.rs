@@ -259,7 +259,7 @@ impl Turn<'_> {
         rqps_dbms::settle_data(&data)?;
         let before = canaries.settle(REST);
         let log = directory.log(&contestant.name);
-        let at = Place { data, log, detached: false, environment: Vec::new() };
+        let at = Place { data, log, ..Place::default() };
         let mut server = setting.ready[contestant.index].start(lab.home, &at, lab.cancelled)?;
         let _limit = limit(contestant.injection, &*server, &contestant.name)?;
         let held = setting.plan.memory.zip(server.process());

@@ -161,8 +161,7 @@ impl Earlier {
         let place = Place {
             data: folders.path().join("looked-at"),
             log: directory.log(&base.name()),
-            detached: false,
-            environment: Vec::new(),
+            ..Place::default()
         };
         let mut server = dbms.start(lab.home, &place, lab.cancelled)?;
         let seen = describe(base, dbms, &*server, begun.elapsed().as_secs_f64());

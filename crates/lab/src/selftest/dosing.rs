@@ -26,7 +26,7 @@ pub(crate) struct Dosing {
 type Seen = (Counted, Counted);
 
 impl Dosing {
-    /// None for a contender that is not delayed. `data` is the folder of its server.
+    /// None for a contender that is not delayed. `data` is the data directory of its server.
     pub(crate) fn of(
         injection: Option<Injection>,
         dialect: Dialect,

@@ -2,9 +2,11 @@
 //! is told how much.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions, Permissions};
-use std::io;
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{
+    DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown,
+};
 use std::path::{Path, PathBuf};
 
 /// Built from `preload/recv.rs`.
@@ -14,8 +16,10 @@ const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/recv.so"));
 const NUMBERS: usize = 4;
 const PAGE_BYTES: u64 = 4096;
 
-/// A server's library. Its files lie in a folder of the server's own and go with it.
+/// A server's library. Its files lie in a folder that only rqps can write to: the server's user may
+/// write into the page, and nowhere else.
 pub(crate) struct Spin {
+    folder: PathBuf,
     library: PathBuf,
     page: PathBuf,
     file: File,
@@ -47,17 +51,30 @@ impl Counted {
 }
 
 impl Spin {
-    /// Puts the library into `folder`, where whoever owns the folder may use it.
-    pub(crate) fn install(folder: &Path) -> io::Result<Spin> {
-        let (library, page) = (folder.join("rqps.recv.so"), folder.join("rqps.delay"));
-        fs::write(&library, LIBRARY)?;
-        fs::set_permissions(&library, Permissions::from_mode(0o755))?;
-        let mut own = OpenOptions::new();
-        let file = own.read(true).write(true).create(true).truncate(true).open(&page)?;
+    /// Puts the library beside a data directory, for whoever that belongs to.
+    pub(crate) fn install(data: &Path) -> io::Result<Spin> {
+        let owner = data.symlink_metadata()?;
+        let folder = data.with_added_extension("delay");
+        match fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            // What was left of an rqps that was killed.
+            _ => DirBuilder::new().mode(0o711).create(&folder)?,
+        }
+        fs::set_permissions(&folder, Permissions::from_mode(0o711))?;
+        let (library, page) = (folder.join("recv.so"), folder.join("page"));
+        let new = |path: &Path, mode| {
+            let mut options = OpenOptions::new();
+            let file = options.read(true).write(true).create_new(true).mode(mode).open(path)?;
+            file.set_permissions(Permissions::from_mode(mode))?;
+            io::Result::Ok(file)
+        };
+        new(&library, 0o755)?.write_all(LIBRARY)?;
+        let file = new(&page, 0o600)?;
         file.set_len(PAGE_BYTES)?;
-        // The server may be another user; others do not get into the folder.
-        fs::set_permissions(&page, Permissions::from_mode(0o666))?;
-        Ok(Spin { library, page, file })
+        if rustix::process::geteuid().is_root() {
+            fchown(&file, Some(owner.uid()), Some(owner.gid()))?;
+        }
+        Ok(Spin { folder, library, page, file })
     }
 
     /// The file by which the server is told.
@@ -82,6 +99,13 @@ impl Spin {
             u64::from_ne_bytes(bytes[at * 8..at * 8 + 8].try_into().expect("eight bytes"))
         };
         Ok(Counted { messages: number(1), timed: number(2), spent: number(3) })
+    }
+}
+
+impl Drop for Spin {
+    fn drop(&mut self) {
+        // What stays is removed with the run's data.
+        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
@@ -120,7 +144,9 @@ mod tests {
     #[test]
     fn messages_are_counted_and_received_as_without_the_library() {
         let folder = tempfile::tempdir().unwrap();
-        let spin = Spin::install(folder.path()).unwrap();
+        let data = folder.path().join("data");
+        fs::create_dir(&data).unwrap();
+        let spin = Spin::install(&data).unwrap();
         for nanos in [0, 300_000] {
             spin.set(nanos).unwrap();
             let before = spin.counted().unwrap();
@@ -147,8 +173,8 @@ mod tests {
         fs::set_permissions(directory.path(), Permissions::from_mode(0o755)).unwrap();
         let home = Home::at(directory.path().join("home")).unwrap();
         let (data, log) = (directory.path().join("data"), directory.path().join("log"));
-        let mut place = Place { data, log, detached: false, environment: Vec::new() };
-        // Its folder is the server's own once it has been there.
+        let mut place = Place { data, log, ..Place::default() };
+        // The data directory is the server's own once it has been there.
         dbms.start(&home, &place, &|| false).unwrap().stop().unwrap();
         let spin = Spin::install(&place.data).unwrap();
         place.environment = spin.environment();

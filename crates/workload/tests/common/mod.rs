@@ -44,8 +44,7 @@ impl Fixture {
         let place = Place {
             data: path("data"),
             log: path("log"),
-            detached: false,
-            environment: Vec::new(),
+            ..Place::default()
         };
         let server = dbms.unwrap().start(&home, &place, &|| false).unwrap();
         let dialect = Dialect::from(&contender);

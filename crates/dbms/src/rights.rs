@@ -1,0 +1,132 @@
+//! What rqps and the user of servers may do on this machine, asked before anything depends on it, and
+//! what a failure says of the machine's limits.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use nix::unistd::{Uid, User as Account};
+use rqps_system::User;
+use rustix::fs::statvfs;
+use rustix::process::{Resource, getrlimit};
+use rustix::thread::{CapabilitySet, capabilities};
+
+use crate::error::DbmsError;
+
+/// What root needs to run servers as another user, to end them and to keep their files.
+const NEEDED: [(CapabilitySet, &str); 6] = [
+    (CapabilitySet::CHOWN, "CAP_CHOWN"),
+    (CapabilitySet::DAC_OVERRIDE, "CAP_DAC_OVERRIDE"),
+    (CapabilitySet::FOWNER, "CAP_FOWNER"),
+    (CapabilitySet::KILL, "CAP_KILL"),
+    (CapabilitySet::SETGID, "CAP_SETGID"),
+    (CapabilitySet::SETUID, "CAP_SETUID"),
+];
+
+/// The user of servers, whom rqps has the rights to run them as.
+pub(crate) fn servers_user() -> Result<Option<User>, DbmsError> {
+    let Some(user) = User::of_servers()? else { return Ok(None) };
+    // Where they cannot be asked for, the first use of each tells.
+    let held = capabilities(None).map_or(CapabilitySet::all(), |sets| sets.effective);
+    let missing = NEEDED.iter().filter(|(right, _)| !held.contains(*right));
+    let missing: Vec<&str> = missing.map(|(_, name)| *name).collect();
+    match missing.is_empty() {
+        true => Ok(Some(user)),
+        false => Err(DbmsError::Rights { missing: missing.join(", "), user: name(user) }),
+    }
+}
+
+fn name(user: User) -> String {
+    let account = Account::from_uid(Uid::from_raw(user.uid)).ok().flatten();
+    account.map_or_else(|| user.uid.to_string(), |account| account.name)
+}
+
+/// Refuses places that the server's user cannot enter, where a program or its data are to be.
+pub(crate) fn can_reach(user: Option<User>, places: &[&Path]) -> Result<(), DbmsError> {
+    let Some(user) = user else { return Ok(()) };
+    let closed = |place: &Path| {
+        let mut folders: Vec<&Path> = place.ancestors().collect();
+        folders.reverse();
+        folders.into_iter().find_map(|folder| match fs::metadata(folder.join(".")) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                Some((folder.to_path_buf(), place.to_path_buf()))
+            }
+            _ => None,
+        })
+    };
+    let closed = user.act(|| places.iter().find_map(|place| closed(place)));
+    match closed.map_err(DbmsError::file("look at", places[0]))? {
+        Some((closed, to)) => Err(DbmsError::Closed { user: name(user), closed, to }),
+        None => Ok(()),
+    }
+}
+
+/// What the machine was short of, where the words of an error or a log tell: which limit or disk, and what
+/// to do. `data` is on the disk that servers fill.
+pub fn shortage(said: &str, data: &Path) -> Option<String> {
+    let limit = |resource| {
+        let limit = getrlimit(resource).current;
+        limit.map_or("unlimited".to_string(), |limit| limit.to_string())
+    };
+    let says = |any: &[&str]| any.iter().any(|words| said.contains(words));
+    if says(&["No space left on device", "ENOSPC", "os error 28", "errno: 28"]) {
+        let on = data.ancestors().find(|place| place.exists()).unwrap_or(Path::new("/"));
+        let free = statvfs(on).map_or(0, |of| of.f_bavail * of.f_frsize >> 20);
+        return Some(format!(
+            "a disk is full: that of '{}' has {free} MiB free; make room, or set RQPS_HOME to another \
+             disk, and go on with --resume",
+            on.display()
+        ));
+    }
+    if says(&["Resource temporarily unavailable", "os error 11"]) {
+        let most = limit(Resource::Nproc);
+        return Some(format!(
+            "a process more than a limit allows: 'ulimit -u' is {most} here, and a container may have a \
+             lower one; raise it"
+        ));
+    }
+    if says(&["Too many open files", "os error 24", "file descriptors", "open_files_limit"]) {
+        let most = limit(Resource::Nofile);
+        return Some(format!("more open files than 'ulimit -n' allows, which is {most} here; raise it"));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn the_first_closed_folder_on_the_way_is_named() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: only root runs servers as another user");
+            return;
+        }
+        let outer = tempfile::tempdir().unwrap();
+        let mode = |mode| fs::set_permissions(outer.path(), fs::Permissions::from_mode(mode)).unwrap();
+        let place = outer.path().join("not/yet/there");
+        let nobody = Some(User { uid: 65534, gid: 65534 });
+        mode(0o700);
+        let error = can_reach(nobody, &[Path::new("/usr"), &place]).unwrap_err().to_string();
+        let named = format!("user 'nobody', as which servers run, cannot enter '{}'", outer.path().display());
+        assert!(error.starts_with(&named), "{error}");
+        mode(0o711);
+        can_reach(nobody, &[&place]).unwrap();
+        can_reach(None, &[Path::new("/root")]).unwrap();
+    }
+
+    #[test]
+    fn what_ran_out_is_named_with_its_limit() {
+        for (said, named) in [
+            ("FATAL: could not write: No space left on device", "a disk is full: that of '/'"),
+            ("Resource temporarily unavailable (os error 11)", "'ulimit -u'"),
+            ("insufficient file descriptors available to start", "'ulimit -n'"),
+        ] {
+            let told = shortage(said, Path::new("/")).unwrap();
+            assert!(told.contains(named), "{told}");
+        }
+        assert_eq!(shortage("password authentication failed", Path::new("/")), None);
+    }
+}
