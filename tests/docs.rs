@@ -162,10 +162,11 @@ static GIVEN: [Given; 12] = [
     },
     Given {
         page: "docs/remote-server.md",
-        before: r#"rqps dbms start postgres@17.6 > postgres.url
-                   rqps dbms start mysql@8.0.33 > mysql.url
+        before: r#"rqps dbms start --tcp postgres@17.6 > postgres.url
+                   rqps dbms start --tcp mysql@8.0.33 > mysql.url
                    for dbms in postgres mysql; do
-                     sed -E 's|.*localhost:([0-9]+)/.*|\1|' $dbms.url > $dbms.port
+                     sed -E 's|.*127.0.0.1:([0-9]+)/.*|\1|' $dbms.url > $dbms.port
+                     sed -E 's|.*//rqps:([^@]+)@.*|\1|' $dbms.url > $dbms.password
                    done
                    data="$RQPS_HOME/data/postgres_17.6"
                    cp ca.pem "$data/server.crt"
@@ -182,7 +183,7 @@ static GIVEN: [Given; 12] = [
         small: &[
             (
                 "'postgres://bench@db.example/bench?sslmode=verify-full&sslrootcert=ca.pem'",
-                "\"postgres://rqps@localhost:$(cat postgres.port)/ib?sslmode=verify-full&sslrootcert=ca.pem\" \
+                "\"postgres://rqps:$(cat postgres.password)@localhost:$(cat postgres.port)/ib?sslmode=verify-full&sslrootcert=ca.pem\" \
                  --secs 0.2 --rows 2K --out out/postgres-tls",
             ),
             (

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 struct Fixture {
     server: Box<dyn Server>,
     login: Login,
-    directory: TempDir,
+    _directory: TempDir,
     _turn: common::Rqps,
 }
 
@@ -27,11 +27,11 @@ impl Fixture {
         let mut patient = |_| std::ops::ControlFlow::Continue(());
         let dbms = rqps_dbms::prepare(&home, &contender, &mut patient).unwrap();
         let (data, log) = (directory.path().join("data"), directory.path().join("log"));
-        let server = dbms
-            .start(&home, &Place { data, log, ..Place::default() }, &|| false)
-            .unwrap();
+        let password = Some(rqps_dbms::new_password());
+        let place = Place { data, log, password, ..Place::default() };
+        let server = dbms.start(&home, &place, &|| false).unwrap();
         let Target::Postgres(login) = server.target().clone() else { panic!("not Postgres") };
-        Fixture { server, login, directory, _turn: rqps }
+        Fixture { server, login, _directory: directory, _turn: rqps }
     }
 
     fn connect(&self) -> Box<dyn Connection> {
@@ -42,9 +42,8 @@ impl Fixture {
         let mut login = self.login.clone();
         login.user = user.to_string();
         login.password = password.map(str::to_string);
-        let Address::Unix { path } = &login.address else { panic!("not a Unix socket") };
         if tcp {
-            let port = path.extension().unwrap().to_str().unwrap().parse().unwrap();
+            let port = self.server.port().unwrap();
             login.address = Address::Tcp { host: "127.0.0.1".to_string(), port };
         }
         Target::Postgres(login)
@@ -52,14 +51,14 @@ impl Fixture {
 
     /// Has everyone but rqps's own user log in by a method.
     fn demand(&self, method: &str) {
-        let hba = self.directory.path().join("data/pg_hba.conf");
+        let mut connection = self.connect();
+        let hba = scalar(&mut *connection, "show hba_file").unwrap().unwrap();
         let rules = format!(
             "local all rqps trust\n\
              local all all {method}\n\
              host all all 127.0.0.1/32 {method}\n"
         );
         fs::write(hba, rules).unwrap();
-        let mut connection = self.connect();
         let loaded = "select pg_conf_load_time()";
         let before = scalar(&mut *connection, loaded).unwrap();
         connection.run("select pg_reload_conf()").unwrap();

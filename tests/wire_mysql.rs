@@ -22,9 +22,9 @@ impl Fixture {
         let mut patient = |_| std::ops::ControlFlow::Continue(());
         let dbms = rqps_dbms::prepare(&home, &contender, &mut patient).unwrap();
         let (data, log) = (directory.path().join("data"), directory.path().join("log"));
-        let server = dbms
-            .start(&home, &Place { data, log, ..Place::default() }, &|| false)
-            .unwrap();
+        let password = Some(rqps_dbms::new_password());
+        let place = Place { data, log, password, ..Place::default() };
+        let server = dbms.start(&home, &place, &|| false).unwrap();
         let Target::Mysql(login) = server.target().clone() else { panic!("not MySQL") };
         Fixture { server, login, _directory: directory, _turn: rqps }
     }
@@ -38,9 +38,8 @@ impl Fixture {
         login.user = user.to_string();
         login.password = password.map(str::to_string);
         if tcp {
-            let port = scalar(&mut *self.connect(), "select @@port").unwrap().unwrap();
-            let host = "127.0.0.1".to_string();
-            login.address = Address::Tcp { host, port: port.parse().unwrap() };
+            let (host, port) = ("127.0.0.1".to_string(), self.server.port().unwrap());
+            login.address = Address::Tcp { host, port };
         }
         Target::Mysql(login)
     }

@@ -26,9 +26,8 @@ impl Fixture {
         let mut patient = |_| std::ops::ControlFlow::Continue(());
         let dbms = rqps_dbms::prepare(&home, &contender, &mut patient).unwrap();
         let (data, log) = (directory.path().join("data"), directory.path().join("log"));
-        let server = dbms
-            .start(&home, &Place { data, log, ..Place::default() }, &|| false)
-            .unwrap();
+        let server =
+            dbms.start(&home, &Place { data, log, ..Place::default() }, &|| false).unwrap();
         Fixture { server, directory, _turn: rqps }
     }
 

@@ -58,11 +58,7 @@ impl Running {
         let name = format!("client-cost-{}-{}", subject.dbms, std::process::id());
         let own = home.data()?.join(name);
         fs::create_dir(&own).with_context(|| format!("cannot make {}", own.display()))?;
-        let place = Place {
-            data: own.join("data"),
-            log: own.join("log"),
-            ..Place::default()
-        };
+        let place = Place { data: own.join("data"), log: own.join("log"), ..Place::default() };
         let server = dbms.start(home, &place, &|| false)?;
         let (Target::Postgres(login) | Target::Mysql(login)) = server.target().clone() else {
             bail!("{} is no server", subject.contender);

@@ -209,7 +209,9 @@ fn start(
         (Some(port), Some(password)) => {
             let (scheme, user) = (contender.dbms, rqps_dbms::LOOPBACK_USER);
             output::print(&format!("{scheme}://{user}:{password}@127.0.0.1:{port}/ib\n"))?;
-            output::note(&format!("the password is not shown again; by the socket, without it: {url}"));
+            output::note(&format!(
+                "the password is not shown again; by the socket, without it: {url}"
+            ));
         }
         _ => output::print(&format!("{url}\n"))?,
     }
@@ -267,11 +269,7 @@ fn shell(home: &Home, cancel: &Cancel, contender: &Contender) -> anyhow::Result<
     let ready = rqps_dbms::prepare(home, contender, &mut |event| fetching.tell(event, cancel))?;
     let temporary = home.data().map_err(rqps_dbms::DbmsError::from)?;
     let temporary = temporary.join(format!("{SHELL}{}", std::process::id()));
-    let place = Place {
-        log: log_beside(&temporary),
-        data: temporary,
-        ..Place::default()
-    };
+    let place = Place { log: log_beside(&temporary), data: temporary, ..Place::default() };
     let mut server = ready.start(home, &place, &|| cancel.is_wanted())?;
     fetching.finish();
     let result = converse(server.target(), cancel);

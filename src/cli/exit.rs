@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use rqps_dbms::DbmsError;
 use rqps_dbms::source::SourceError;
+use rqps_dbms::{DbmsError, HomeError};
 use rqps_lab::LabError;
 use rqps_plan::PlanError;
 use rqps_store::StoreError;
@@ -99,7 +99,13 @@ fn of_dbms(error: &DbmsError) -> Exit {
         | DbmsError::Ignored { .. }
         | DbmsError::Wire(rqps_wire::Error::Address { .. })
         | DbmsError::MayNotCheckpoint(_)
-        | DbmsError::User(_) => Exit::Usage,
+        | DbmsError::User(_)
+        | DbmsError::Home(HomeError::Unsafe { .. })
+        | DbmsError::Rights { .. }
+        | DbmsError::Closed { .. }
+        | DbmsError::NotData { .. }
+        | DbmsError::NotText { .. }
+        | DbmsError::Elsewhere { .. } => Exit::Usage,
         _ => Exit::Failed,
     }
 }

@@ -94,8 +94,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     if out.join(JSON).exists() || fs::read_dir(&out).is_ok_and(|mut files| files.next().is_some()) {
         bail!("'{}' is not empty: name another --out", out.display());
     }
-    let command = format!("rqps selftest in {}", out.display());
-    let alone = SessionLock::take(&SessionLock::host_path(), &command).map_err(LabError::from)?;
+    let alone = SessionLock::take(&SessionLock::host_path()).map_err(LabError::from)?;
 
     note("synthetic rounds first, which need no server");
     let mut cells = synthetic();

@@ -97,7 +97,12 @@ fn a_full_disk_under_the_data_ends_the_step_and_room_lets_it_go_on() {
             disk.squeeze();
             !processes::is_alive(running.pid())
         });
-        running.finish().expect_code(3).says(&["error: c: l.", words, "--resume"]);
+        running.finish().expect_code(3).says(&[
+            "error: c: l.",
+            "a disk is full",
+            words,
+            "--resume",
+        ]);
         rqps.assert_no_server_is_left();
         let failed = RunResult::of(&rqps.out());
         assert_eq!(failed.states()[0], "c l.i0 done", "{contender}");

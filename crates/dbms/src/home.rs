@@ -105,7 +105,9 @@ impl Home {
         make_readable(&self.root).map_err(failed(&self.root))?;
         make_readable(&path).map_err(failed(&path))?;
         match others_can_change(&path) {
-            Some((changed, how)) => Err(HomeError::Unsafe { home: self.root.clone(), changed, how }),
+            Some((changed, how)) => {
+                Err(HomeError::Unsafe { home: self.root.clone(), changed, how })
+            }
             None => Ok(path),
         }
     }
@@ -186,7 +188,8 @@ mod tests {
     #[test]
     fn a_place_that_others_can_change_is_refused() {
         let outer = tempfile::tempdir().unwrap();
-        let mode = |mode| fs::set_permissions(outer.path(), fs::Permissions::from_mode(mode)).unwrap();
+        let mode =
+            |mode| fs::set_permissions(outer.path(), fs::Permissions::from_mode(mode)).unwrap();
         let home = Home::at(outer.path().join("rqps")).unwrap();
         mode(0o777);
         let error = home.builds().unwrap_err().to_string();

@@ -7,9 +7,7 @@ use std::time::{Duration, Instant};
 use procfs::process::{Process, Stat};
 use rqps_observe::descendants;
 use rustix::io::Errno;
-use rustix::process::{
-    Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal,
-};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 
 use crate::error::DbmsError;

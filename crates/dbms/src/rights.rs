@@ -69,7 +69,9 @@ pub fn shortage(said: &str, data: &Path) -> Option<String> {
         limit.map_or("unlimited".to_string(), |limit| limit.to_string())
     };
     let says = |any: &[&str]| any.iter().any(|words| said.contains(words));
-    if says(&["No space left on device", "ENOSPC", "os error 28", "errno: 28"]) {
+    // The last two are what MySQL and SQLite call it.
+    let full = ["No space left on device", "(1114, HY000)", "database or disk is full"];
+    if says(&full) {
         let on = data.ancestors().find(|place| place.exists()).unwrap_or(Path::new("/"));
         let free = statvfs(on).map_or(0, |of| of.f_bavail * of.f_frsize >> 20);
         return Some(format!(
@@ -87,7 +89,9 @@ pub fn shortage(said: &str, data: &Path) -> Option<String> {
     }
     if says(&["Too many open files", "os error 24", "file descriptors", "open_files_limit"]) {
         let most = limit(Resource::Nofile);
-        return Some(format!("more open files than 'ulimit -n' allows, which is {most} here; raise it"));
+        return Some(format!(
+            "more open files than 'ulimit -n' allows, which is {most} here; raise it"
+        ));
     }
     None
 }
@@ -105,12 +109,16 @@ mod tests {
             return;
         }
         let outer = tempfile::tempdir().unwrap();
-        let mode = |mode| fs::set_permissions(outer.path(), fs::Permissions::from_mode(mode)).unwrap();
+        let mode =
+            |mode| fs::set_permissions(outer.path(), fs::Permissions::from_mode(mode)).unwrap();
         let place = outer.path().join("not/yet/there");
         let nobody = Some(User { uid: 65534, gid: 65534 });
         mode(0o700);
         let error = can_reach(nobody, &[Path::new("/usr"), &place]).unwrap_err().to_string();
-        let named = format!("user 'nobody', as which servers run, cannot enter '{}'", outer.path().display());
+        let named = format!(
+            "user 'nobody', as which servers run, cannot enter '{}'",
+            outer.path().display()
+        );
         assert!(error.starts_with(&named), "{error}");
         mode(0o711);
         can_reach(nobody, &[&place]).unwrap();

@@ -72,7 +72,8 @@ impl ServerFolder {
     pub(crate) fn configure(&self, name: &str, text: &str) -> Result<PathBuf, DbmsError> {
         let path = self.path.join(name);
         let write = || {
-            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+            let mut file =
+                OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
             file.write_all(text.as_bytes())?;
             if let Some(user) = self.user {
                 fchown(&file, None, Some(user.gid))?;

@@ -89,7 +89,12 @@ pub(crate) fn with_last_words(
         }
         false => "",
     };
-    format!("{error}{memory}{log}")
+    let text = format!("{error}{memory}{log}");
+    match server.data().and_then(|data| rqps_dbms::shortage(&text, data)) {
+        // First, where there is room for one line.
+        Some(short) => format!("{short}; {text}"),
+        None => text,
+    }
 }
 
 /// A record of which nothing is measured yet.

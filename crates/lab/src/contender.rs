@@ -147,11 +147,7 @@ fn place(
     index: usize,
 ) -> Result<Place, LabError> {
     let data = folder(lab, directory)?.join(index.to_string());
-    Ok(Place {
-        data,
-        log: directory.log(&contender.name()),
-        ..Place::default()
-    })
+    Ok(Place { data, log: directory.log(&contender.name()), ..Place::default() })
 }
 
 /// The folder of a run's data directories.

@@ -158,8 +158,7 @@ pub fn run(
     let plan = directory.plan.clone();
     lab.keep_data |= contender::were_to_stay(lab.home, directory);
     if let Workload::Comparison(comparison) = &plan.workload {
-        let command = format!("rqps compare in {}", directory.path().display());
-        let _alone = SessionLock::take(&SessionLock::host_path(), &command)?;
+        let _alone = SessionLock::take(&SessionLock::host_path())?;
         let as_they_are = selftest::Treatment::default();
         return interruptible(lab.cancelled, || {
             compare::run(lab, directory, &plan, comparison, ready, &as_they_are)

@@ -1,11 +1,11 @@
 //! One measuring session on a host at a time: two would measure each other.
 
-use std::fs::{File, OpenOptions, Permissions};
-use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, FlockOperation, access, flock};
+use rustix::fs::{Access, FlockOperation, OFlags, access, flock};
 use rustix::io::Errno;
 
 /// Where locks of the host lie, of whichever user.
@@ -26,56 +26,74 @@ pub struct SessionLock {
 }
 
 impl SessionLock {
-    /// Where the lock of this host lies: where nobody has made it yet, and this user cannot, among
-    /// temporary files.
+    /// Where the lock of this host lies. Every user can take it and everybody may make it, so that
+    /// nothing is ever written into it, and no link is followed.
     pub fn host_path() -> PathBuf {
         const NAME: &str = "rqps-session.lock";
         let locks = Path::new(LOCKS);
+        // Some systems let only root make files there.
         let is_ours = locks.join(NAME).is_file() || access(locks, Access::WRITE_OK).is_ok();
-        let directory = if is_ours { locks.into() } else { std::env::temp_dir() };
-        directory.join(NAME)
+        let folder = if is_ours { locks.into() } else { std::env::temp_dir() };
+        folder.join(NAME)
     }
 
-    /// Takes the lock at `path`. `what` is told to those who find it taken.
-    pub fn take(path: &Path, what: &str) -> Result<SessionLock, LockError> {
+    pub fn take(path: &Path) -> Result<SessionLock, LockError> {
         let failed = |source: io::Error| LockError::File { path: path.to_path_buf(), source };
-        let mut file = open(path).map_err(failed)?;
+        let file = open(path).map_err(failed)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => {
-                let mut holder = String::new();
-                file.read_to_string(&mut holder).map_err(failed)?;
-                return Err(LockError::Held { holder: holder.trim().to_string() });
-            }
-            Err(error) => return Err(failed(error.into())),
+            Ok(()) => Ok(SessionLock { _file: file }),
+            Err(Errno::WOULDBLOCK) => Err(LockError::Held { holder: holder(&file) }),
+            Err(error) => Err(failed(error.into())),
         }
-        let note = |file: &mut File| {
-            file.set_len(0)?;
-            file.rewind()?;
-            writeln!(file, "process {}: {what}", std::process::id())
-        };
-        note(&mut file).map_err(failed)?;
-        Ok(SessionLock { _file: file })
     }
 }
 
-/// The file stays when the lock goes, so that nobody locks one that was just removed; any user may
-/// take the lock.
+/// The file stays when the lock goes, so that nobody locks one that was just removed.
 fn open(path: &Path) -> io::Result<File> {
-    let there = OpenOptions::new().read(true).write(true).open(path);
-    match there {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let mut new = OpenOptions::new();
-            let file = new.read(true).write(true).create(true).truncate(false).open(path)?;
-            file.set_permissions(Permissions::from_mode(0o666))?;
-            Ok(file)
-        }
-        other => other,
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
+    let there = || OpenOptions::new().read(true).custom_flags(flags).open(path);
+    let made = || {
+        let mut options = OpenOptions::new();
+        let new = options.write(true).create_new(true).open(path)?;
+        // Other users read it to lock it.
+        new.set_permissions(Permissions::from_mode(0o644))
+    };
+    let file = match there() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match made() {
+            // Another session was faster.
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => there()?,
+        },
+        there => there?,
+    };
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is no regular file; remove it")),
     }
+}
+
+/// Who holds a lock, as the kernel tells it (proc_locks(5)): `1: FLOCK ADVISORY WRITE 77 fe:01:1234 0 EOF`.
+fn holder(file: &File) -> String {
+    let unknown = || "a process that cannot be seen from here".to_string();
+    let Ok(inode) = file.metadata().map(|found| found.ino()) else { return unknown() };
+    let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
+    let pid = locks.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let is_it = fields.get(1) == Some(&"FLOCK")
+            && fields.get(5).and_then(|id| id.rsplit(':').next()?.parse().ok()) == Some(inode);
+        if is_it { fields.get(4)?.parse::<u32>().ok().filter(|pid| *pid > 0) } else { None }
+    });
+    let Some(pid) = pid else { return unknown() };
+    let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    // The program and its verb: what follows may be anything.
+    let words = command.split(|byte| *byte == 0).take(2).map(String::from_utf8_lossy);
+    let words = words.map(|word| word.rsplit('/').next().unwrap_or_default().to_string());
+    format!("process {pid}: {}", words.collect::<Vec<_>>().join(" "))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
     use std::time::{Duration, Instant};
 
     use super::*;
@@ -84,24 +102,17 @@ mod tests {
     fn the_second_session_is_told_who_has_the_lock() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("lock");
-        let first = SessionLock::take(&path, "rqps selftest, a longer line").unwrap();
-        let error = SessionLock::take(&path, "rqps ibench").unwrap_err().to_string();
-        let holder = format!("process {}: rqps selftest, a longer line", std::process::id());
-        assert!(error.contains(&format!("({holder})")), "{error}");
+        let first = SessionLock::take(&path).unwrap();
+        let error = SessionLock::take(&path).unwrap_err().to_string();
+        assert!(error.contains(&format!("(process {}: ", std::process::id())), "{error}");
         drop(first);
         // Until it has become another program, a child of another test holds the first's file, too.
         let deadline = Instant::now() + Duration::from_secs(100);
-        let second = loop {
-            match SessionLock::take(&path, "rqps ibench") {
-                Err(LockError::Held { .. }) if Instant::now() < deadline => {
-                    std::thread::sleep(Duration::from_millis(1));
-                }
-                taken => break taken.unwrap(),
-            }
-        };
-        let error = SessionLock::take(&path, "").unwrap_err().to_string();
-        assert!(error.contains("rqps ibench)"), "nothing is left of the first: {error}");
-        drop(second);
+        while let Err(LockError::Held { .. }) = SessionLock::take(&path) {
+            assert!(Instant::now() < deadline);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(fs::metadata(&path).unwrap().len(), 0);
     }
 
     #[test]
@@ -112,8 +123,29 @@ mod tests {
         let script = format!("exec 9<>{}; flock -x 9; echo held; exec sleep 60", path.display());
         let mut holder = crate::child::Script::new(&script);
         holder.line();
-        assert!(matches!(SessionLock::take(&path, ""), Err(LockError::Held { .. })));
+        assert!(matches!(SessionLock::take(&path), Err(LockError::Held { .. })));
         drop(holder);
-        SessionLock::take(&path, "").unwrap();
+        SessionLock::take(&path).unwrap();
+    }
+
+    #[test]
+    fn what_another_user_put_in_its_place_is_neither_followed_nor_written_nor_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, theirs) = (directory.path().join("lock"), directory.path().join("theirs"));
+        fs::write(&theirs, "precious").unwrap();
+        fs::hard_link(&theirs, &path).unwrap();
+        drop(SessionLock::take(&path));
+        assert_eq!(fs::read_to_string(&theirs).unwrap(), "precious");
+
+        fs::remove_file(&path).unwrap();
+        symlink(directory.path().join("new"), &path).unwrap();
+        assert!(matches!(SessionLock::take(&path), Err(LockError::File { .. })));
+        assert!(!directory.path().join("new").exists());
+
+        fs::remove_file(&path).unwrap();
+        let fifo = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, &path, fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+        let error = SessionLock::take(&path).unwrap_err().to_string();
+        assert!(error.contains("no regular file"), "{error}");
     }
 }

@@ -62,7 +62,8 @@ impl Mysql {
 
     fn bootstrap(&self, data: &Path, log: &Path) -> Result<(), DbmsError> {
         let system = data.join("mysql");
-        theirs::work_in(data, || fs::create_dir(&system)).map_err(DbmsError::file("make", &system))?;
+        theirs::work_in(data, || fs::create_dir(&system))
+            .map_err(DbmsError::file("make", &system))?;
         let mut sql = "use mysql;\n".to_string();
         for names in SCRIPTS {
             match self.options.script(names)? {

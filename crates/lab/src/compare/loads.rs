@@ -120,11 +120,7 @@ fn load_one(
     }
     (lab.watch)(Event::Loading { contender: name.clone() });
     let begun = Instant::now();
-    let place = Place {
-        data: fresh.clone(),
-        log: directory.log(&name),
-        ..Place::default()
-    };
+    let place = Place { data: fresh.clone(), log: directory.log(&name), ..Place::default() };
     let mut server = dbms.start(lab.home, &place, lab.cancelled)?;
     let start_seconds = begun.elapsed().as_secs_f64();
     let record = describe(contender, dbms, &*server, start_seconds)?;

@@ -41,11 +41,7 @@ impl Fixture {
         let home = Home::at(path("home")).unwrap();
         let contender: Contender = contender.parse().unwrap();
         let dbms = rqps_dbms::prepare(&home, &contender, &mut |_| ControlFlow::Continue(()));
-        let place = Place {
-            data: path("data"),
-            log: path("log"),
-            ..Place::default()
-        };
+        let place = Place { data: path("data"), log: path("log"), ..Place::default() };
         let server = dbms.unwrap().start(&home, &place, &|| false).unwrap();
         let dialect = Dialect::from(&contender);
         Fixture { server, dialect, log: place.log, _directory: directory }
