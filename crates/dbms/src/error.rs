@@ -7,6 +7,7 @@ use rqps_plan::Dbms;
 use rustix::io::Errno;
 
 use crate::home::HomeError;
+use crate::rights::shortage;
 use crate::source::SourceError;
 
 #[derive(Debug, thiserror::Error)]
@@ -83,6 +84,17 @@ fn because(why: Option<Errno>) -> String {
 }
 
 impl DbmsError {
+    /// With what the machine was short of, where a server's last words tell.
+    pub(crate) fn with_shortage(self, data: &Path) -> DbmsError {
+        match self {
+            DbmsError::Start { what, reason } => {
+                let short = shortage(&reason, data).map(|short| format!("{short}\n"));
+                DbmsError::Start { what, reason: short.unwrap_or_default() + &reason }
+            }
+            other => other,
+        }
+    }
+
     /// For `map_err`: what was to be done with which file.
     pub(crate) fn file(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DbmsError {
         let path = path.to_path_buf();

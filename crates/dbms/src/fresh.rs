@@ -75,7 +75,7 @@ impl Place {
         if !is_copied {
             fs::create_dir(&fresh).map_err(DbmsError::file("make", &fresh))?;
             give(&fresh, user).map_err(DbmsError::file("hand over", &fresh))?;
-            fill(&fresh)?;
+            fill(&fresh).map_err(|error| error.with_shortage(parent))?;
             theirs::write(&fresh, MAKER, &format!("{}\n", named(installed)))
                 .map_err(DbmsError::file("write", &fresh.join(MAKER)))?;
             template.and_then(|template| template.keep(&fresh));

@@ -6,6 +6,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use rqps_system::is_id;
+
 const FOR_ROOT: &str = "/var/cache/rqps";
 
 /// rqps's own directory: fetched builds, downloads, data directories and what is running. It and
@@ -24,6 +26,8 @@ pub enum HomeError {
         path.display()
     )]
     Create { path: PathBuf, source: io::Error },
+    #[error("'{0}' is no name of a run: its manifest is damaged, or not rqps's")]
+    NoId(String),
     #[error(
         "'{}' is no safe place for rqps's files: '{}' {how}, who could have rqps run and write what \
          they like; set RQPS_HOME to a directory that only you can change",
@@ -78,6 +82,18 @@ impl Home {
         self.folder("data")
     }
 
+    /// The folder for the data directories of a run, made where it is not there.
+    pub fn data_of(&self, run: &str) -> Result<PathBuf, HomeError> {
+        if !is_id(run) {
+            return Err(HomeError::NoId(run.to_string()));
+        }
+        let path = self.data()?.join(run);
+        match make_readable(&path) {
+            Ok(()) => Ok(path),
+            Err(source) => Err(HomeError::Create { path, source }),
+        }
+    }
+
     /// Logs of the servers that go on without rqps.
     pub fn logs(&self) -> Result<PathBuf, HomeError> {
         self.folder("logs")
@@ -99,6 +115,9 @@ impl Home {
             let path = path.to_path_buf();
             move |source| HomeError::Create { path, source }
         };
+        if let Some((changed, how)) = others_can_change(&self.root) {
+            return Err(HomeError::Unsafe { home: self.root.clone(), changed, how });
+        }
         if let Some(parent) = self.root.parent() {
             fs::create_dir_all(parent).map_err(failed(parent))?;
         }

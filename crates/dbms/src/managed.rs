@@ -21,7 +21,6 @@ use crate::linked;
 use crate::meter::EngineMeter;
 use crate::process;
 use crate::process_id::{Numbers, ProcessId};
-use crate::rights::shortage;
 use crate::server_folder::{self, ServerFolder};
 use crate::{Place, Quiesce, Server};
 
@@ -217,11 +216,8 @@ impl Launch<'_> {
         listener.map(|address| address.port()).map_err(none)
     }
 
-    fn failed(&self, mut reason: String) -> DbmsError {
-        if let Some(short) = shortage(&reason, &self.place.data) {
-            reason = format!("{short}\n{reason}");
-        }
-        DbmsError::Start { what: self.what, reason }
+    fn failed(&self, reason: String) -> DbmsError {
+        DbmsError::Start { what: self.what, reason }.with_shortage(&self.place.data)
     }
 }
 

@@ -152,8 +152,7 @@ fn place(
 
 /// The folder of a run's data directories.
 pub(crate) fn folder(lab: &Lab<'_>, directory: &RunDirectory) -> Result<PathBuf, LabError> {
-    let of_run = lab.home.data().map_err(rqps_dbms::DbmsError::from)?.join(&directory.manifest.id);
-    fs::create_dir_all(&of_run).map_err(file_error("make", &of_run))?;
+    let of_run = lab.home.data_of(&directory.manifest.id).map_err(rqps_dbms::DbmsError::from)?;
     // So that data directories of runs that are gone can be told from those that may be resumed.
     let owner = of_run.join(OWNER);
     let run = std::path::absolute(directory.path()).unwrap_or_else(|_| directory.path().into());

@@ -120,6 +120,8 @@ impl Mysql {
             Some(port) => {
                 own.push(("bind_address", "127.0.0.1".to_string()));
                 own.push(("port", port.to_string()));
+                // Else who comes from 127.0.0.1 comes from `localhost`, where the superuser has no password.
+                own.push(("skip_name_resolve", "ON".to_string()));
             }
             None => own.push(("skip_networking", "ON".to_string())),
         }
