@@ -245,4 +245,37 @@ mod tests {
         let allocated = fs::metadata(own.join("redo")).unwrap().blocks() * 512;
         assert!(allocated >= 64 << 20, "or none that are the copy's own: {allocated}");
     }
+
+    #[test]
+    fn what_its_owner_may_not_read_gets_into_no_copy() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: only root copies for another user");
+            return;
+        }
+        let nobody = rqps_system::User { uid: 65534, gid: 65534 };
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let (secret, data) = (folder.path().join("secret"), folder.path().join("data"));
+        fs::write(&secret, "root's").unwrap();
+        fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
+        fs::create_dir(&data).unwrap();
+        give(&data, Some(nobody)).unwrap();
+        // As the owner of the directory can where the kernel lets anybody link to anything.
+        fs::hard_link(&secret, data.join("linked")).unwrap();
+        let error = copy_data(&data, &folder.path().join("copy")).unwrap_err().to_string();
+        assert!(error.contains("Permission denied"), "{error}");
+        assert!(forget_data(&data).is_err() && written_bytes(&data).is_err());
+
+        fs::remove_file(data.join("linked")).unwrap();
+        nobody.act(|| symlink(&secret, data.join("link"))).unwrap().unwrap();
+        let copy = folder.path().join("copy");
+        copy_data(&data, &copy).unwrap();
+        assert_eq!(
+            fs::read_link(copy.join("link")).unwrap(),
+            secret,
+            "as a link, not what it leads to"
+        );
+        assert_eq!(fs::symlink_metadata(copy.join("link")).unwrap().uid(), nobody.uid);
+        assert_eq!(fs::metadata(&copy).unwrap().uid(), nobody.uid);
+    }
 }

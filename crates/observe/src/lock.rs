@@ -76,12 +76,10 @@ fn open(path: &Path) -> io::Result<File> {
 fn holder(file: &File) -> String {
     let unknown = || "a process that cannot be seen from here".to_string();
     let Ok(inode) = file.metadata().map(|found| found.ino()) else { return unknown() };
-    let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
-    let pid = locks.lines().find_map(|line| {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        let is_it = fields.get(1) == Some(&"FLOCK")
-            && fields.get(5).and_then(|id| id.rsplit(':').next()?.parse().ok()) == Some(inode);
-        if is_it { fields.get(4)?.parse::<u32>().ok().filter(|pid| *pid > 0) } else { None }
+    // While others come and go, one line of the table may be passed over.
+    let pid = (0..5).find_map(|_| {
+        let locks = fs::read_to_string("/proc/locks").ok()?;
+        locks.lines().find_map(|line| holder_in(line, inode))
     });
     let Some(pid) = pid else { return unknown() };
     let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -89,6 +87,14 @@ fn holder(file: &File) -> String {
     let words = command.split(|byte| *byte == 0).take(2).map(String::from_utf8_lossy);
     let words = words.map(|word| word.rsplit('/').next().unwrap_or_default().to_string());
     format!("process {pid}: {}", words.collect::<Vec<_>>().join(" "))
+}
+
+/// The process of a line, if that is about a file; 0 is one that cannot be seen from here.
+fn holder_in(line: &str, inode: u64) -> Option<u32> {
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    let file = fields.get(5)?.rsplit(':').next()?.parse();
+    let is_it = fields[1] == "FLOCK" && file == Ok(inode);
+    fields[4].parse().ok().filter(|pid| is_it && *pid > 0)
 }
 
 #[cfg(test)]

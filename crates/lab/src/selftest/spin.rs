@@ -160,6 +160,27 @@ mod tests {
         }
     }
 
+    #[test]
+    fn nothing_is_written_where_the_servers_user_could_have_left_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        fs::create_dir(&data).unwrap();
+        for name in ["recv.so", "page", "rqps.recv.so", "rqps.delay"] {
+            std::os::unix::fs::symlink("/nowhere", data.join(name)).unwrap();
+        }
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&data, Some(65534), Some(65534)).unwrap();
+        }
+        let spin = Spin::install(&data).unwrap();
+        assert!(!spin.page().starts_with(&data) && !spin.library.starts_with(&data));
+        let (page, of) = (fs::metadata(spin.page()).unwrap(), fs::metadata(&data).unwrap());
+        assert_eq!((page.uid(), page.mode() & 0o777), (of.uid(), 0o600));
+        assert_eq!(fs::metadata(&spin.library).unwrap().mode() & 0o022, 0, "it cannot be changed");
+        let beside = spin.folder.clone();
+        drop(spin);
+        assert!(!beside.exists());
+    }
+
     /// A real server: fetched once per machine, and started where its user can reach it.
     #[test]
     fn a_server_spends_what_it_is_told_to_and_it_is_cpu_time() {
