@@ -110,8 +110,9 @@ impl ProcessId {
             are_gone(&[self], if sent.is_ok() { DEATH } else { Duration::ZERO });
         }
         if !are_gone(&below, FAREWELL) {
-            let killed = below.iter().map(|process| process.signal(Signal::KILL));
-            if killed.fold(true, |all, sent| all && sent.is_ok()) {
+            let refused: Vec<Errno> =
+                below.iter().filter_map(|process| process.signal(Signal::KILL).err()).collect();
+            if refused.is_empty() {
                 are_gone(&below, DEATH);
             }
         }

@@ -73,7 +73,7 @@ pub fn shortage(said: &str, data: &Path) -> Option<String> {
     let full = ["No space left on device", "(1114, HY000)", "database or disk is full"];
     if says(&full) {
         let on = data.ancestors().find(|place| place.exists()).unwrap_or(Path::new("/"));
-        let free = statvfs(on).map_or(0, |of| of.f_bavail * of.f_frsize >> 20);
+        let free = statvfs(on).map_or(0, |of| (of.f_bavail * of.f_frsize) >> 20);
         return Some(format!(
             "a disk is full: that of '{}' has {free} MiB free; make room, or set RQPS_HOME to another \
              disk, and go on with --resume",
