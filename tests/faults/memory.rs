@@ -16,10 +16,10 @@ use crate::common::{Rqps, Running, can_limit_memory, entries, processes};
 fn url(rqps: &Rqps, data: &str) -> String {
     let run = rqps.home().join("run");
     let held = |name: String| {
-        let pid = name.strip_prefix("server-")?.strip_suffix(".json")?;
-        let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
-        let lease = fs::read_to_string(run.join(&name)).ok()?;
+        let lease = fs::read_to_string(run.join(name).join("lease.json")).ok()?;
         let lease: serde_json::Value = serde_json::from_str(&lease).ok()?;
+        let pid = &lease["server"]["pid"];
+        let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
         let is_it = groups.contains("/rqps-") && lease["data"].as_str()?.contains(data);
         is_it.then(|| lease["url"].as_str().unwrap().to_string())
     };

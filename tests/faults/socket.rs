@@ -16,7 +16,7 @@ fn a_socket_that_was_deleted_is_named_and_the_rest_can_be_done() {
     running.wait_for("qr100 (5 of 5)");
     std::thread::sleep(std::time::Duration::from_millis(300));
     let run = rqps.home().join("run");
-    let folders = entries(&run).into_iter().map(|name| run.join(name)).filter(|path| path.is_dir());
+    let folders = entries(&run).into_iter().map(|name| run.join(name).join("socket"));
     let sockets: Vec<_> = folders
         .flat_map(|folder| entries(&folder).into_iter().map(move |name| folder.join(name)))
         .filter(|path| path.to_string_lossy().contains(".s.PGSQL.") && !path.ends_with(".lock"))

@@ -70,7 +70,7 @@ pub enum DbmsError {
     #[error("schema 'rqps' of that server was not made by rqps: drop or rename it")]
     ForeignPlace,
     #[error(
-        "'{}' cannot be told to a server, since it is no UTF-8: name another place", path.display()
+        "'{}' cannot be told to a server, since it is no UTF-8, or has a line feed: name another place", path.display()
     )]
     NotText { path: PathBuf },
     #[error("cannot {what} '{}': {source}", path.display())]

@@ -250,7 +250,7 @@ mod tests {
         drop(folder);
         assert_eq!(is_held(&path, Whose::Owner), Some(false));
         remove(&path);
-        assert_eq!(all(&home.run().unwrap()).unwrap(), [PathBuf::new(); 0]);
+        assert!(all(&home.run().unwrap()).unwrap().is_empty());
     }
 
     #[test]

@@ -140,8 +140,8 @@ impl Mysql {
 
 /// A path as an option file has it, where a line ends a value and a backslash begins an escape.
 fn path_text(path: &Path) -> Result<String, DbmsError> {
-    let text = path.to_str().filter(|text| !text.contains(['\n', '\\', '#']));
-    let text = text.map(str::to_string);
+    let text = path.to_str().filter(|text| !text.contains('\n'));
+    let text = text.map(|text| text.replace('\\', r"\\"));
     text.ok_or_else(|| DbmsError::NotText { path: path.to_path_buf() })
 }
 

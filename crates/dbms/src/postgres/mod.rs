@@ -133,7 +133,8 @@ impl Postgres {
             ("hba_file", path_text(&rules)?),
             ("listen_addresses", addresses.to_string()),
             ("port", start.port.unwrap_or(SOCKETS_PORT).to_string()),
-            ("unix_socket_directories", path_text(start.folder.socket())?),
+            // A list, in which a comma stands between two.
+            ("unix_socket_directories", in_list(&path_text(start.folder.socket())?)),
             ("log_destination", "stderr".to_string()),
             ("logging_collector", "off".to_string()),
         ];
@@ -232,6 +233,11 @@ fn quoted(value: &str) -> String {
 fn path_text(path: &Path) -> Result<String, DbmsError> {
     let text = path.to_str().map(str::to_string);
     text.ok_or_else(|| DbmsError::NotText { path: path.to_path_buf() })
+}
+
+/// A name in a list of them.
+fn in_list(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// All settings that the build knows, from the build itself.
