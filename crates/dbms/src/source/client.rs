@@ -119,8 +119,8 @@ impl Client {
     }
 }
 
-/// What on the way to a file, by the names in its path or by the links behind them, others than root
-/// and this user may change.
+/// What on the way to a file, by the names in its path or by the links behind them, others than
+/// root and this user may change.
 fn foreign(file: &Path) -> Option<PathBuf> {
     let real = file.canonicalize().ok();
     let mut way = file.ancestors().chain(real.iter().flat_map(|real| real.ancestors()));

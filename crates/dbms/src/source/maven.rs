@@ -58,8 +58,8 @@ pub(super) fn versions(
     }
 }
 
-/// Downloads a version into `folder`, its checksum compared by Maven. `files` tells which file of the
-/// artifact holds the build, from which version on.
+/// Downloads a version into `folder`, its checksum compared by Maven. `files` tells which file of
+/// the artifact holds the build, from which version on.
 pub(super) fn download(
     package: &Package,
     files: &[(&str, &str)],

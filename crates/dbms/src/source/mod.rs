@@ -122,8 +122,8 @@ pub fn obtain_with_any_hash(
     machine.obtain(home, dbms, build, tell)
 }
 
-/// The build that [`obtain`] would answer without asking any registry; none if it has to be fetched, or
-/// looked for.
+/// The build that [`obtain`] would answer without asking any registry; none if it has to be
+/// fetched, or looked for.
 pub fn present(
     home: &Home,
     dbms: Dbms,

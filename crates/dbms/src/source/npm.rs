@@ -115,8 +115,8 @@ pub(super) fn npm(
     progress: &Progress,
     tell: &mut Tell,
 ) -> Result<String, SourceError> {
-    // npm takes settings from the nearest folder above it that is a project, and from one further up
-    // that calls this one its workspace. Others may have made these, so this is one of its own.
+    // npm takes settings from the nearest folder above it that is a project, and from one further
+    // up that calls this one its workspace. Others may have made these, so this is one of its own.
     let project = folder.join("package.json");
     fs::write(&project, "{}").map_err(at(&project))?;
     // By default npm waits for more than a minute before it says that there is no network.

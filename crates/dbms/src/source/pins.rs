@@ -1,6 +1,7 @@
-//! Hashes that fetched files must have: those that this rqps was released with, as a `Cargo.lock` has
-//! them of crates, and those of what was fetched on this machine before. Debian's packages need none:
-//! apt compares them with a list that Debian has signed, and suites have other files every few weeks.
+//! Hashes that fetched files must have: those that this rqps was released with, as a `Cargo.lock`
+//! has them of crates, and those of what was fetched on this machine before. Debian's packages need
+//! none: apt compares them with a list that Debian has signed, and suites have other files every
+//! few weeks.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -66,7 +67,7 @@ impl<'a> Known<'a> {
         }
         let whose = match self.released {
             Some(_) => "in the catalogue of this rqps",
-            None => "of what was fetched here before",
+            None => "when it was fetched here before",
         };
         let Packaged { version, source, .. } = self.version;
         let build = format!("{}@{source}-{version}", self.package.dbms);

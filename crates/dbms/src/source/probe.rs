@@ -133,10 +133,11 @@ pub(super) fn ask(
     report(tell, progress.clone())?;
     let user = User::of_servers()?;
     let temporary = std::env::temp_dir();
-    let folder = tempfile::Builder::new().prefix("rqps-").tempdir().map_err(at(&temporary))?;
+    let mode = fs::Permissions::from_mode;
+    let folder = tempfile::Builder::new().prefix("rqps-").permissions(mode(0o700)).tempdir();
+    let folder = folder.map_err(at(&temporary))?;
     // For that user to enter, whatever the umask.
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))
-        .map_err(at(&temporary))?;
+    fs::set_permissions(folder.path(), mode(0o755)).map_err(at(&temporary))?;
     let around =
         Surroundings { folder: folder.path(), user, environment: &[], at_end: Some(Signal::KILL) };
     let mut command = program::command(program, &around);
@@ -230,7 +231,8 @@ mod tests {
     #[test]
     fn a_program_that_does_not_end_is_ended() {
         let error = sh("sleep 600", Duration::from_millis(50)).unwrap_err();
-        let expected = "'/bin/sh' does not run: it had not ended after 0 s: build it, or fetch it, anew";
+        let expected =
+            "'/bin/sh' does not run: it had not ended after 0 s: build it, or fetch it, anew";
         assert_eq!(error.to_string(), expected);
     }
 

@@ -101,18 +101,16 @@ impl Changing<'_> {
         &self.builds
     }
 
-    /// A folder for downloads, removed with what is in it when dropped.
+    /// A folder for downloads that only this user can enter, removed with what is in it when
+    /// dropped.
     pub(super) fn downloads(&self) -> Result<TempDir, SourceError> {
-        unfinished(&self.home.archives()?)
+        unfinished(&self.home.archives()?, 0o700)
     }
 
     /// A folder for a build to be unpacked into, removed when dropped before [`Changing::finish`].
     pub(super) fn build(&self) -> Result<TempDir, SourceError> {
-        let folder = unfinished(&self.builds)?;
         // Its programs are asked for their versions by another user.
-        let open = fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755));
-        open.map_err(at(folder.path()))?;
-        Ok(folder)
+        unfinished(&self.builds, 0o755)
     }
 
     /// Removes a build of the store.
@@ -121,7 +119,7 @@ impl Changing<'_> {
             return Err(SourceError::NotOurs(root.to_path_buf()));
         }
         // Renamed first, so that nobody finds half a build.
-        let unfinished = unfinished(&self.builds)?;
+        let unfinished = unfinished(&self.builds, 0o755)?;
         fs::rename(root, unfinished.path().join("build")).map_err(at(root))?;
         unfinished.close().map_err(at(root))
     }
@@ -154,9 +152,15 @@ impl Changing<'_> {
     }
 }
 
-/// A folder in one of the store's, which is removed when dropped, or else when the store is next changed.
-fn unfinished(folder: &Path) -> Result<TempDir, SourceError> {
-    tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(folder).map_err(at(folder))
+/// A folder in one of the store's, which is removed when dropped, or else when the store is next
+/// changed.
+fn unfinished(folder: &Path, mode: u32) -> Result<TempDir, SourceError> {
+    // Whatever the umask, and closed until then.
+    let closed = fs::Permissions::from_mode(0o700);
+    let made = tempfile::Builder::new().prefix(UNFINISHED).permissions(closed).tempdir_in(folder);
+    let made = made.map_err(at(folder))?;
+    fs::set_permissions(made.path(), fs::Permissions::from_mode(mode)).map_err(at(folder))?;
+    Ok(made)
 }
 
 /// Writes a file of the store anew, so that nobody reads half of it.
@@ -179,8 +183,8 @@ fn lock_file(builds: &Path) -> Result<(PathBuf, File), SourceError> {
     Ok((path, file))
 }
 
-/// A folder beside the builds in which something is made for one of them, removed when dropped. While it is
-/// there nobody changes the store: who does removes what is unfinished.
+/// A folder beside the builds in which something is made for one of them, removed when dropped.
+/// While it is there nobody changes the store: who does removes what is unfinished.
 pub(crate) struct Adding {
     folder: TempDir,
     _lock: File,
@@ -191,7 +195,7 @@ impl Adding {
     pub(crate) fn begin(builds: &Path) -> Option<Adding> {
         let (_, lock) = lock_file(builds).ok()?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
-        Some(Adding { folder: unfinished(builds).ok()?, _lock: lock })
+        Some(Adding { folder: unfinished(builds, 0o755).ok()?, _lock: lock })
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -80,7 +80,7 @@ fn what_the_catalogue_has_not_is_told_and_remembered() {
     let error = world.error(version("17.6"));
     let found = digest::sha256(&world.file("registry.tgz")).unwrap();
     let expected = format!(
-        "has another hash than of what was fetched here before: sha256:{found} instead of \
+        "has another hash than when it was fetched here before: sha256:{found} instead of \
          sha256:{sha256}"
     );
     assert!(error.contains(&expected), "{error}");

@@ -81,7 +81,6 @@ impl<R: Read> Tarball<'_, R> {
                 }
             }
         }
-        drop(entries);
         // The checksum at the end of the compressed data is compared only when it is reached.
         end.set(most);
         io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(unreadable)?;
