@@ -4,6 +4,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use rqps_plan::Source;
@@ -84,7 +85,8 @@ pub(super) fn versions(
 }
 
 /// Downloads what a suite has of a package and its dependencies into `folder`, signatures and
-/// checksums compared by apt, and unpacks it.
+/// checksums compared by apt, and unpacks it. Debian's keyring is what pins them: a suite has other
+/// versions after each of its point releases, whose hashes no release of rqps could know.
 pub(super) fn fetch(
     package: &Package,
     suite: &str,
@@ -218,6 +220,10 @@ impl Apt<'_> {
             )
         });
         let pretended = pretended.collect::<String>();
+        // Root's apt downloads as a user of its own, who has folders in here. Nobody but root may
+        // write, or look which files there are.
+        let passable = fs::set_permissions(self.folder, fs::Permissions::from_mode(0o711));
+        passable.map_err(at(self.folder))?;
         for folder in ["lists/partial", "cache/archives/partial"] {
             let folder = self.folder.join(folder);
             fs::create_dir_all(&folder).map_err(at(&folder))?;

@@ -12,6 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::sync::Barrier;
 use std::thread;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -223,6 +224,18 @@ fn absent_clients_are_named_with_what_to_install() {
     assert!(!world.error(from(Source::Maven, "17.6")).contains("npm"));
     assert!(world.error(Build::Any).starts_with("cannot get postgres: npm: "));
     assert!(world.error(Build::System).contains("no postgres is installed"));
+}
+
+#[test]
+fn a_client_that_does_not_end_is_ended() {
+    let world = World::new();
+    world.program("npm", "sleep 600");
+    let (folder, limit) = (world.folder.path(), Duration::from_millis(50));
+    let looking = Progress::Looking { source: Source::Npm };
+    let said = client::NPM.run(&world.machine, &[], folder, limit, &looking, &mut go_on);
+    let error = said.map(drop).unwrap_err();
+    assert!(error.is_of_one_source(), "another may still answer");
+    assert!(error.to_string().starts_with("npm had not ended after 0 minutes: look whether"));
 }
 
 #[test]
