@@ -40,6 +40,9 @@ pub(crate) enum Verb {
     Fetch {
         #[arg(value_name = "CONTENDER", required = true)]
         contenders: Vec<Sweep>,
+        /// Take a file that has another hash than is known of that build.
+        #[arg(long)]
+        accept_new_hash: bool,
     },
     /// Start a server that stays up, and print how to reach it.
     Start {
@@ -80,7 +83,9 @@ pub(crate) fn run(verb: &Verb) -> anyhow::Result<Exit> {
     match verb {
         Verb::List => list(&home, &cancel),
         Verb::Configs { which } => configs::run(which.as_deref()),
-        Verb::Fetch { contenders } => fetch(&home, &cancel, contenders),
+        Verb::Fetch { contenders, accept_new_hash } => {
+            fetch(&home, &cancel, contenders, *accept_new_hash)
+        }
         Verb::Start { contender, data, tcp } => {
             start(&home, &cancel, contender, data.as_deref(), *tcp)
         }
@@ -145,10 +150,20 @@ fn list(home: &Home, cancel: &Cancel) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn fetch(home: &Home, cancel: &Cancel, contenders: &[Sweep]) -> anyhow::Result<Exit> {
+fn fetch(
+    home: &Home,
+    cancel: &Cancel,
+    contenders: &[Sweep],
+    accept_new_hash: bool,
+) -> anyhow::Result<Exit> {
     for contender in contenders.iter().flat_map(|sweep| &sweep.0) {
         let mut fetching = Fetching::new();
         let mut tell = |event| fetching.tell(event, cancel);
+        if accept_new_hash && let Build::Version { .. } = contender.build {
+            let obtained =
+                source::obtain_with_any_hash(home, contender.dbms, &contender.build, &mut tell);
+            obtained.map_err(rqps_dbms::DbmsError::from)?;
+        }
         let ready = rqps_dbms::prepare(home, contender, &mut tell)?;
         fetching.finish();
         let text = match ready.build() {

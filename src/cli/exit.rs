@@ -121,7 +121,10 @@ fn of_source(error: &SourceError) -> Exit {
         | SourceError::NotThatInstalled { .. }
         | SourceError::UnknownVersion { .. }
         | SourceError::NoPackage { .. }
-        | SourceError::NotOurs(_) => Exit::Usage,
+        | SourceError::NotOurs(_)
+        | SourceError::NoUser(_)
+        | SourceError::ForeignClient { .. }
+        | SourceError::ForeignStore(_) => Exit::Usage,
         _ => Exit::Failed,
     }
 }

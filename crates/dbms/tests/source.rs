@@ -1,7 +1,9 @@
 //! Real builds from real registries. They are kept between test runs in `$RQPS_TEST_HOME`, or else
 //! in a folder that all checkouts on the machine share.
 
+use std::fs;
 use std::ops::ControlFlow;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -154,6 +156,8 @@ fn a_version_that_never_was_is_answered_with_neighbours() {
 #[test]
 fn what_was_fetched_is_listed_until_it_is_removed() {
     let outer = tempfile::tempdir().unwrap();
+    // For the user that programs of builds run as.
+    fs::set_permissions(outer.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let home = Home::at(outer.path()).unwrap();
     let fetched = get(&home, &version(Some(Source::Npm), "12.22")).unwrap();
     assert!(installed(&home, &mut go_on).unwrap().contains(&fetched));

@@ -38,6 +38,8 @@ fn is_live() -> bool {
 pub(crate) struct Fetching {
     screen: Option<Screen<Doing>>,
     last: String,
+    /// What stays when the screen is gone.
+    notes: Vec<String>,
 }
 
 /// One line.
@@ -53,7 +55,7 @@ impl View for Doing {
 impl Fetching {
     pub(crate) fn new() -> Self {
         let screen = is_live().then(|| Screen::start(Doing(String::new())));
-        Fetching { screen, last: String::new() }
+        Fetching { screen, last: String::new(), notes: Vec::new() }
     }
 
     /// Answers whether to go on with it.
@@ -66,6 +68,12 @@ impl Fetching {
             Fetch::Unpacking { done, total } => {
                 let (done, total) = (HumanBytes(done), HumanBytes(total));
                 ("unpacking".to_string(), Some(format!("unpacking {done} of {total}")))
+            }
+            Fetch::Unpinned { what, hash } => {
+                self.notes.push(format!(
+                    "{what} is not in the catalogue of this rqps: its hash, {hash}, is from this fetch"
+                ));
+                Default::default()
             }
             Fetch::Waiting => ("waiting for another rqps that is fetching".to_string(), None),
         };
@@ -84,8 +92,15 @@ impl Fetching {
         cancel.go_on()
     }
 
-    /// Nothing is left of it on the terminal, as when it is dropped.
+    /// Nothing but notes is left of it on the terminal, as when it is dropped.
     pub(crate) fn finish(self) {}
+}
+
+impl Drop for Fetching {
+    fn drop(&mut self) {
+        self.screen = None;
+        self.notes.iter().for_each(|text| note(text));
+    }
 }
 
 /// Shows workloads that are carried out one after the other.

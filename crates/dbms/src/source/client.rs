@@ -1,171 +1,174 @@
 //! Running the ordinary clients of package registries, which honour the user's registries,
-//! proxies and credentials.
+//! proxies and credentials, and obey files of nobody else.
 
-use std::ffi::{OsStr, OsString};
-use std::io::{self, Read};
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
+use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, getppid, kill_process_group, set_parent_process_death_signal};
+use rqps_plan::Source;
+use rqps_system::program::{self, RunError, Said, Surroundings};
+use rustix::process::Signal;
 
 use super::error::{SourceError, at};
+use super::machine::Machine;
 use super::progress::{Progress, Tell, report};
 
-/// What a program said before it ended.
-pub(super) struct Said {
-    pub(super) status: ExitStatus,
-    pub(super) stdout: String,
-    pub(super) stderr: String,
+/// How long a client may take to answer which versions there are.
+pub(super) const LOOK_UP: Duration = Duration::from_secs(2 * 60);
+/// How long it may take to download what it is told to: half a gigabyte over a slow line.
+pub(super) const DOWNLOAD: Duration = Duration::from_secs(60 * 60);
+
+/// What every client finds the user's own files, proxies and certificates by.
+const OF_ALL: [&str; 17] = [
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "TMPDIR",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "all_proxy",
+    "ALL_PROXY",
+    "ftp_proxy",
+    "http_proxy",
+    "HTTP_PROXY",
+    "https_proxy",
+    "HTTPS_PROXY",
+    "no_proxy",
+    "NO_PROXY",
+];
+
+/// A client of a source.
+pub(super) struct Client {
+    source: Source,
+    pub(super) program: &'static str,
+    install: &'static str,
+    /// What it is given of rqps's environment beside what all are.
+    environment: &'static [&'static str],
 }
 
-/// Finds a program as a shell would.
-pub(super) fn find(program: &str, path: &OsStr) -> Option<PathBuf> {
-    // A relative folder would mean another one where the program is run.
-    let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
-    folders.map(|folder| folder.join(program)).find(|candidate| {
-        let meta = candidate.metadata();
-        meta.is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-    })
-}
+pub(super) const NPM: Client = Client {
+    source: Source::Npm,
+    program: "npm",
+    install: "'apt-get install npm'",
+    environment: &["npm_config_*", "NPM_*", "NODE_AUTH_TOKEN", "NODE_EXTRA_CA_CERTS"],
+};
 
-/// Runs a program to its end in a folder, telling `progress` again and again. It dies with rqps,
-/// and when the caller cancels.
-pub(super) fn run(
-    program: &Path,
-    args: &[OsString],
-    folder: &Path,
-    progress: &Progress,
-    tell: &mut Tell,
-) -> Result<Said, SourceError> {
-    report(tell, progress.clone())?;
-    let mut command = Command::new(program);
-    command.args(args).current_dir(folder);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // A group of its own, so that what it starts can be ended with it.
-    command.process_group(0);
-    let parent = rustix::process::getpid();
-    // SAFETY: between fork and exec only system calls are made, and nothing is allocated.
-    unsafe {
-        command.pre_exec(move || {
-            set_parent_process_death_signal(Some(Signal::KILL))?;
-            // rqps may have died before the line above took effect.
-            match getppid() {
-                Some(now) if now != parent => Err(io::Error::from(io::ErrorKind::BrokenPipe)),
-                _ => Ok(()),
-            }
-        });
-    }
-    let again = &mut || report(tell, progress.clone());
-    let mut group = Group(spawn(&mut command, program, again)?);
-    let stdout = collect(group.0.stdout.take());
-    let stderr = collect(group.0.stderr.take());
-    let mut pause = Duration::from_millis(1);
-    let status = loop {
-        if let Some(status) = group.0.try_wait().map_err(at(program))? {
-            break status;
-        }
+pub(super) const MAVEN: Client = Client {
+    source: Source::Maven,
+    program: "mvn",
+    install: "'apt-get install maven'",
+    environment: &["MAVEN_*", "M2_HOME", "JAVA_HOME", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"],
+};
+
+pub(super) const APT_GET: Client = Client {
+    source: Source::Debian,
+    program: "apt-get",
+    install: "'dnf install apt'",
+    environment: &["APT_CONFIG"],
+};
+
+pub(super) const APT_CACHE: Client = Client { program: "apt-cache", ..APT_GET };
+
+impl Client {
+    /// Runs it to its end in a folder that only rqps's user may enter, telling `progress` again and
+    /// again. It ends with rqps, when the caller cancels, and after `limit`.
+    pub(super) fn run(
+        &self,
+        machine: &Machine,
+        args: &[OsString],
+        folder: &Path,
+        limit: Duration,
+        progress: &Progress,
+        tell: &mut Tell,
+    ) -> Result<Said, SourceError> {
         report(tell, progress.clone())?;
-        thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(50));
-    };
-    Ok(Said { status, stdout: text(stdout), stderr: text(stderr) })
-}
-
-/// Starts a program that may have been written a moment ago: when another thread starts a program
-/// just then, that one holds the file open for writing until it runs, and this one is "busy". A
-/// machine may have it stand still for seconds; `again` is asked before each further try.
-fn spawn(
-    command: &mut Command,
-    program: &Path,
-    again: &mut dyn FnMut() -> Result<(), SourceError>,
-) -> Result<Child, SourceError> {
-    let mut tries = 6_000;
-    loop {
-        match command.spawn() {
-            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy && tries > 0 => {
-                tries -= 1;
-                again()?;
-                thread::sleep(Duration::from_millis(5));
+        let program = self.find(machine)?;
+        let environment = [&OF_ALL, self.environment].concat();
+        let around = Surroundings {
+            folder,
+            user: None,
+            environment: &environment,
+            at_end: Some(Signal::KILL),
+        };
+        let mut command = program::command(&program, &around);
+        let go_on = &mut || tell(progress.clone());
+        program::run(command.args(args), limit, go_on).map_err(|error| match error {
+            RunError::Start(error) => at(&program)(error),
+            RunError::TooLong(limit) => {
+                SourceError::ClientTooLong { program: self.program, minutes: limit.as_secs() / 60 }
             }
-            started => return started.map_err(at(program)),
+            RunError::Cancelled => SourceError::Cancelled,
+        })
+    }
+
+    /// Its program, which nobody may change who could not do rqps's user harm without it.
+    fn find(&self, machine: &Machine) -> Result<PathBuf, SourceError> {
+        let found = program::find(self.program, &machine.path);
+        let program = found.ok_or(SourceError::MissingClient {
+            source_name: self.source,
+            program: self.program,
+            install: self.install,
+        })?;
+        match foreign(&program) {
+            Some(place) => Err(SourceError::ForeignClient { program, place }),
+            None => Ok(program),
         }
     }
 }
 
-/// A child that takes its process group with it when it is dropped.
-struct Group(Child);
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        if matches!(self.0.try_wait(), Ok(Some(_))) {
-            return;
-        }
-        // Errors mean that it has just ended by itself.
-        if let Some(pid) = Pid::from_raw(self.0.id().cast_signed()) {
-            let _ = kill_process_group(pid, Signal::KILL);
-        }
-        let _ = self.0.wait();
-    }
+/// What on the way to a file, by the names in its path or by the links behind them, others than
+/// root and this user may change.
+fn foreign(file: &Path) -> Option<PathBuf> {
+    let real = file.canonicalize().ok();
+    let mut way = file.ancestors().chain(real.iter().flat_map(|real| real.ancestors()));
+    way.find(|place| is_foreign(place)).map(Path::to_path_buf)
 }
 
-/// Reads on a thread of its own, since a full pipe would stop the client.
-fn collect(pipe: Option<impl Read + Send + 'static>) -> Option<JoinHandle<Vec<u8>>> {
-    let mut pipe = pipe?;
-    Some(thread::spawn(move || {
-        let mut bytes = Vec::new();
-        // A pipe that breaks ends what there is to read.
-        let _ = pipe.read_to_end(&mut bytes);
-        bytes
-    }))
-}
-
-fn text(reader: Option<JoinHandle<Vec<u8>>>) -> String {
-    let bytes = reader.and_then(|reader| reader.join().ok()).unwrap_or_default();
-    String::from_utf8_lossy(&bytes).into_owned()
+/// Whether others than root and this user may change a file, or replace what is in a folder.
+pub(super) fn is_foreign(place: &Path) -> bool {
+    const STICKY: u32 = 0o1000;
+    const OTHERS_WRITE: u32 = 0o002;
+    place.metadata().is_ok_and(|found| {
+        let own = [0, rustix::process::geteuid().as_raw()];
+        // In a sticky folder only the owner of a file may replace it.
+        let is_open = found.mode() & (OTHERS_WRITE | STICKY) == OTHERS_WRITE;
+        is_open || !own.contains(&found.uid())
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
     use super::*;
-    use std::ops::ControlFlow;
-    use std::time::Instant;
-
-    fn sh(script: &str, tell: &mut Tell) -> Result<Said, SourceError> {
-        let args = ["-c".into(), script.into()];
-        run(Path::new("/bin/sh"), &args, Path::new("/"), &Progress::Waiting, tell)
-    }
 
     #[test]
-    fn both_outputs_are_read_however_long() {
-        let said =
-            sh("seq 100000; seq 100000 >&2; exit 3", &mut |_| ControlFlow::Continue(())).unwrap();
-        assert_eq!(said.status.code(), Some(3));
-        assert!(said.stdout.ends_with("\n100000\n") && said.stderr == said.stdout);
-    }
+    fn a_program_that_others_may_change_is_found_by_every_way_to_it() {
+        let outer = tempfile::tempdir().unwrap();
+        let (own, open) = (outer.path().join("own"), outer.path().join("open"));
+        for folder in [&own, &open] {
+            fs::create_dir(folder).unwrap();
+            fs::write(folder.join("npm"), "").unwrap();
+        }
+        let mode = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode));
+        mode(&own, 0o755).unwrap();
+        assert_eq!(foreign(&own.join("npm")), None);
 
-    #[test]
-    fn cancelling_ends_the_client_and_what_it_started() {
-        let folder = tempfile::tempdir().unwrap();
-        let marker = folder.path().join("pid");
-        let begun = Instant::now();
-        let script = format!("sleep 600 & echo $! > {}; wait", marker.display());
-        let written = || std::fs::read_to_string(&marker).is_ok_and(|pid| pid.ends_with('\n'));
-        let error = sh(&script, &mut |_| match written() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        });
-        assert!(matches!(error, Err(SourceError::Cancelled)));
-        assert!(begun.elapsed() < Duration::from_secs(100));
-        let pid = std::fs::read_to_string(&marker).unwrap();
-        let stat = format!("/proc/{}/stat", pid.trim());
-        let alive = || std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
-        while alive() {
-            assert!(begun.elapsed() < Duration::from_secs(100), "the grandchild lives on");
-            thread::sleep(Duration::from_millis(10));
+        mode(&open, 0o777).unwrap();
+        assert_eq!(foreign(&open.join("npm")), Some(open.clone()));
+        symlink(open.join("npm"), own.join("link")).unwrap();
+        assert_eq!(foreign(&own.join("link")), Some(open.canonicalize().unwrap()));
+        mode(&open, 0o1777).unwrap();
+        assert_eq!(foreign(&open.join("npm")), None, "nobody may replace what is in it");
+        mode(&open.join("npm"), 0o777).unwrap();
+        assert_eq!(foreign(&open.join("npm")), Some(open.join("npm")));
+        if rustix::process::geteuid().is_root() {
+            chown(own.join("npm"), Some(65533), None).unwrap();
+            assert_eq!(foreign(&own.join("npm")), Some(own.join("npm")));
         }
     }
 }

@@ -45,7 +45,7 @@ pub(super) fn data(file: &Path, name: &str) -> Result<Data, SourceError> {
         if let Some(compression) = compression {
             return Ok(Data { compression, bytes: bytes.take(size), size });
         }
-        // Members start at even offsets.
+        // Members start at even offsets. Beyond the end there is no header.
         let skipped = i64::try_from(size + size % 2).map_err(|_| unreadable("it is cut off"))?;
         bytes.seek(SeekFrom::Current(skipped)).map_err(at(file))?;
     }

@@ -4,12 +4,13 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use rqps_plan::Source;
 
 use super::catalog::Package;
-use super::client;
+use super::client::{APT_CACHE, APT_GET, Client, DOWNLOAD};
 use super::error::{SourceError, at, client_failed};
 use super::layout::Loader;
 use super::machine::Machine;
@@ -76,7 +77,7 @@ pub(super) fn versions(
     let apt = Apt { machine, folder, progress: Progress::Looking { source: Source::Debian } };
     apt.update(suite, tell)?;
     let server = package.name.split(' ').next().unwrap_or(package.name);
-    let table = apt.run("apt-cache", &["madison", server], tell)?;
+    let table = apt.run(&APT_CACHE, &["madison", server], tell)?;
     // `mariadb-server-core | 1:11.8.6-0+deb13u1 | http://… trixie/main amd64 Packages`
     let versions = table.lines().filter_map(|line| line.split('|').nth(1)).map(str::trim);
     let without_epoch = |version: &str| version.rsplit(':').next().map(str::to_string);
@@ -84,7 +85,8 @@ pub(super) fn versions(
 }
 
 /// Downloads what a suite has of a package and its dependencies into `folder`, signatures and
-/// checksums compared by apt, and unpacks it.
+/// checksums compared by apt, and unpacks it. Debian's keyring is what pins them: a suite has other
+/// versions after each of its point releases, whose hashes no release of rqps could know.
 pub(super) fn fetch(
     package: &Package,
     suite: &str,
@@ -98,7 +100,7 @@ pub(super) fn fetch(
     apt.update(suite, tell)?;
     let mut args = vec!["install", "--download-only", "--yes"];
     args.extend(package.name.split(' '));
-    apt.run("apt-get", &args, tell)?;
+    apt.run(&APT_GET, &args, tell)?;
     let archives = unpack(&packages(&folder.join("cache/archives"))?, into, tell)?;
     Ok(Fetched { archives, loader: Some(loader(into)?) })
 }
@@ -218,6 +220,10 @@ impl Apt<'_> {
             )
         });
         let pretended = pretended.collect::<String>();
+        // Root's apt downloads as a user of its own, who has folders in here. Nobody but root may
+        // write, or look which files there are.
+        let passable = fs::set_permissions(self.folder, fs::Permissions::from_mode(0o711));
+        passable.map_err(at(self.folder))?;
         for folder in ["lists/partial", "cache/archives/partial"] {
             let folder = self.folder.join(folder);
             fs::create_dir_all(&folder).map_err(at(&folder))?;
@@ -230,14 +236,14 @@ impl Apt<'_> {
             let path = self.folder.join(name);
             fs::write(&path, text).map_err(at(&path))?;
         }
-        self.run("apt-get", &["update"], tell).map(drop)
+        self.run(&APT_GET, &["update"], tell).map(drop)
     }
 
     /// The address that the user's apt has Debian's archive from.
     fn archive(&self, tell: &mut Tell) -> Result<String, SourceError> {
         let format = "$(ORIGIN)|$(LABEL)|$(SITE)";
         let args = ["indextargets", "--format", format].map(OsString::from);
-        let targets = self.client("apt-get", &args, tell)?;
+        let targets = self.client(&APT_GET, &args, tell)?;
         let mut sites = targets.lines().filter_map(|line| line.strip_prefix("Debian|Debian|"));
         let site = sites.find(|site| !site.starts_with("cdrom:"));
         site.map(str::to_string).ok_or_else(|| SourceError::Client {
@@ -248,12 +254,7 @@ impl Apt<'_> {
         })
     }
 
-    fn run(
-        &self,
-        program: &'static str,
-        args: &[&str],
-        tell: &mut Tell,
-    ) -> Result<String, SourceError> {
+    fn run(&self, client: &Client, args: &[&str], tell: &mut Tell) -> Result<String, SourceError> {
         let mut all = vec!["--config-file".into(), self.folder.join("apt.conf").into()];
         for (option, name) in [
             ("Dir::State", ""),
@@ -269,23 +270,23 @@ impl Apt<'_> {
             all.extend(["--option".into(), setting]);
         }
         all.extend(args.iter().map(OsString::from));
-        self.client(program, &all, tell)
+        self.client(client, &all, tell)
     }
 
     fn client(
         &self,
-        program: &'static str,
+        client: &Client,
         args: &[OsString],
         tell: &mut Tell,
     ) -> Result<String, SourceError> {
-        let path = self.machine.client(Source::Debian, program, "'dnf install apt'")?;
-        let said = client::run(&path, args, self.folder, &self.progress, tell)?;
+        // Also where only the list is asked for: it is some ten megabytes.
+        let said = client.run(self.machine, args, self.folder, DOWNLOAD, &self.progress, tell)?;
         if said.status.success() {
             return Ok(said.stdout);
         }
         let told = |mark| said.stderr.lines().find_map(|line| line.strip_prefix(mark));
         let reason = told("E: ").or_else(|| told("W: "));
         let reason = reason.map_or_else(|| said.status.to_string(), str::to_string);
-        Err(client_failed(program.to_string(), reason, self.folder))
+        Err(client_failed(client.program.to_string(), reason, self.folder))
     }
 }

@@ -4,11 +4,18 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use sha2::{Digest, Sha256};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256, Sha512};
 
 use super::error::{SourceError, at};
 
-pub(super) fn of_file<D: Digest>(path: &Path) -> Result<Vec<u8>, SourceError> {
+/// In front of a SHA-256 where a hash may be of another kind.
+pub(super) const SHA256: &str = "sha256:";
+/// In front of a SHA-512 in base64, as npm has it.
+pub(super) const SHA512: &str = "sha512-";
+
+fn of_file<D: Digest>(path: &Path) -> Result<Vec<u8>, SourceError> {
     let mut reader = BufReader::with_capacity(1 << 20, File::open(path).map_err(at(path))?);
     let mut digest = D::new();
     loop {
@@ -26,4 +33,17 @@ pub(super) fn of_file<D: Digest>(path: &Path) -> Result<Vec<u8>, SourceError> {
 pub(super) fn sha256(path: &Path) -> Result<String, SourceError> {
     let digest = of_file::<Sha256>(path)?;
     Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// As npm prints it.
+pub(super) fn integrity(path: &Path) -> Result<String, SourceError> {
+    Ok(format!("{SHA512}{}", STANDARD.encode(of_file::<Sha512>(path)?)))
+}
+
+/// The hash of a file, of the kind that another is.
+pub(super) fn like(other: &str, path: &Path) -> Result<String, SourceError> {
+    match other.starts_with(SHA512) {
+        true => integrity(path),
+        false => Ok(format!("{SHA256}{}", sha256(path)?)),
+    }
 }

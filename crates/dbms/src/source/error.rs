@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rqps_plan::{Dbms, Source};
+use rqps_system::NoUser;
 
 use super::{libraries, store};
 use crate::home::HomeError;
@@ -12,6 +13,8 @@ use crate::home::HomeError;
 pub enum SourceError {
     #[error(transparent)]
     Home(#[from] HomeError),
+    #[error(transparent)]
+    NoUser(#[from] NoUser),
     #[error("{0} is part of rqps: there is no build of it to get")]
     BuiltIn(Dbms),
     #[error("'{0}' is a running server: there is no build of it to get")]
@@ -32,6 +35,16 @@ pub enum SourceError {
     NoPackage { dbms: Dbms, arch: &'static str },
     #[error("{source_name}: {program} is not on PATH: install it, as with {install}")]
     MissingClient { source_name: Source, program: &'static str, install: &'static str },
+    #[error(
+        "'{}' is not run: others may change '{}', and what it does with it: set the mode or owner of \
+         that, or take its folder off PATH", program.display(), place.display()
+    )]
+    ForeignClient { program: PathBuf, place: PathBuf },
+    #[error(
+        "{program} had not ended after {minutes} minutes: look whether the registry that it is \
+         configured for can be reached, and try again"
+    )]
+    ClientTooLong { program: &'static str, minutes: u64 },
     #[error("{program} failed: {reason}")]
     Client { program: String, reason: String },
     #[error(
@@ -39,6 +52,11 @@ pub enum SourceError {
          try again, and if it stays so, do not trust this registry"
     )]
     Checksum { archive: String, expected: String, found: String },
+    #[error(
+        "{what} has another hash than {whose}: {found} instead of {expected}: do not use it, unless \
+         you know why; then 'rqps dbms fetch --accept-new-hash {build}' takes it"
+    )]
+    NewHash { what: String, whose: &'static str, expected: String, found: String, build: String },
     #[error("archive '{archive}' cannot be unpacked: {reason}")]
     Archive { archive: String, reason: String },
     #[error("archive '{archive}' is refused: its member '{member}' {why}")]
@@ -58,6 +76,11 @@ pub enum SourceError {
          to a place that has some", folder.display()
     )]
     ClientDiskFull { program: String, folder: PathBuf },
+    #[error(
+        "'{}' is not used: others may write to it, and change builds that way: give it to the user \
+         that rqps runs as, with mode 0755, or set RQPS_HOME to another place", .0.display()
+    )]
+    ForeignStore(PathBuf),
     #[error("'{}': {error}", path.display())]
     File { path: PathBuf, error: io::Error },
     #[error("'{}' does not run: {reason}", program.display())]
@@ -76,7 +99,12 @@ pub enum SourceError {
 impl SourceError {
     /// Whether another source may still do: this one could not be asked or did not answer.
     pub(super) fn is_of_one_source(&self) -> bool {
-        matches!(self, SourceError::MissingClient { .. } | SourceError::Client { .. })
+        matches!(
+            self,
+            SourceError::MissingClient { .. }
+                | SourceError::ClientTooLong { .. }
+                | SourceError::Client { .. }
+        )
     }
 }
 

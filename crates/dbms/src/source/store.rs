@@ -1,7 +1,7 @@
 //! The builds that rqps has fetched: a folder each, complete from the moment it has its name.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use super::error::{SourceError, at};
 use super::progress::{Progress, Tell, report};
-use super::{Installed, probe, version};
+use super::{Installed, client, probe, version};
 use crate::home::Home;
 
 /// What a build's folder tells of itself; written last.
@@ -84,6 +84,9 @@ impl Changing<'_> {
         }
         let changing = Changing { home, builds, _lock: lock };
         for folder in [&changing.builds, &home.archives()?] {
+            if client::is_foreign(folder) {
+                return Err(SourceError::ForeignStore(folder.clone()));
+            }
             for entry in fs::read_dir(folder).map_err(at(folder))?.flatten() {
                 if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
                     fs::remove_dir_all(entry.path()).map_err(at(&entry.path()))?;
@@ -93,14 +96,21 @@ impl Changing<'_> {
         Ok(changing)
     }
 
-    /// A folder for downloads, removed with what is in it when dropped.
+    /// The folder with the builds.
+    pub(super) fn builds(&self) -> &Path {
+        &self.builds
+    }
+
+    /// A folder for downloads that only this user can enter, removed with what is in it when
+    /// dropped.
     pub(super) fn downloads(&self) -> Result<TempDir, SourceError> {
-        unfinished(&self.home.archives()?)
+        unfinished(&self.home.archives()?, 0o700)
     }
 
     /// A folder for a build to be unpacked into, removed when dropped before [`Changing::finish`].
     pub(super) fn build(&self) -> Result<TempDir, SourceError> {
-        unfinished(&self.builds)
+        // Its programs are asked for their versions by another user.
+        unfinished(&self.builds, 0o755)
     }
 
     /// Removes a build of the store.
@@ -109,7 +119,7 @@ impl Changing<'_> {
             return Err(SourceError::NotOurs(root.to_path_buf()));
         }
         // Renamed first, so that nobody finds half a build.
-        let unfinished = unfinished(&self.builds)?;
+        let unfinished = unfinished(&self.builds, 0o755)?;
         fs::rename(root, unfinished.path().join("build")).map_err(at(root))?;
         unfinished.close().map_err(at(root))
     }
@@ -127,10 +137,8 @@ impl Changing<'_> {
         let description = unfinished.join(DESCRIPTION);
         let text = serde_json::to_string_pretty(&installed).map_err(io::Error::from);
         text.and_then(|text| fs::write(&description, text)).map_err(at(&description))?;
-        for path in [unfinished, &description] {
-            let mode = if path.is_dir() { 0o755 } else { 0o644 };
-            fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(at(path))?;
-        }
+        let readable = fs::set_permissions(&description, fs::Permissions::from_mode(0o644));
+        readable.map_err(at(&description))?;
         // A power cut must not leave a named build with empty files, and writing it out later
         // would disturb what is measured.
         let folder = File::open(unfinished).map_err(at(unfinished))?;
@@ -144,9 +152,27 @@ impl Changing<'_> {
     }
 }
 
-/// A folder in one of the store's, which is removed when dropped, or else when the store is next changed.
-fn unfinished(folder: &Path) -> Result<TempDir, SourceError> {
-    tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(folder).map_err(at(folder))
+/// A folder in one of the store's, which is removed when dropped, or else when the store is next
+/// changed.
+fn unfinished(folder: &Path, mode: u32) -> Result<TempDir, SourceError> {
+    // Whatever the umask, and closed until then.
+    let closed = fs::Permissions::from_mode(0o700);
+    let made = tempfile::Builder::new().prefix(UNFINISHED).permissions(closed).tempdir_in(folder);
+    let made = made.map_err(at(folder))?;
+    fs::set_permissions(made.path(), fs::Permissions::from_mode(mode)).map_err(at(folder))?;
+    Ok(made)
+}
+
+/// Writes a file of the store anew, so that nobody reads half of it.
+pub(super) fn replace(
+    path: &Path,
+    write: impl FnOnce(&File) -> io::Result<()>,
+) -> Result<(), SourceError> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let file = tempfile::NamedTempFile::new_in(folder).map_err(at(path))?;
+    write(file.as_file()).map_err(at(path))?;
+    file.persist(path).map_err(|error| at(path)(error.error))?;
+    Ok(())
 }
 
 /// Of all that change the store.
@@ -157,8 +183,8 @@ fn lock_file(builds: &Path) -> Result<(PathBuf, File), SourceError> {
     Ok((path, file))
 }
 
-/// A folder beside the builds in which something is made for one of them, removed when dropped. While it is
-/// there nobody changes the store: who does removes what is unfinished.
+/// A folder beside the builds in which something is made for one of them, removed when dropped.
+/// While it is there nobody changes the store: who does removes what is unfinished.
 pub(crate) struct Adding {
     folder: TempDir,
     _lock: File,
@@ -169,7 +195,7 @@ impl Adding {
     pub(crate) fn begin(builds: &Path) -> Option<Adding> {
         let (_, lock) = lock_file(builds).ok()?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
-        Some(Adding { folder: unfinished(builds).ok()?, _lock: lock })
+        Some(Adding { folder: unfinished(builds, 0o755).ok()?, _lock: lock })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -192,6 +218,18 @@ pub(super) fn only_file(folder: &Path, extension: &str) -> Result<PathBuf, Sourc
         let reason = format!("there is no .{extension} file in it");
         at(folder)(io::Error::new(io::ErrorKind::NotFound, reason))
     })
+}
+
+/// The text of a file that a registry has decided on, if it is no longer than such a text can be.
+pub(super) fn read_text(path: &Path) -> Result<String, SourceError> {
+    const MOST: u64 = 16 << 20;
+    let file = File::open(path).map_err(at(path))?;
+    if file.metadata().map_err(at(path))?.len() > MOST {
+        return Err(at(path)(io::ErrorKind::FileTooLarge.into()));
+    }
+    let mut text = String::new();
+    file.take(MOST).read_to_string(&mut text).map_err(at(path))?;
+    Ok(text)
 }
 
 pub(super) fn file_name(path: &Path) -> String {

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rqps_plan::{Dbms, Source};
+use rqps_system::program;
 
-use super::client;
 use super::error::SourceError;
 use super::machine::Machine;
 use super::progress::{Progress, Tell};
@@ -55,15 +55,14 @@ fn roots(dbms: Dbms, machine: &Machine, tell: &mut Tell) -> Result<Vec<PathBuf>,
             // Debian keeps a folder per major version; elsewhere pg_config knows.
             let versioned = fs::read_dir(&machine.postgres).into_iter().flatten().flatten();
             let mut roots: Vec<PathBuf> = versioned.map(|entry| entry.path()).collect();
-            if let Some(program) = client::find("pg_config", &machine.path) {
+            if let Some(program) = program::find("pg_config", &machine.path) {
                 let looking = Progress::Looking { source: Source::System };
-                let args = ["--bindir".into()];
                 // A pg_config that does not run is passed over, too.
-                match client::run(&program, &args, Path::new("/"), &looking, tell) {
+                match probe::ask(&program, &["--bindir".into()], probe::PATIENCE, looking, tell) {
                     Ok(said) => {
                         roots.extend(Path::new(said.stdout.trim()).parent().map(Path::to_path_buf));
                     }
-                    Err(SourceError::File { .. }) => {}
+                    Err(SourceError::DoesNotRun { .. }) => {}
                     Err(error) => return Err(error),
                 }
             }

@@ -2,6 +2,7 @@
 
 mod debian;
 mod mysql;
+mod pins;
 
 use std::cell::Cell;
 use std::fs::{self, File};
@@ -11,10 +12,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::sync::Barrier;
 use std::thread;
+use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use sha2::Sha512;
 use tempfile::TempDir;
 
 use super::*;
@@ -33,6 +32,8 @@ struct World {
 impl World {
     fn new() -> World {
         let folder = tempfile::tempdir().unwrap();
+        // For programs that are run as the user of servers.
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         fs::create_dir(folder.path().join("path")).unwrap();
         let machine = Machine {
             path: folder.path().join("path").into(),
@@ -40,6 +41,8 @@ impl World {
             prefixes: vec![folder.path().join("usr")],
             keyring: folder.path().join("keyring.gpg"),
             arch: "x86_64",
+            pins: "",
+            accepts_new_hash: false,
         };
         let home = Home::at(folder.path().join("home")).unwrap();
         World { folder, home, machine }
@@ -50,8 +53,7 @@ impl World {
         let world = World::new();
         let file = world.file("registry.tgz");
         pack(&file, "17.6");
-        let digest = digest::of_file::<Sha512>(&file).unwrap();
-        world.npm(&format!("sha512-{}", STANDARD.encode(digest)), ":");
+        world.npm(&digest::integrity(&file).unwrap(), ":");
         world
     }
 
@@ -98,12 +100,13 @@ impl World {
         self.obtain_of(dbms, build).unwrap_err().to_string()
     }
 
-    /// What is in the store and the downloads, apart from the lock and lists of versions.
+    /// What is in the store and the downloads, apart from the lock, lists of versions and hashes.
     fn kept(&self) -> Vec<String> {
         let folders = [self.home.builds().unwrap(), self.home.archives().unwrap()];
         let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap());
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        names.filter(|name| name != ".lock" && !name.starts_with(".versions-")).collect()
+        let notes = [".lock", ".hashes", ".versions-"];
+        names.filter(|name| !notes.iter().any(|note| name.starts_with(note))).collect()
     }
 }
 
@@ -224,6 +227,18 @@ fn absent_clients_are_named_with_what_to_install() {
 }
 
 #[test]
+fn a_client_that_does_not_end_is_ended() {
+    let world = World::new();
+    world.program("npm", "sleep 600");
+    let (folder, limit) = (world.folder.path(), Duration::from_millis(50));
+    let looking = Progress::Looking { source: Source::Npm };
+    let said = client::NPM.run(&world.machine, &[], folder, limit, &looking, &mut go_on);
+    let error = said.map(drop).unwrap_err();
+    assert!(error.is_of_one_source(), "another may still answer");
+    assert!(error.to_string().starts_with("npm had not ended after 0 minutes: look whether"));
+}
+
+#[test]
 fn an_unknown_version_is_answered_with_its_neighbours() {
     let world = World::with_npm();
     let error = world.error(version("17.66"));
@@ -286,15 +301,14 @@ fn what_a_killed_fetch_left_is_removed() {
 #[test]
 fn two_at_once_fetch_once_and_both_have_it() {
     let world = World::with_npm();
-    let integrity =
-        STANDARD.encode(digest::of_file::<Sha512>(&world.file("registry.tgz")).unwrap());
+    let integrity = digest::integrity(&world.file("registry.tgz")).unwrap();
     // The one that fetches goes on when the other waits for it, or after a minute.
     let waits = world.file("waits");
     let until_then = format!(
         "n=0; while [ ! -e {} ] && [ $n -lt 600 ]; do sleep 0.1; n=$((n+1)); done",
         waits.display()
     );
-    world.npm(&format!("sha512-{integrity}"), &until_then);
+    world.npm(&integrity, &until_then);
     let together = Barrier::new(2);
     let obtain = || {
         let mut tell = |progress| {

@@ -1,17 +1,25 @@
-//! Unpacking archives that nobody vouches for: nothing may end up outside the target folder, and
-//! no device nodes or set-user-id programs inside it.
+//! Unpacking archives that nobody vouches for: nothing may end up outside the target folder, no
+//! device nodes or set-user-id programs inside it, and no more than a build can have.
 
 mod tarball;
 mod zipped;
 
 use std::fs::{self, File};
+use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::statvfs;
 
 use super::error::{SourceError, at};
 
 pub(super) use tarball::{Compression, Tarball};
 pub(super) use zipped::Zip;
+
+/// As many bytes as the kernel takes in a path.
+const LONGEST_PATH: usize = 4096;
+/// As much of a member's name as an error shows.
+const SHOWN: usize = 100;
 
 /// What of an archive is unpacked.
 #[derive(Clone, Copy)]
@@ -20,10 +28,26 @@ pub(super) struct Part<'a> {
     pub(super) below: &'a str,
     /// Of that, what this says of the path below the folder.
     pub(super) needed: fn(&Path) -> bool,
+    /// The archive may not hold more.
+    pub(super) most: Most,
 }
 
 impl Part<'static> {
-    pub(super) const ALL: Part<'static> = Part { below: "", needed: |_| true };
+    pub(super) const ALL: Part<'static> =
+        Part { below: "", needed: |_| true, most: Most::OF_A_BUILD };
+}
+
+/// How much an archive may hold.
+#[derive(Clone, Copy)]
+pub(super) struct Most {
+    /// Of the files in it, and of its headers.
+    bytes: u64,
+    members: usize,
+}
+
+impl Most {
+    /// More than any build has, with its debug builds and test suites.
+    const OF_A_BUILD: Most = Most { bytes: 16 << 30, members: 200_000 };
 }
 
 /// What a member of an archive is.
@@ -46,15 +70,25 @@ struct Target<'a> {
     root: &'a Path,
     part: Part<'a>,
     links: Vec<(PathBuf, PathBuf)>,
+    members: usize,
+    written: u64,
+    /// Bytes that the disk had left at first.
+    free: u64,
 }
 
 impl<'a> Target<'a> {
-    fn new(archive: &'a str, root: &'a Path, part: Part<'a>) -> Target<'a> {
-        Target { archive, root, part, links: Vec::new() }
+    fn new(archive: &'a str, root: &'a Path, part: Part<'a>) -> Result<Target<'a>, SourceError> {
+        let disk = statvfs(root).map_err(|errno| at(root)(errno.into()))?;
+        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        Ok(Target { archive, root, part, links: Vec::new(), members: 0, written: 0, free })
     }
 
     /// Where a member goes; none if it is not needed.
-    fn place(&self, member: &Path) -> Result<Option<PathBuf>, SourceError> {
+    fn place(&mut self, member: &Path) -> Result<Option<PathBuf>, SourceError> {
+        self.members += 1;
+        if self.members > self.part.most.members {
+            return Err(self.refused(member, "is one of more than any build has"));
+        }
         let inside = self.inside(member, member)?;
         let place = inside.strip_prefix(self.part.below).ok();
         Ok(place.filter(|place| (self.part.needed)(place)).map(Path::to_path_buf))
@@ -74,6 +108,9 @@ impl<'a> Target<'a> {
                 return Err(self.refused(member, "is a link to nothing"));
             }
             Kind::Symbolic(target) => {
+                if target.as_os_str().len() > LONGEST_PATH {
+                    return Err(self.refused(member, "links to a path that is too long"));
+                }
                 if !stays_inside(place, &target) {
                     return Err(self.refused(member, "links to outside the target folder"));
                 }
@@ -101,6 +138,24 @@ impl<'a> Target<'a> {
             }
         }
         Ok(None)
+    }
+
+    /// Writes a part of a file's contents.
+    fn write(
+        &mut self,
+        member: &Path,
+        path: &Path,
+        mut out: &File,
+        bytes: &[u8],
+    ) -> Result<(), SourceError> {
+        self.written += bytes.len() as u64;
+        if self.written > self.part.most.bytes {
+            return Err(self.refused(member, "makes it larger than any build"));
+        }
+        if self.written > self.free {
+            return Err(at(path)(io::ErrorKind::StorageFull.into()));
+        }
+        out.write_all(bytes).map_err(at(path))
     }
 
     fn make_links(&self) -> Result<(), SourceError> {
@@ -139,6 +194,9 @@ impl<'a> Target<'a> {
 
     /// The path without its `.` parts, which must be all that is special about it.
     fn inside(&self, path: &Path, member: &Path) -> Result<PathBuf, SourceError> {
+        if path.as_os_str().len() > LONGEST_PATH {
+            return Err(self.refused(member, "has a path that is too long"));
+        }
         let mut inside = PathBuf::new();
         for part in path.components() {
             match part {
@@ -151,7 +209,7 @@ impl<'a> Target<'a> {
     }
 
     fn refused(&self, member: &Path, why: &'static str) -> SourceError {
-        let member = member.display().to_string();
+        let member = member.to_string_lossy().chars().take(SHOWN).collect();
         SourceError::Hostile { archive: self.archive.to_string(), member, why }
     }
 }
@@ -182,7 +240,7 @@ pub(super) fn link_all(
     root: &Path,
     links: impl IntoIterator<Item = (PathBuf, PathBuf)>,
 ) -> Result<(), SourceError> {
-    let mut target = Target::new(archive, root, Part::ALL);
+    let mut target = Target::new(archive, root, Part::ALL)?;
     for (link, leads_to) in links {
         let place = target.inside(&link, &link)?;
         let leads_to = target.inside(&leads_to, &link)?;

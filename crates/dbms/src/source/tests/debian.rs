@@ -57,7 +57,8 @@ impl World {
                 "echo \"$*\" >> {folder}/calls\n\
                  case \"$*\" in\n\
                  indextargets*) echo 'Other|Other|http://other.example'; echo '{target}';;\n\
-                 *update*) {update}; cat suite.sources >> {folder}/calls;;\n\
+                 *update*) {update}; stat -c 'folder %a' . >> {folder}/calls\n\
+                 cat suite.sources >> {folder}/calls;;\n\
                  *install*) cp {folder}/pool/*.deb cache/archives;;\n\
                  esac"
             ),
@@ -104,6 +105,7 @@ fn apt_is_kept_to_its_own_folder_and_the_users_mirror() {
     let calls = fs::read_to_string(world.file("calls")).unwrap();
     assert!(calls.contains("\nURIs: http://mirror.example/debian\nSuites: sid\n"), "{calls}");
     assert!(calls.contains(&format!("Signed-By: {}\n", world.machine.keyring.display())));
+    assert!(calls.contains("\nfolder 711\n"), "passable, and no more: {calls}");
     let changing = calls.lines().filter(|call| call.contains("update") || call.contains("install"));
     for call in changing {
         for own in ["State", "State::lists", "State::status", "Cache", "Cache::archives"] {

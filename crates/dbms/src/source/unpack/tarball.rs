@@ -1,7 +1,7 @@
 //! Compressed tar archives.
 
 use std::cell::Cell;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -10,8 +10,11 @@ use liblzma::read::XzDecoder;
 use tar::{Entry, EntryType};
 
 use super::{Kind, Part, Target};
-use crate::source::error::{SourceError, at};
+use crate::source::error::SourceError;
 use crate::source::progress::{Progress, Tell, report};
+
+/// More than the headers of a member take: its own, and those with long names and the like.
+const MOST_HEADERS: u64 = 1 << 20;
 
 pub(in crate::source) enum Compression {
     Gzip,
@@ -42,25 +45,44 @@ impl<R: Read> Tarball<'_, R> {
             archive: self.name.to_string(),
             reason: format!("{error}; it is damaged, get it again"),
         };
-        let mut target = Target::new(self.name, into, self.part);
+        let most = self.part.most.bytes;
+        let reached = Rc::new(Cell::new(0));
+        let end = Rc::new(Cell::new(most));
+        let tar = Bounded { inner: tar, reached: Rc::clone(&reached), end: Rc::clone(&end) };
+        let mut target = Target::new(self.name, into, self.part)?;
         let mut buffer = vec![0; 64 * 1024];
         let mut archive = tar::Archive::new(tar);
-        for entry in archive.entries().map_err(unreadable)? {
-            report(tell, Progress::Unpacking { done: count.get(), total: self.size })?;
+        let mut entries = archive.entries().map_err(unreadable)?;
+        loop {
+            // The next member's headers, which are read into memory as long as they are.
+            end.set(most.min(reached.get() + MOST_HEADERS));
+            let Some(entry) = entries.next() else { break };
+            end.set(most);
             let mut entry = entry.map_err(unreadable)?;
             let member = entry.path().map_err(unreadable)?.into_owned();
-            let Some(place) = target.place(&member)? else { continue };
-            let kind = kind(&entry).map_err(unreadable)?;
-            let Some((path, mut out)) = target.make(&member, &place, kind)? else { continue };
+            if entry.header().entry_type().is_gnu_sparse() {
+                return Err(target.refused(&member, "is a file with holes, which have no end"));
+            }
+            let made = match target.place(&member)? {
+                Some(place) => {
+                    let kind = kind(&entry).map_err(unreadable)?;
+                    target.make(&member, &place, kind)?
+                }
+                None => None,
+            };
+            // To its end also where it is not needed: then comes the next one's first header.
             loop {
                 report(tell, Progress::Unpacking { done: count.get(), total: self.size })?;
-                match entry.read(&mut buffer).map_err(unreadable)? {
-                    0 => break,
-                    read => out.write_all(&buffer[..read]).map_err(at(&path))?,
+                let read = entry.read(&mut buffer).map_err(unreadable)?;
+                match &made {
+                    _ if read == 0 => break,
+                    Some((path, out)) => target.write(&member, path, out, &buffer[..read])?,
+                    None => {}
                 }
             }
         }
         // The checksum at the end of the compressed data is compared only when it is reached.
+        end.set(most);
         io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(unreadable)?;
         target.make_links()
     }
@@ -73,7 +95,7 @@ fn kind<R: Read>(entry: &Entry<R>) -> io::Result<Kind> {
         EntryType::Directory => Kind::Folder,
         EntryType::Symlink => Kind::Symbolic(target()?),
         EntryType::Link => Kind::Hard(target()?),
-        EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => {
+        EntryType::Regular | EntryType::Continuous => {
             Kind::File { executable: entry.header().mode()? & 0o111 != 0 }
         }
         _ => Kind::Other,
@@ -89,6 +111,26 @@ impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.count.set(self.count.get() + read as u64);
+        Ok(read)
+    }
+}
+
+/// Is an error where the end that is set at the moment is reached.
+struct Bounded<R> {
+    inner: R,
+    reached: Rc<Cell<u64>>,
+    end: Rc<Cell<u64>>,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.end.get().saturating_sub(self.reached.get());
+        if left == 0 {
+            return Err(io::Error::other("there is more in it than any build has"));
+        }
+        let most = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        let read = self.inner.read(&mut buffer[..most])?;
+        self.reached.set(self.reached.get() + read as u64);
         Ok(read)
     }
 }

@@ -69,8 +69,16 @@ impl Place {
     }
 
     fn unpack(&self, bytes: &[u8], compression: Compression, below: &str) -> Result<(), String> {
+        self.unpack_part(bytes, compression, Part { below, ..Part::ALL })
+    }
+
+    fn unpack_part(
+        &self,
+        bytes: &[u8],
+        compression: Compression,
+        part: Part,
+    ) -> Result<(), String> {
         let size = bytes.len() as u64;
-        let part = Part { below, ..Part::ALL };
         let tarball = Tarball { name: "a.tgz", compression, bytes, size, part };
         let unpacked = tarball.unpack(&self.target(), &mut |_| ControlFlow::Continue(()));
         unpacked.map_err(|error| error.to_string())
@@ -194,6 +202,90 @@ fn devices_and_pipes_are_refused() {
     }
 }
 
+/// Allows what a test can make.
+const LITTLE: Part = Part { most: Most { bytes: 4 << 20, members: 20 }, ..Part::ALL };
+
+#[test]
+fn an_archive_holds_no_more_than_a_build_can_have() {
+    let members = |count: usize| (0..count).map(|n| file(&format!("m{n}"), "")).collect::<Vec<_>>();
+    let zeros = "\0".repeat(3 << 20);
+    let unpack = |members: &[Vec<u8>], part| {
+        Place::new().unpack_part(&gzip(members), Compression::Gzip, part)
+    };
+    unpack(&members(20), LITTLE).unwrap();
+    let error = unpack(&members(21), LITTLE).unwrap_err();
+    assert!(error.ends_with("its member 'm20' is one of more than any build has"), "{error}");
+
+    unpack(&[file("a", &zeros)], LITTLE).unwrap();
+    let twice = [file("a", &zeros), file("b", &zeros)];
+    let error = unpack(&twice, LITTLE).unwrap_err();
+    assert!(error.contains("there is more in it than any build has"), "{error}");
+    let none = Part { needed: |_| false, ..LITTLE };
+    let error = unpack(&twice, none).unwrap_err();
+    assert!(error.contains("there is more in it than any build has"), "not needed: {error}");
+
+    let zip_of = |names: &[&str]| {
+        let members: Vec<_> = names.iter().map(|name| (*name, FILE, zeros.as_str())).collect();
+        Place::new().unzip(&zip(&members), LITTLE).map(drop)
+    };
+    zip_of(&["a"]).unwrap();
+    let error = zip_of(&["a", "b"]).unwrap_err();
+    assert!(error.ends_with("its member 'b' makes it larger than any build"), "{error}");
+}
+
+#[test]
+fn headers_are_not_read_however_long() {
+    let long = |kind, bytes: usize| member(kind, "h", 0o644, "", "x".repeat(bytes).as_bytes());
+    for kind in [EntryType::GNULongName, EntryType::GNULongLink, EntryType::XHeader] {
+        refused(&[long(kind, 2 << 20), file("x", "")], "there is more in it than any build has");
+        // Also where there are many.
+        let many: Vec<_> =
+            (0..600).map(|_| member(EntryType::XGlobalHeader, "g", 0, "", b"")).collect();
+        unpacked(&many, "");
+    }
+    refused(&[long(EntryType::GNULongName, 5000), file("x", "")], "has a path that is too long");
+    let link = [long(EntryType::GNULongLink, 5000), symbolic("x", "y")];
+    refused(&link, "links to a path that is too long");
+    let mut header = Header::new_gnu();
+    header.set_entry_type(EntryType::GNUSparse);
+    header.set_path("x").unwrap();
+    header.set_size(0);
+    // It would be read as two gigabytes of zeros.
+    let gnu = header.as_gnu_mut().unwrap();
+    gnu.realsize = *b"20000000000\0";
+    gnu.sparse[0].offset = gnu.realsize;
+    gnu.sparse[0].numbytes = *b"00000000000\0";
+    header.set_cksum();
+    refused(&[header.as_bytes().to_vec()], "is a file with holes");
+}
+
+#[test]
+fn a_zip_member_is_no_longer_than_it_says() {
+    let mut bytes = zip(&[("bin/a", FILE, &"\0".repeat(1 << 20))]);
+    let central = memchr::memmem::find(&bytes, b"PK\x01\x02").unwrap();
+    for uncompressed in [central + 24, 22] {
+        bytes[uncompressed..uncompressed + 4].copy_from_slice(&100_u32.to_le_bytes());
+    }
+    let place = Place::new();
+    let error = place.unzip(&bytes, Part::ALL).unwrap_err();
+    assert!(error.contains("larger than its declared uncompressed size"), "{error}");
+    assert!(fs::metadata(place.target().join("bin/a")).unwrap().len() <= 100);
+}
+
+#[test]
+fn what_is_unpacked_is_nobody_elses_to_change() {
+    let own = rustix::process::geteuid().as_raw();
+    let members = [
+        member(EntryType::Directory, "open/", 0o777, "", b""),
+        member(EntryType::Regular, "open/x", 0o4777, "", b""),
+    ];
+    let place = unpacked(&members, "");
+    for name in ["open", "open/x"] {
+        assert_eq!(place.mode(name), 0o755, "{name}");
+        assert_eq!(fs::metadata(place.target().join(name)).unwrap().uid(), own, "{name}");
+    }
+}
+
 #[test]
 fn a_damaged_archive_is_an_error_wherever_it_ends() {
     let text: String =
@@ -230,7 +322,7 @@ fn progress_reaches_the_size_of_the_archive() {
 #[test]
 fn what_is_not_needed_is_left_out() {
     let needed = |path: &Path| !path.starts_with("man");
-    let part = Part { below: "build", needed };
+    let part = Part { below: "build", needed, ..Part::ALL };
     let members = [("build/man/a", FILE, "1"), ("build/bin/b", FILE, "22"), ("c", FILE, "3")];
     let place = Place::new();
     let seen = place.unzip(&zip(&members), part).unwrap();

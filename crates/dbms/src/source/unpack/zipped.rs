@@ -4,11 +4,10 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::statvfs;
 use zip::ZipArchive;
 use zip::read::ZipFile;
 
@@ -58,19 +57,18 @@ impl<'a> Zip<'a> {
         tell: &mut Tell,
     ) -> Result<(), SourceError> {
         let name = self.name;
-        let mut target = Target::new(name, into, part);
+        let mut target = Target::new(name, into, part)?;
         let mut needed = Vec::new();
-        let mut total = 0;
+        let mut total = 0_u64;
         for index in 0..self.archive.len() {
             let entry = self.archive.by_index_data(index).map_err(|error| damaged(name, &error))?;
             let member = PathBuf::from(OsString::from_vec(entry.name_raw().to_vec()));
             if let Some(place) = target.place(&member)? {
-                total += entry.size();
+                total = total.saturating_add(entry.size());
                 needed.push((index, member, place));
             }
         }
-        let free = statvfs(into).map_err(|errno| at(into)(errno.into()))?;
-        let free = free.f_bavail * free.f_frsize;
+        let free = target.free;
         if total > free {
             return Err(SourceError::NoRoom { folder: lasting(into).into(), needed: total, free });
         }
@@ -80,13 +78,13 @@ impl<'a> Zip<'a> {
             let file = self.archive.by_index(index);
             let mut file = file.map_err(|error| damaged(name, &error))?;
             let kind = kind(&mut file, &place).map_err(|error| damaged(name, &error))?;
-            let Some((path, mut out)) = target.make(&member, &place, kind)? else { continue };
+            let Some((path, out)) = target.make(&member, &place, kind)? else { continue };
             loop {
                 report(tell, Progress::Unpacking { done, total })?;
                 match file.read(&mut buffer).map_err(|error| damaged(name, &error))? {
                     0 => break,
                     read => {
-                        out.write_all(&buffer[..read]).map_err(at(&path))?;
+                        target.write(&member, &path, &out, &buffer[..read])?;
                         done += read as u64;
                     }
                 }

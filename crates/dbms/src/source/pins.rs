@@ -1,0 +1,89 @@
+//! Hashes that fetched files must have: those that this rqps was released with, as a `Cargo.lock`
+//! has them of crates, and those of what was fetched on this machine before. Debian's packages need
+//! none: apt compares them with a list that Debian has signed, and suites have other files every
+//! few weeks.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::catalog::Package;
+use super::error::{SourceError, at};
+use super::progress::{Progress, Tell, report};
+use super::version::Packaged;
+use super::{Archive, digest, store};
+
+/// A line for each version of a package: source, package, version, hash.
+pub(super) const RELEASED: &str = include_str!("pins.txt");
+/// Lines of the same kind in the store, of versions that are not in the others. It stays when
+/// builds are removed.
+const SEEN: &str = ".hashes";
+
+/// What is known of a version before it is fetched.
+pub(super) struct Known<'a> {
+    package: &'a Package,
+    version: &'a Packaged,
+    /// What its line starts with.
+    key: String,
+    released: Option<&'a str>,
+    /// The lines in the store, and their file.
+    seen: String,
+    file: PathBuf,
+}
+
+impl<'a> Known<'a> {
+    pub(super) fn of(
+        released: &'a str,
+        builds: &Path,
+        package: &'a Package,
+        version: &'a Packaged,
+    ) -> Result<Known<'a>, SourceError> {
+        let key = format!("{} {} {} ", version.source, package.name, version.name);
+        let file = builds.join(SEEN);
+        let seen = match std::fs::read_to_string(&file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            read => read.map_err(at(&file))?,
+        };
+        let released = find(released, &key);
+        Ok(Known { package, version, key, released, seen, file })
+    }
+
+    /// Compares a file of this version with what it has to be, or else tells that nothing is known.
+    pub(super) fn check(
+        &self,
+        file: &Path,
+        accepts_new_hash: bool,
+        tell: &mut Tell,
+    ) -> Result<Archive, SourceError> {
+        let archive = Archive::of(file)?;
+        let what = format!("{} {}", self.package.name, self.version.name);
+        let Some(expected) = self.released.or_else(|| find(&self.seen, &self.key)) else {
+            let hash = format!("{}{}", digest::SHA256, archive.sha256);
+            report(tell, Progress::Unpinned { what, hash })?;
+            return Ok(archive);
+        };
+        let found = digest::like(expected, file)?;
+        if found == expected || accepts_new_hash {
+            return Ok(archive);
+        }
+        let whose = match self.released {
+            Some(_) => "in the catalogue of this rqps",
+            None => "when it was fetched here before",
+        };
+        let Packaged { version, source, .. } = self.version;
+        let build = format!("{}@{source}-{version}", self.package.dbms);
+        Err(SourceError::NewHash { what, whose, expected: expected.into(), found, build })
+    }
+
+    /// Notes the hash of what was fetched, unless the release has one.
+    pub(super) fn note(&self, archives: &[Archive]) -> Result<(), SourceError> {
+        let ([archive, ..], None) = (archives, self.released) else { return Ok(()) };
+        let others = self.seen.lines().filter(|line| !line.starts_with(&self.key));
+        let mut text = others.map(|line| format!("{line}\n")).collect::<String>();
+        text += &format!("{}{}{}\n", self.key, digest::SHA256, archive.sha256);
+        store::replace(&self.file, |mut file| file.write_all(text.as_bytes()))
+    }
+}
+
+fn find<'a>(lines: &'a str, key: &str) -> Option<&'a str> {
+    lines.lines().find_map(|line| line.strip_prefix(key))
+}
