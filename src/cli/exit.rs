@@ -123,8 +123,7 @@ fn of_source(error: &SourceError) -> Exit {
         | SourceError::NoPackage { .. }
         | SourceError::NotOurs(_)
         | SourceError::NoUser(_)
-        | SourceError::ForeignClient { .. }
-        | SourceError::ForeignStore(_) => Exit::Usage,
+        | SourceError::ForeignClient { .. } => Exit::Usage,
         _ => Exit::Failed,
     }
 }

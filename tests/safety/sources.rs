@@ -209,7 +209,7 @@ fn a_client_that_others_may_change_is_not_run() {
     chown(&npm, Some(OTHER), Some(OTHER)).unwrap();
     let mut command = rqps.command(["dbms", "fetch", "postgres@npm-17.6:stock"]);
     command.env("PATH", format!("{}:/usr/bin:/bin", folder.display()));
-    let place = format!("'{0}' is not run: others may change '{0}'", npm.display());
+    let place = format!("'{0}' is not run: '{0}' belongs to user {OTHER}", npm.display());
     Running::start(command).finish().expect_code(2).says(&[&place, "take its folder off PATH"]);
     assert!(!marker.exists());
 }
@@ -223,7 +223,7 @@ fn a_store_that_others_may_write_to_is_not_filled() {
     let builds = registry.rqps.home().join("builds");
     fs::create_dir(&builds).unwrap();
     chown(&builds, Some(OTHER), Some(OTHER)).unwrap();
-    let place = format!("'{}' is not used: others may write to it", builds.display());
+    let place = format!("'{}' belongs to user {OTHER}", builds.display());
     registry.run("dbms fetch postgres@npm-17.99:stock").expect_code(2).says(&[&place]);
 }
 

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rqps_system::is_id;
+use rqps_system::{Changeable, is_id, others_can_change};
 
 const FOR_ROOT: &str = "/var/cache/rqps";
 
@@ -115,41 +115,22 @@ impl Home {
             let path = path.to_path_buf();
             move |source| HomeError::Create { path, source }
         };
-        if let Some((changed, how)) = others_can_change(&self.root) {
-            return Err(HomeError::Unsafe { home: self.root.clone(), changed, how });
-        }
+        let refuse_unsafe = || match others_can_change(&path) {
+            Some(Changeable { place, how }) => {
+                Err(HomeError::Unsafe { home: self.root.clone(), changed: place, how })
+            }
+            None => Ok(()),
+        };
+        // Before anything is made there, and what is there itself.
+        refuse_unsafe()?;
         if let Some(parent) = self.root.parent() {
             fs::create_dir_all(parent).map_err(failed(parent))?;
         }
         make_readable(&self.root).map_err(failed(&self.root))?;
         make_readable(&path).map_err(failed(&path))?;
-        match others_can_change(&path) {
-            Some((changed, how)) => {
-                Err(HomeError::Unsafe { home: self.root.clone(), changed, how })
-            }
-            None => Ok(path),
-        }
+        refuse_unsafe()?;
+        Ok(path)
     }
-}
-
-/// A folder on the way that another user can replace, with all that is below it, and how: what is run
-/// from there, and as root what is written there, would be that user's choice.
-fn others_can_change(path: &Path) -> Option<(PathBuf, String)> {
-    let euid = rustix::process::geteuid();
-    path.ancestors().find_map(|folder| {
-        let found = fs::metadata(folder).ok()?;
-        // In a folder with this bit everybody can only remove what is their own.
-        let is_sticky = found.mode() & 0o1000 != 0;
-        let how = match (found.uid(), found.mode()) {
-            (uid, _) if euid.is_root() && uid != 0 => format!("belongs to user {uid}"),
-            (_, mode) if mode & 0o002 != 0 && !is_sticky => "can be written by everybody".into(),
-            (_, mode) if euid.is_root() && mode & 0o020 != 0 && found.gid() != 0 && !is_sticky => {
-                format!("can be written by group {}", found.gid())
-            }
-            _ => return None,
-        };
-        Some((folder.to_path_buf(), how))
-    })
 }
 
 /// Makes one directory with mode 0755 whatever the umask; one that is there is left as it is.

@@ -2,11 +2,11 @@
 //! proxies and credentials, and obey files of nobody else.
 
 use std::ffi::OsString;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rqps_plan::Source;
+use rqps_system::others_can_change;
 use rqps_system::program::{self, RunError, Said, Surroundings};
 use rustix::process::Signal;
 
@@ -112,63 +112,9 @@ impl Client {
             program: self.program,
             install: self.install,
         })?;
-        match foreign(&program) {
-            Some(place) => Err(SourceError::ForeignClient { program, place }),
+        match others_can_change(&program) {
+            Some(found) => Err(SourceError::ForeignClient { program, found }),
             None => Ok(program),
-        }
-    }
-}
-
-/// What on the way to a file, by the names in its path or by the links behind them, others than
-/// root and this user may change.
-fn foreign(file: &Path) -> Option<PathBuf> {
-    let real = file.canonicalize().ok();
-    let mut way = file.ancestors().chain(real.iter().flat_map(|real| real.ancestors()));
-    way.find(|place| is_foreign(place)).map(Path::to_path_buf)
-}
-
-/// Whether others than root and this user may change a file, or replace what is in a folder.
-pub(super) fn is_foreign(place: &Path) -> bool {
-    const STICKY: u32 = 0o1000;
-    const OTHERS_WRITE: u32 = 0o002;
-    place.metadata().is_ok_and(|found| {
-        let own = [0, rustix::process::geteuid().as_raw()];
-        // In a sticky folder only the owner of a file may replace it.
-        let is_open = found.mode() & (OTHERS_WRITE | STICKY) == OTHERS_WRITE;
-        is_open || !own.contains(&found.uid())
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs::{self, Permissions};
-    use std::os::unix::fs::{PermissionsExt, chown, symlink};
-
-    use super::*;
-
-    #[test]
-    fn a_program_that_others_may_change_is_found_by_every_way_to_it() {
-        let outer = tempfile::tempdir().unwrap();
-        let (own, open) = (outer.path().join("own"), outer.path().join("open"));
-        for folder in [&own, &open] {
-            fs::create_dir(folder).unwrap();
-            fs::write(folder.join("npm"), "").unwrap();
-        }
-        let mode = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode));
-        mode(&own, 0o755).unwrap();
-        assert_eq!(foreign(&own.join("npm")), None);
-
-        mode(&open, 0o777).unwrap();
-        assert_eq!(foreign(&open.join("npm")), Some(open.clone()));
-        symlink(open.join("npm"), own.join("link")).unwrap();
-        assert_eq!(foreign(&own.join("link")), Some(open.canonicalize().unwrap()));
-        mode(&open, 0o1777).unwrap();
-        assert_eq!(foreign(&open.join("npm")), None, "nobody may replace what is in it");
-        mode(&open.join("npm"), 0o777).unwrap();
-        assert_eq!(foreign(&open.join("npm")), Some(open.join("npm")));
-        if rustix::process::geteuid().is_root() {
-            chown(own.join("npm"), Some(65533), None).unwrap();
-            assert_eq!(foreign(&own.join("npm")), Some(own.join("npm")));
         }
     }
 }

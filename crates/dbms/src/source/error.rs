@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rqps_plan::{Dbms, Source};
-use rqps_system::NoUser;
+use rqps_system::{Changeable, NoUser};
 
 use super::{libraries, store};
 use crate::home::HomeError;
@@ -36,10 +36,10 @@ pub enum SourceError {
     #[error("{source_name}: {program} is not on PATH: install it, as with {install}")]
     MissingClient { source_name: Source, program: &'static str, install: &'static str },
     #[error(
-        "'{}' is not run: others may change '{}', and what it does with it: set the mode or owner of \
-         that, or take its folder off PATH", program.display(), place.display()
+        "'{}' is not run: '{}' {}, so others could change what it does; set the mode or owner of that, \
+         or take its folder off PATH", program.display(), found.place.display(), found.how
     )]
-    ForeignClient { program: PathBuf, place: PathBuf },
+    ForeignClient { program: PathBuf, found: Changeable },
     #[error(
         "{program} had not ended after {minutes} minutes: look whether the registry that it is \
          configured for can be reached, and try again"
@@ -76,11 +76,6 @@ pub enum SourceError {
          to a place that has some", folder.display()
     )]
     ClientDiskFull { program: String, folder: PathBuf },
-    #[error(
-        "'{}' is not used: others may write to it, and change builds that way: give it to the user \
-         that rqps runs as, with mode 0755, or set RQPS_HOME to another place", .0.display()
-    )]
-    ForeignStore(PathBuf),
     #[error("'{}': {error}", path.display())]
     File { path: PathBuf, error: io::Error },
     #[error("'{}' does not run: {reason}", program.display())]

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use super::error::{SourceError, at};
 use super::progress::{Progress, Tell, report};
-use super::{Installed, client, probe, version};
+use super::{Installed, probe, version};
 use crate::home::Home;
 
 /// What a build's folder tells of itself; written last.
@@ -84,9 +84,6 @@ impl Changing<'_> {
         }
         let changing = Changing { home, builds, _lock: lock };
         for folder in [&changing.builds, &home.archives()?] {
-            if client::is_foreign(folder) {
-                return Err(SourceError::ForeignStore(folder.clone()));
-            }
             for entry in fs::read_dir(folder).map_err(at(folder))?.flatten() {
                 if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
                     fs::remove_dir_all(entry.path()).map_err(at(&entry.path()))?;
