@@ -113,6 +113,7 @@ fn of_dbms(error: &DbmsError) -> Exit {
 fn of_source(error: &SourceError) -> Exit {
     match error {
         SourceError::Cancelled => Exit::Interrupted,
+        SourceError::Home(HomeError::Unsafe { .. }) => Exit::Usage,
         SourceError::BuiltIn(_)
         | SourceError::Running(_)
         | SourceError::NotABuild { .. }

@@ -25,10 +25,11 @@ fn shell_as(rqps: &Rqps, uid: u32, url: &str, sql: &str) -> Finished {
     fs::create_dir_all(&home).unwrap();
     chown(&home, Some(uid), Some(uid)).unwrap();
     let mut command = rqps.command(["dbms", "shell", url]);
-    command.env("RQPS_HOME", &home).current_dir("/").uid(uid).gid(uid).stdin(Stdio::piped());
-    let mut running = Running::start(command);
-    running.type_in(sql);
-    running.finish()
+    command.env("RQPS_HOME", &home).current_dir("/").uid(uid).gid(uid);
+    let file = home.join("statements");
+    fs::write(&file, sql).unwrap();
+    command.stdin(fs::File::open(&file).unwrap());
+    Running::start(command).finish()
 }
 
 fn url_of(started: &Finished) -> String {

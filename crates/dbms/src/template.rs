@@ -15,6 +15,9 @@ use crate::source::{Adding, Installed};
 /// In a build's own folder, with which it goes.
 const FOLDER: &str = "rqps.empty";
 
+/// Raised when what is made differs from before.
+const EDITION: u32 = 2;
+
 /// A larger one is not kept: versions of MySQL and MariaDB that write redo logs in full write them as fast
 /// as they could be copied.
 const MOST_BYTES: u64 = 256 << 20;
@@ -37,6 +40,7 @@ impl Template {
         }
         let uid = user.map_or_else(|| rustix::process::geteuid().as_raw(), |user| user.uid);
         let mut digest = Sha256::new();
+        digest.update(EDITION.to_le_bytes());
         digest.update(uid.to_le_bytes());
         for argument in told {
             digest.update(argument);
