@@ -67,7 +67,14 @@ impl Subject {
         let text = |argument: &OsStr| argument.to_string_lossy().into_owned();
         let address = Address::Unix { path: PathBuf::from(path) };
         let (user, database) = (text(user), text(database));
-        (self.target)(Login { address, user, password: None, database, parameters: Vec::new() })
+        (self.target)(Login {
+            address,
+            user,
+            password: None,
+            database,
+            parameters: Vec::new(),
+            setup: Vec::new(),
+        })
     }
 }
 

@@ -151,6 +151,7 @@ impl Dbms for Mysql {
                     password: None,
                     database: database.to_string(),
                     parameters: Vec::new(),
+                    setup: Vec::new(),
                 })
             };
             let scheme = self.dbms();

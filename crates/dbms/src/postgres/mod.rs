@@ -127,6 +127,7 @@ impl Postgres {
                 password: None,
                 database: database.to_string(),
                 parameters: Vec::new(),
+                setup: Vec::new(),
             })
         };
         let url = format!("postgres://{SUPERUSER}@localhost:{port}/{DATABASE}");
