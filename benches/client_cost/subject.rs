@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use rqps_plan::Dbms;
-use rqps_wire::{Address, Login, Target};
+use rqps_wire::{Address, Login, Target, Terms};
 use rqps_workload::Dialect;
 
 use crate::raw::Exchange;
@@ -73,7 +73,7 @@ impl Subject {
             password: None,
             database,
             parameters: Vec::new(),
-            setup: Vec::new(),
+            setup: Vec::new(), terms: Terms::default(),
         })
     }
 }

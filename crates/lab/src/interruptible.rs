@@ -41,7 +41,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
     use std::time::Instant;
 
-    use rqps_wire::{Address, Login, Target};
+    use rqps_wire::{Address, Login, Target, Terms};
 
     use super::*;
     use crate::LabError;
@@ -58,7 +58,7 @@ mod tests {
             password: None,
             database: "db".to_string(),
             parameters: Vec::new(),
-            setup: Vec::new(),
+            setup: Vec::new(), terms: Terms::default(),
         });
         let begun = Instant::now();
         let cancelled = || begun.elapsed() > GRACE;

@@ -5,23 +5,27 @@
 //! A known user-space cost per prepared point query is what these clients are for; see `benches/`.
 
 mod address;
+mod certificate;
+mod connect;
 mod error;
 mod login;
 pub mod mysql;
+mod parameters;
 mod patience;
 pub mod postgres;
 mod socket;
 mod sqlite;
 mod tls;
+mod url;
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 pub use address::Address;
 pub use error::{Class, Error};
-pub use login::Login;
-pub use patience::{wait_on, want_answers};
-pub use tls::{Check, Tls};
+pub use login::{ChannelBinding, Login, ServerKey, Terms};
+pub use patience::{tell_of_waiting, wait_on, want_answers};
+pub use tls::{Authorities, Check, Identity, Need, Tls, Version};
 
 /// Where a connection leads; cloned for every connection that a workload opens.
 #[derive(Clone, Debug)]

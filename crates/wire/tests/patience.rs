@@ -6,7 +6,7 @@ use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rqps_wire::{Address, Error, Login, Target, want_answers};
+use rqps_wire::{Address, Error, Login, Target, Terms, want_answers};
 
 /// Longer than it takes until waiting is looked up from.
 const LATE: Duration = Duration::from_millis(2_500);
@@ -27,6 +27,7 @@ fn target(path: PathBuf) -> Target {
         database: "db".to_string(),
         parameters: Vec::new(),
         setup: Vec::new(),
+        terms: Terms::default(),
     })
 }
 

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rqps_plan::{Contender, Dbms as Name};
-use rqps_wire::{Address, Login, Target, mysql};
+use rqps_wire::{Address, Login, Target, Terms, mysql};
 use rustix::process::Signal;
 
 use crate::config::{Settings, Vocabulary};
@@ -151,7 +151,7 @@ impl Dbms for Mysql {
                     password: None,
                     database: database.to_string(),
                     parameters: Vec::new(),
-                    setup: Vec::new(),
+                    setup: Vec::new(), terms: Terms::default(),
                 })
             };
             let scheme = self.dbms();

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 use rqps_plan::Contender;
-use rqps_wire::{Address, Login, Target, postgres};
+use rqps_wire::{Address, Login, Target, Terms, postgres};
 use rustix::process::Signal;
 
 use crate::config::{Settings, Vocabulary};
@@ -127,7 +127,7 @@ impl Postgres {
                 password: None,
                 database: database.to_string(),
                 parameters: Vec::new(),
-                setup: Vec::new(),
+                setup: Vec::new(), terms: Terms::default(),
             })
         };
         let url = format!("postgres://{SUPERUSER}@localhost:{port}/{DATABASE}");

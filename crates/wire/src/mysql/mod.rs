@@ -3,16 +3,16 @@
 
 mod handshake;
 mod load;
+mod option_file;
 mod packet;
-
-use std::path::Path;
+mod parameters;
 
 use mysql_common::constants::CapabilityFlags;
 
 use crate::error::{Class, Error};
-use crate::login::{Login, Scheme};
+use crate::login::Login;
+use crate::parameters::Environment;
 use crate::socket::Socket;
-use crate::tls::Check;
 use crate::{Connection, Interrupter, Row, Statement, Type, Value};
 use load::Loading;
 use packet::{
@@ -36,27 +36,10 @@ const MORE_RESULTS: u16 = 0x0008;
 /// row whose first field is long.
 const LONGEST_END: usize = 0xff_ffff;
 
-const SCHEME: Scheme = Scheme {
-    port: 3306,
-    user: "MYSQL_USER",
-    password: "MYSQL_PWD",
-    socket: ("socket", |path: &Path, _| path.to_path_buf()),
-    tls: (
-        "ssl-mode",
-        &[
-            ("DISABLED", None),
-            ("PREFERRED", None),
-            ("REQUIRED", Some(Check::Nothing)),
-            ("VERIFY_CA", Some(Check::Authority)),
-            ("VERIFY_IDENTITY", Some(Check::Host)),
-        ],
-    ),
-    authorities: "ssl-ca",
-};
-
-/// Reads `mysql://` and `mariadb://` URLs; `?socket=/path` names a Unix socket.
+/// Reads `mysql://` and `mariadb://` URLs; what they leave open is taken from `~/.my.cnf` and the
+/// environment.
 pub fn login(url: &str) -> Result<Login, Error> {
-    Login::from_url(url, &SCHEME)
+    parameters::login(url, &Environment::of_process())
 }
 
 pub struct Mysql {
@@ -97,7 +80,7 @@ enum Head {
 
 impl Mysql {
     pub fn connect(login: &Login) -> Result<Self, Error> {
-        let (socket, capabilities) = handshake::log_in(Socket::connect(&login.address)?, login)?;
+        let (socket, capabilities) = handshake::log_in(login)?;
         let mut connection = Mysql {
             socket,
             sequence: 0,
@@ -206,6 +189,7 @@ impl Mysql {
 
 impl Connection for Mysql {
     fn run(&mut self, sql: &str) -> Result<u64, Error> {
+        self.socket.ask(sql);
         self.begin(COM_QUERY);
         self.out.extend_from_slice(sql.as_bytes());
         self.send()?;
@@ -213,6 +197,7 @@ impl Connection for Mysql {
     }
 
     fn query(&mut self, sql: &str) -> Result<Vec<Row>, Error> {
+        self.socket.ask(sql);
         self.begin(COM_QUERY);
         self.out.extend_from_slice(sql.as_bytes());
         self.send()?;
@@ -236,6 +221,7 @@ impl Connection for Mysql {
     }
 
     fn prepare(&mut self, sql: &str, parameters: &[Type]) -> Result<Statement, Error> {
+        self.socket.ask(sql);
         self.begin(COM_STMT_PREPARE);
         self.out.extend_from_slice(sql.as_bytes());
         self.send()?;
