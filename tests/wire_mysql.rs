@@ -3,7 +3,7 @@
 mod common;
 
 use rqps_dbms::{Home, Place, Server};
-use rqps_wire::{Address, Class, Connection, Error, Login, Target, Type, Value, scalar};
+use rqps_wire::{Address, Class, Connection, Error, Login, ServerKey, Target, Type, Value, scalar};
 
 /// A server that ends with the test.
 struct Fixture {
@@ -41,6 +41,7 @@ impl Fixture {
             let port = scalar(&mut *self.connect(), "select @@port").unwrap().unwrap();
             let host = "127.0.0.1".to_string();
             login.address = Address::Tcp { host, port: port.parse().unwrap() };
+            login.terms.server_key = ServerKey::AsTold;
         }
         Target::Mysql(login)
     }

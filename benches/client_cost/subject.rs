@@ -73,7 +73,8 @@ impl Subject {
             password: None,
             database,
             parameters: Vec::new(),
-            setup: Vec::new(), terms: Terms::default(),
+            setup: Vec::new(),
+            terms: Terms::default(),
         })
     }
 }

@@ -149,8 +149,8 @@ impl ServerCertVerifier for Verifier {
         Ok(ServerCertVerified::assertion())
     }
 
-    /// The signature is checked in any case. What webpki does not read, a certificate of version 1, is
-    /// read by another parser, of which only the key is used.
+    /// The signature is checked in any case. What webpki does not read, a certificate of version 1,
+    /// is read by another parser, of which only the key is used.
     fn verify_tls12_signature(
         &self,
         message: &[u8],
@@ -180,7 +180,8 @@ impl ServerCertVerifier for Verifier {
         }
     }
 
-    /// The key alone says whether a signature is its own; it is taken from certificates of any version.
+    /// The key alone says whether a signature is its own; it is taken from certificates of any
+    /// version.
     fn verify_tls13_signature(
         &self,
         message: &[u8],
@@ -272,8 +273,8 @@ fn chain_words(error: &rustls::Error, certificate: &X509Certificate<'_>) -> Stri
     }
 }
 
-/// Whether a certificate is for a host: one of its alternative names, or its common name if it has no
-/// alternative one of a host's kind (libpq's rule, RFC 6125 sections 6.4 and B.2).
+/// Whether a certificate is for a host: one of its alternative names, or its common name if it has
+/// no alternative one of a host's kind (libpq's rule, RFC 6125 sections 6.4 and B.2).
 fn is_for(certificate: &X509Certificate<'_>, host: &str) -> Result<(), String> {
     let address: Option<IpAddr> = host.parse().ok();
     let named = names(certificate).iter().any(|name| match (name, address) {
@@ -339,7 +340,8 @@ fn hosts(certificate: &X509Certificate<'_>) -> String {
 }
 
 /// The hash of a certificate that binds a login to the TLS that it goes through: by the hash of its
-/// signature, at least SHA-256 (RFC 5929, section 4.1). None where the signature has no hash of its own.
+/// signature, at least SHA-256 (RFC 5929, section 4.1). None where the signature has no hash of its
+/// own.
 pub(crate) fn end_point(certificate: &CertificateDer<'_>) -> Option<Vec<u8>> {
     let parsed = parse(certificate)?;
     let hash = match parsed.signature_algorithm.algorithm.to_id_string().as_str() {

@@ -1,5 +1,5 @@
-//! Connecting with an end: a host that drops packets is not waited for longer than was asked, and not
-//! at all once nobody wants the connection.
+//! Connecting with an end: a host that drops packets is not waited for longer than was asked, and
+//! not at all once nobody wants the connection.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
@@ -105,9 +105,9 @@ pub(crate) fn look_up_every(socket: &OwnedFd, time: Option<Duration>) -> io::Res
     Ok(())
 }
 
-/// Has the kernel ask a peer on the network whether it is still there when it has been silent, as it is
-/// while it builds an index: after a minute and a half without any answer the connection is lost. What
-/// lies between drops connections, too, that it takes for forgotten.
+/// Has the kernel ask a peer on the network whether it is still there when it has been silent, as
+/// it is while it builds an index: after a minute and a half without any answer the connection is
+/// lost. What lies between drops connections, too, that it takes for forgotten.
 fn ask_for_signs_of_life(socket: &TcpStream) -> io::Result<()> {
     set_socket_keepalive(socket, true)?;
     set_tcp_keepidle(socket, Duration::from_secs(30))?;

@@ -7,8 +7,8 @@ use rqps_system::printable;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The DBMS refused a statement. `code` is the SQLSTATE, with MySQL's number before it, or SQLite's
-    /// extended result code.
+    /// The DBMS refused a statement. `code` is the SQLSTATE, with MySQL's number before it, or
+    /// SQLite's extended result code.
     #[error("{} ({})", printable(message), printable(code))]
     Server { code: String, message: String, class: Class },
     #[error("the server closed the connection")]

@@ -184,8 +184,8 @@ fn judge(parameter: &Parameter, said: &str, value: &str) -> Result<(), String> {
     }
 }
 
-/// The lines of a group of an INI file, numbered; none if it has no such group. Of several groups of the
-/// name all count.
+/// The lines of a group of an INI file, numbered; none if it has no such group. Of several groups
+/// of the name all count.
 pub(crate) fn group<'a>(text: &'a str, name: &str) -> Option<Vec<(usize, &'a str)>> {
     let (mut is_there, mut is_within, mut lines) = (false, false, Vec::new());
     for (number, line) in (1..).zip(text.lines()) {

@@ -21,15 +21,16 @@ type Listener = Box<dyn Fn(&str) + Send + Sync>;
 
 static LISTENER: OnceLock<Listener> = OnceLock::new();
 
-/// Says whether anybody in this process wants the answers of servers. Those that nobody wants end with
-/// [`Error::Interrupted`] at once: connecting, logging in and statements alike; not so on connections
-/// that were handed over ([`crate::Connection::hand_over`]), nor while a host's name is looked up.
+/// Says whether anybody in this process wants the answers of servers. Those that nobody wants end
+/// with [`Error::Interrupted`] at once: connecting, logging in and statements alike; not so on
+/// connections that were handed over ([`crate::Connection::hand_over`]), nor while a host's name is
+/// looked up.
 pub fn want_answers(wanted: bool) {
     WANTED.store(wanted, Ordering::Relaxed);
 }
 
-/// Whether to wait on: after a silence, and for those who ask a server again and again until it has done
-/// something.
+/// Whether to wait on: after a silence, and for those who ask a server again and again until it has
+/// done something.
 pub fn wait_on() -> Result<(), Error> {
     match WANTED.load(Ordering::Relaxed) {
         true => Ok(()),
@@ -37,8 +38,8 @@ pub fn wait_on() -> Result<(), Error> {
     }
 }
 
-/// Has a line told when control work has waited for a server for some seconds: which server, and for
-/// what. The first listener stays.
+/// Has a line told when control work has waited for a server for some seconds: which server, and
+/// for what. The first listener stays.
 pub fn tell_of_waiting(listener: impl Fn(&str) + Send + Sync + 'static) {
     // Only one is ever set by the program.
     let _ = LISTENER.set(Box::new(listener));

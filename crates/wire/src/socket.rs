@@ -43,8 +43,8 @@ enum Stream {
 }
 
 impl Socket {
-    /// Connects without TLS, which every protocol asks for in its own way. `at` is asked in place of
-    /// the host's name.
+    /// Connects without TLS, which every protocol asks for in its own way. `at` is asked in place
+    /// of the host's name.
     pub(crate) fn connect(
         address: &Address,
         at: Option<IpAddr>,
@@ -163,7 +163,8 @@ impl Socket {
         while !bytes.is_empty() {
             match send(socket, bytes, SendFlags::NOSIGNAL) {
                 Ok(sent) => bytes = &bytes[sent..],
-                // What the server has said before it went is still to be received, and then the end.
+                // What the server has said before it went is still to be received, and then the
+                // end.
                 Err(Errno::PIPE | Errno::CONNRESET) => break,
                 Err(error) => retry(error, &self.waits, &mut silences)?,
             }
@@ -253,8 +254,8 @@ pub(crate) fn too_long(size: usize) -> Error {
 }
 
 /// Skips the messages at the begin whose length `length` tells, up to the first that it does not or
-/// that is not whole; answers how many, and what is behind them. That is most of what a large answer
-/// costs the client.
+/// that is not whole; answers how many, and what is behind them. That is most of what a large
+/// answer costs the client.
 #[inline(always)]
 pub(crate) fn skip_run(
     mut messages: &[u8],

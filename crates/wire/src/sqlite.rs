@@ -29,9 +29,9 @@ self_cell!(
     }
 );
 
-// SAFETY: the statements borrow from the connection that they are owned with and are never handed out,
-// so all of them move to another thread together, and `&mut self` keeps them on one thread at a time.
-// SQLite is built in its serialized mode, which allows exactly that.
+// SAFETY: the statements borrow from the connection that they are owned with and are never handed
+// out, so all of them move to another thread together, and `&mut self` keeps them on one thread at
+// a time. SQLite is built in its serialized mode, which allows exactly that.
 unsafe impl Send for Sqlite {}
 
 impl Sqlite {

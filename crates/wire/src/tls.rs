@@ -185,7 +185,8 @@ impl Encrypted {
     fn lost(&self, error: io::Error) -> Error {
         match error.kind() {
             io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Error::Closed,
-            // A server tells only after the handshake that it does not like the client's certificate.
+            // A server tells only after the handshake that it does not like the client's
+            // certificate.
             _ if rustls_error(&error).is_some() => {
                 Error::Tls { host: self.host.clone(), reason: told(&error) }
             }
@@ -194,8 +195,8 @@ impl Encrypted {
     }
 }
 
-/// One step after the other, so that neither a silent server nor one that says a byte now and then is
-/// waited for without an end.
+/// One step after the other, so that neither a silent server nor one that says a byte now and then
+/// is waited for without an end.
 fn shake_hands(
     stream: &mut StreamOwned<ClientConnection, TcpStream>,
     waits: &Waits,

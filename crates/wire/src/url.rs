@@ -20,7 +20,8 @@ pub(crate) struct Parts {
 impl Parts {
     pub(crate) fn read(text: &str) -> Result<Self, Error> {
         let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
-        // Where the password of an unreadable URL begins and ends nobody knows: none of it is shown.
+        // Where the password of an unreadable URL begins and ends nobody knows: none of it is
+        // shown.
         let unreadable = |reason: &str| Error::Address {
             url: format!("{scheme}://…"),
             reason: format!(
@@ -61,7 +62,9 @@ impl Parts {
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) =
                 pair.split_once('=').ok_or_else(|| unreadable("a parameter has no = in it"))?;
-            parameters.push((decoded(name)?, decoded(value)?));
+            // No name has anything to encode, and one that is encoded would not be known for a
+            // secret's.
+            parameters.push((name.to_string(), decoded(value)?));
         }
         let at = if user.is_empty() { "" } else { "@" };
         Ok(Parts {

@@ -151,7 +151,8 @@ impl Dbms for Mysql {
                     password: None,
                     database: database.to_string(),
                     parameters: Vec::new(),
-                    setup: Vec::new(), terms: Terms::default(),
+                    setup: Vec::new(),
+                    terms: Terms::default(),
                 })
             };
             let scheme = self.dbms();

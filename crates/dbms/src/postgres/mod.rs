@@ -127,7 +127,8 @@ impl Postgres {
                 password: None,
                 database: database.to_string(),
                 parameters: Vec::new(),
-                setup: Vec::new(), terms: Terms::default(),
+                setup: Vec::new(),
+                terms: Terms::default(),
             })
         };
         let url = format!("postgres://{SUPERUSER}@localhost:{port}/{DATABASE}");

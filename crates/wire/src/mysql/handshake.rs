@@ -293,8 +293,8 @@ fn refused(login: &Login, reason: String) -> Error {
     Error::Login { user: login.user.clone(), reason }
 }
 
-/// The challenge for another plugin. MySQL's is sent as a C string. MariaDB's nonce for ed25519 is not, and
-/// one of 256 ends with a zero of its own.
+/// The challenge for another plugin. MySQL's is sent as a C string. MariaDB's nonce for ed25519 is
+/// not, and one of 256 ends with a zero of its own.
 fn scramble(sent: &[u8]) -> &[u8] {
     match sent {
         [scramble @ .., 0] if scramble.len() == SCRAMBLE => scramble,

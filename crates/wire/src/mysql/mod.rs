@@ -112,7 +112,8 @@ impl Mysql {
         send_payload(&mut self.socket, &mut self.sequence, &mut self.out)
     }
 
-    /// Receives all results of a command and answers the rows returned or changed. Nothing is decoded.
+    /// Receives all results of a command and answers the rows returned or changed. Nothing is
+    /// decoded.
     #[inline]
     fn drain(&mut self) -> Result<u64, Error> {
         receive_packet(&mut self.socket)?;
@@ -337,7 +338,8 @@ fn bind(out: &mut Vec<u8>, types: &[Type]) {
     out.extend(types.iter().flat_map(|declared| [type_code(*declared), 0]));
 }
 
-/// Packets that describe so many columns or parameters, with the one that ends them where there is one.
+/// Packets that describe so many columns or parameters, with the one that ends them where there is
+/// one.
 fn descriptions(columns: u64, deprecate_eof: bool) -> u64 {
     columns.saturating_add(u64::from(!deprecate_eof && columns > 0))
 }
@@ -372,8 +374,8 @@ fn status_flags(bytes: &[u8]) -> Result<u16, Error> {
     }
 }
 
-/// The status flags of what ends a result, after its first byte: an OK packet has two numbers before
-/// them, an EOF packet the number of warnings.
+/// The status flags of what ends a result, after its first byte: an OK packet has two numbers
+/// before them, an EOF packet the number of warnings.
 #[inline]
 fn end_status(bytes: &[u8], deprecate_eof: bool) -> Result<u16, Error> {
     if deprecate_eof {
@@ -417,7 +419,8 @@ fn server_error(payload: &[u8]) -> Error {
         // Deadlock, lock wait timeout, and a record that changed since it was read: the transaction
         // was chosen as a victim.
         1213 | 1205 | 1020 => Class::Retry,
-        // The server ends, or has ended the session: killed (MariaDB's number, and MySQL's), or idle.
+        // The server ends, or has ended the session: killed (MariaDB's number, and MySQL's), or
+        // idle.
         1053 | 1927 | 3169 | 4031 => Class::Gone,
         _ => Class::Stop,
     };

@@ -1,5 +1,5 @@
-//! What a URL, option files and the environment say of a connection, as clients of MySQL and MariaDB
-//! have it.
+//! What a URL, option files and the environment say of a connection, as clients of MySQL and
+//! MariaDB have it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -161,8 +161,8 @@ fn gather(parts: Parts, environment: &Environment) -> Result<Settings, String> {
     Ok(settings)
 }
 
-/// The Unix socket, if that is how this host is reached: where one is named and the host is this one.
-/// A port in the URL means TCP.
+/// The Unix socket, if that is how this host is reached: where one is named and the host is this
+/// one. A port in the URL means TCP.
 fn socket(settings: &Settings) -> Result<Option<PathBuf>, String> {
     let host = settings.get("host");
     if let Some(path) = host.filter(|host| host.starts_with('/')) {

@@ -325,10 +325,11 @@ fn from_fields(body: &ErrorResponseBody) -> Result<Error, Error> {
         }
     }
     let class = match code.as_str() {
-        // Serialization failure and deadlock: the server asks for the transaction to be begun again.
+        // Serialization failure and deadlock: the server asks for the transaction to be begun
+        // again.
         "40001" | "40P01" => Class::Retry,
-        // Ended by an administrator, by the crash of another process, or after long idleness; and not
-        // ready for connections.
+        // Ended by an administrator, by the crash of another process, or after long idleness; and
+        // not ready for connections.
         "57P01" | "57P02" | "57P03" | "57P05" => Class::Gone,
         _ => Class::Stop,
     };

@@ -1,5 +1,5 @@
-//! What a URL, a service file and the environment say of a connection, as libpq has it (PostgreSQL 17,
-//! "Parameter Key Words" and "Environment Variables").
+//! What a URL, a service file and the environment say of a connection, as libpq has it (PostgreSQL
+//! 17, "Parameter Key Words" and "Environment Variables").
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -127,6 +127,7 @@ fn what_libpq_has_is_honoured_or_refused_with_its_name_and_what_to_do() {
         ("sslMode=require", "parameter 'sslMode' is not known: here it is sslmode"),
         ("connectTimeout=3", "here it is connect_timeout"),
         ("frob=1", "parameter 'frob' is not known (there are: channel_binding, "),
+        ("p%61ssword=hush", "parameter 'p%61ssword' is not known"),
         ("sslmode=require&sslcert=/c.pem", "the key of certificate '/c.pem' is not named"),
     ] {
         let error = error(&format!("postgres://ann:hush@h/b?{query}"));
