@@ -3,7 +3,7 @@
 mod common;
 
 use rqps_dbms::{Home, Place, Server};
-use rqps_wire::{Address, Class, Connection, Error, Login, Target, Type, Value, scalar};
+use rqps_wire::{Address, Class, Connection, Error, Login, ServerKey, Target, Type, Value, scalar};
 
 /// A server that ends with the test.
 struct Fixture {
@@ -40,6 +40,7 @@ impl Fixture {
         if tcp {
             let (host, port) = ("127.0.0.1".to_string(), self.server.port().unwrap());
             login.address = Address::Tcp { host, port };
+            login.terms.server_key = ServerKey::AsTold;
         }
         Target::Mysql(login)
     }

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use rqps_plan::Dbms;
-use rqps_wire::{Address, Login, Target};
+use rqps_wire::{Address, Login, Target, Terms};
 use rqps_workload::Dialect;
 
 use crate::raw::Exchange;
@@ -67,7 +67,15 @@ impl Subject {
         let text = |argument: &OsStr| argument.to_string_lossy().into_owned();
         let address = Address::Unix { path: PathBuf::from(path) };
         let (user, database) = (text(user), text(database));
-        (self.target)(Login { address, user, password: None, database, parameters: Vec::new() })
+        (self.target)(Login {
+            address,
+            user,
+            password: None,
+            database,
+            parameters: Vec::new(),
+            setup: Vec::new(),
+            terms: Terms::default(),
+        })
     }
 }
 

@@ -115,7 +115,9 @@ pub(crate) fn main() -> ExitCode {
 
 fn parse() -> Result<Cli, clap::Error> {
     let mut command = Cli::command();
-    let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    let arguments: Vec<_> = std::env::args_os().collect();
+    contenders::hide_passwords(&arguments);
+    let matches = command.try_get_matches_from_mut(arguments)?;
     if let Some((name, of_verb)) = matches.subcommand()
         && let Some(verb) = command.find_subcommand(name)
         && let ignored @ [_, ..] = &session::ignored(verb, of_verb)[..]

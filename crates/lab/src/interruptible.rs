@@ -1,16 +1,14 @@
-//! Ctrl-C while rqps itself waits for a server: for maintenance, checks, sizes, plans, counters. Clients have
-//! crews that look after them.
+//! Ctrl-C while rqps itself waits for a server: for maintenance, checks, sizes, plans, counters.
+//! Clients have crews that look after them.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
 /// How often it is asked whether the user wants to stop.
-const LOOK: Duration = Duration::from_secs(1);
-/// How long what is under way may take to end by itself, as for clients.
-const GRACE: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_millis(100);
 
-/// Does work whose waiting for servers that say nothing ends some seconds after the user wanted to stop.
+/// Does work whose waiting for servers that say nothing ends as soon as the user wants to stop.
 pub(crate) fn interruptible<T>(
     cancelled: &(dyn Fn() -> bool + Sync),
     work: impl FnOnce() -> T,
@@ -24,11 +22,9 @@ pub(crate) fn interruptible<T>(
                     return;
                 }
             }
-            if !is_over(GRACE) {
-                rqps_wire::want_answers(false);
-                let _ = ended.recv();
-                rqps_wire::want_answers(true);
-            }
+            rqps_wire::want_answers(false);
+            let _ = ended.recv();
+            rqps_wire::want_answers(true);
         });
         let done = work();
         drop(end);
@@ -41,10 +37,13 @@ mod tests {
     use std::os::unix::net::UnixListener;
     use std::time::Instant;
 
-    use rqps_wire::{Address, Login, Target};
+    use rqps_wire::{Address, Login, Target, Terms};
 
     use super::*;
     use crate::LabError;
+
+    /// When the user wants to stop.
+    const WHEN: Duration = Duration::from_millis(500);
 
     #[test]
     fn a_server_that_says_nothing_is_waited_for_until_the_user_wants_to_stop() {
@@ -58,12 +57,14 @@ mod tests {
             password: None,
             database: "db".to_string(),
             parameters: Vec::new(),
+            setup: Vec::new(),
+            terms: Terms::default(),
         });
         let begun = Instant::now();
-        let cancelled = || begun.elapsed() > GRACE;
+        let cancelled = || begun.elapsed() > WHEN;
         let connect = || target.connect().map(drop).map_err(LabError::from);
         let ended = interruptible(&cancelled, connect);
         assert!(matches!(ended, Err(LabError::Interrupted)), "{ended:?}");
-        assert!(begun.elapsed() >= 2 * GRACE, "{:?}", begun.elapsed());
+        assert!(begun.elapsed() >= WHEN, "{:?}", begun.elapsed());
     }
 }

@@ -1,12 +1,15 @@
 //! What can go wrong on a connection, classified alike for every DBMS.
 
 use std::io;
+use std::time::Duration;
+
+use rqps_system::printable;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The DBMS refused a statement. `code` is the SQLSTATE, with MySQL's number before it, or SQLite's
-    /// extended result code.
-    #[error("{} ({})", shown(message), shown(code))]
+    /// The DBMS refused a statement. `code` is the SQLSTATE, with MySQL's number before it, or
+    /// SQLite's extended result code.
+    #[error("{} ({})", printable(message), printable(code))]
     Server { code: String, message: String, class: Class },
     #[error("the server closed the connection")]
     Closed,
@@ -14,15 +17,21 @@ pub enum Error {
     Interrupted,
     #[error("cannot connect to {address}: {source}")]
     Connect { address: String, source: io::Error },
+    #[error(
+        "{address} has not let us in within {} s: is it the right host and port, and is it able to \
+         answer?",
+        limit.as_secs()
+    )]
+    TooLate { address: String, limit: Duration },
     #[error("connection lost: {0}")]
     Io(#[from] io::Error),
-    #[error("cannot log in as '{user}': {}", shown(reason))]
+    #[error("cannot log in as '{user}': {}", printable(reason))]
     Login { user: String, reason: String },
-    #[error("no TLS with {host}: {reason}")]
+    #[error("no TLS with {host}: {}", printable(reason))]
     Tls { host: String, reason: String },
-    #[error("the server does not keep to the protocol: {}", shown(.0))]
+    #[error("the server does not keep to the protocol: {}", printable(.0))]
     Protocol(String),
-    #[error("'{url}' is not a usable address: {reason}")]
+    #[error("'{}' is not a usable address: {}", printable(url), printable(reason))]
     Address { url: String, reason: String },
 }
 
@@ -37,19 +46,15 @@ pub enum Class {
     Gone,
 }
 
-/// What a server says as people may be shown it: it could move their terminal's cursor otherwise.
-fn shown(text: &str) -> String {
-    let is_plain = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
-    text.chars().map(|c| if is_plain(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
-}
-
 impl Error {
     pub fn class(&self) -> Class {
         match self {
             Error::Server { class, .. } => *class,
-            Error::Closed | Error::Interrupted | Error::Io(_) | Error::Connect { .. } => {
-                Class::Gone
-            }
+            Error::Closed
+            | Error::Interrupted
+            | Error::Io(_)
+            | Error::Connect { .. }
+            | Error::TooLate { .. } => Class::Gone,
             _ => Class::Stop,
         }
     }

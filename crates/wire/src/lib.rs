@@ -1,27 +1,31 @@
 //! Blocking connections for the hot path: one thread, one connection, no async runtime, no
-//! allocation per operation. Rows are received whole and not decoded, except by [`Connection::query`],
-//! which is for control work.
+//! allocation per operation. Rows are received whole and not decoded, except by
+//! [`Connection::query`], which is for control work.
 //!
 //! A known user-space cost per prepared point query is what these clients are for; see `benches/`.
 
 mod address;
+mod certificate;
+mod connect;
 mod error;
 mod login;
 pub mod mysql;
+mod parameters;
 mod patience;
 pub mod postgres;
 mod socket;
 mod sqlite;
 mod tls;
+mod url;
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 pub use address::Address;
 pub use error::{Class, Error};
-pub use login::Login;
-pub use patience::{wait_on, want_answers};
-pub use tls::{Check, Tls};
+pub use login::{ChannelBinding, Login, ServerKey, Terms};
+pub use patience::{tell_of_waiting, wait_on, want_answers};
+pub use tls::{Authorities, Check, Identity, Need, Tls, Version};
 
 /// Where a connection leads; cloned for every connection that a workload opens.
 #[derive(Clone, Debug)]
@@ -86,16 +90,18 @@ pub trait Connection: Send {
     /// How a result says that the client reached the DBMS.
     fn transport(&self) -> &'static str;
 
-    /// Adds rows to a table by the fastest means that the DBMS has. Each row is a line of text, ended
-    /// by a line feed, with its fields between tabs; no field holds a tab, a line feed, a backslash
-    /// or a quote. The names go into SQL as they are. Answers how many rows there are more.
+    /// Adds rows to a table by the fastest means that the DBMS has. Each row is a line of text,
+    /// ended by a line feed, with its fields between tabs; no field holds a tab, a line feed, a
+    /// backslash or a quote. The names go into SQL as they are. Answers how many rows there are
+    /// more.
     fn load(&mut self, table: &str, columns: &[&str], lines: &[u8]) -> Result<u64, Error>;
 
     /// A handle with which another thread can end a call that blocks.
     fn interrupter(&self) -> Result<Interrupter, Error>;
 
-    /// The same for a client of a benchmark: whoever has the handle sees to it that nothing blocks for
-    /// good, so that from now on answers are waited for at no cost ([`want_answers`] does not matter).
+    /// The same for a client of a benchmark: whoever has the handle sees to it that nothing blocks
+    /// for good, so that from now on answers are waited for at no cost ([`want_answers`] does not
+    /// matter).
     fn hand_over(&self) -> Result<Interrupter, Error> {
         self.interrupter()
     }
@@ -106,7 +112,8 @@ pub fn scalar(connection: &mut dyn Connection, sql: &str) -> Result<Option<Strin
     Ok(connection.query(sql)?.into_iter().next().and_then(|row| row.into_iter().next().flatten()))
 }
 
-/// The answer to a query that a server may refuse, or not know: none then. One that is gone has not refused.
+/// The answer to a query that a server may refuse, or not know: none then. One that is gone has not
+/// refused.
 pub fn query_if_allowed(
     connection: &mut dyn Connection,
     sql: &str,

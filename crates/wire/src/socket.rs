@@ -1,27 +1,23 @@
 //! A blocking socket with a receive buffer: what all protocols have in common.
 
 use std::cell::Cell;
-use std::io;
-use std::net::TcpStream;
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
-use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::net::sockopt::{
-    Timeout, set_socket_keepalive, set_socket_timeout, set_tcp_keepcnt, set_tcp_keepidle,
-    set_tcp_keepintvl,
-};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::address::Address;
+use crate::connect::{self, look_up_every};
 use crate::error::Error;
-use crate::patience::{SILENCE, wait_on};
+use crate::patience::Waits;
 use crate::tls::{Encrypted, Tls};
 
 /// A longer message is a broken stream rather than a row that a benchmark reads.
 pub(crate) const LONGEST_MESSAGE: usize = 256 << 20;
+/// Nothing that is said during a login is longer: the longest are lists of a few names, and errors.
+const LONGEST_OF_LOGIN: usize = 64 << 10;
 
 pub(crate) struct Socket {
     stream: Stream,
@@ -33,6 +29,11 @@ pub(crate) struct Socket {
     asked: bool,
     /// Nothing looks up from waiting.
     is_handed_over: Cell<bool>,
+    /// A longer message is refused.
+    longest: usize,
+    waits: Waits,
+    /// The server was asked for TLS, and has none.
+    is_refused_tls: bool,
 }
 
 enum Stream {
@@ -42,22 +43,31 @@ enum Stream {
 }
 
 impl Socket {
-    /// Connects without TLS, which every protocol asks for in its own way.
-    pub(crate) fn connect(address: &Address) -> Result<Self, Error> {
-        let failed = |source| Error::Connect { address: address.to_string(), source };
+    /// Connects without TLS, which every protocol asks for in its own way. `at` is asked in place
+    /// of the host's name.
+    pub(crate) fn connect(
+        address: &Address,
+        at: Option<IpAddr>,
+        waits: Waits,
+    ) -> Result<Self, Error> {
         let stream = match address {
-            Address::Unix { path } => {
-                Stream::Unix(UnixStream::connect(path).and_then(watchful).map_err(failed)?)
-            }
+            Address::Unix { path } => Stream::Unix(connect::unix(path, &waits)?),
             Address::Tcp { host, port } | Address::Tls { host, port, .. } => {
-                let stream = TcpStream::connect((host.as_str(), *port)).map_err(failed)?;
-                stream.set_nodelay(true).map_err(failed)?;
-                ask_for_signs_of_life(&stream).map_err(failed)?;
-                Stream::Tcp(watchful(stream).map_err(failed)?)
+                Stream::Tcp(connect::tcp(host, *port, at, &waits)?)
             }
         };
         let (buffer, is_handed_over) = (vec![0; 64 << 10], Cell::new(false));
-        Ok(Socket { stream, buffer, start: 0, end: 0, asked: false, is_handed_over })
+        Ok(Socket {
+            stream,
+            buffer,
+            start: 0,
+            end: 0,
+            asked: false,
+            is_handed_over,
+            longest: LONGEST_OF_LOGIN,
+            waits,
+            is_refused_tls: false,
+        })
     }
 
     /// Everything from here on is encrypted: both sides have agreed to it.
@@ -67,15 +77,53 @@ impl Socket {
             return Err(Error::Protocol("data before the encryption had begun".to_string()));
         }
         let stream = match self.stream {
-            Stream::Tcp(socket) => Stream::Tls(Box::new(Encrypted::begin(socket, host, tls)?)),
+            Stream::Tcp(socket) => {
+                Stream::Tls(Box::new(Encrypted::begin(socket, host, tls, &self.waits)?))
+            }
             other => other,
         };
         Ok(Socket { stream, ..self })
     }
 
+    /// Goes on without the TLS that was asked for, and has it told.
+    pub(crate) fn do_without_tls(&mut self) {
+        self.is_refused_tls = true;
+    }
+
+    /// Logging in is over, and its limits with it.
+    pub(crate) fn logged_in(&mut self) {
+        self.longest = LONGEST_MESSAGE;
+        self.waits.logged_in();
+    }
+
+    /// Whether there is time left to log in.
+    pub(crate) fn in_time(&self) -> Result<(), Error> {
+        self.waits.in_time()
+    }
+
+    /// Says what is waited for from now on. Clients of a benchmark do not.
+    pub(crate) fn ask(&mut self, sql: &str) {
+        if !self.is_handed_over.get() {
+            self.waits.ask(sql);
+        }
+    }
+
+    /// Nobody on the way can read what is sent.
+    pub(crate) fn is_private(&self) -> bool {
+        matches!(self.stream, Stream::Unix(_) | Stream::Tls(_))
+    }
+
+    pub(crate) fn encrypted(&self) -> Option<&Encrypted> {
+        match &self.stream {
+            Stream::Tls(encrypted) => Some(encrypted),
+            _ => None,
+        }
+    }
+
     pub(crate) fn transport(&self) -> &'static str {
         match &self.stream {
             Stream::Unix(_) => "unix socket",
+            Stream::Tcp(_) if self.is_refused_tls => "tcp without TLS",
             Stream::Tcp(_) => "tcp",
             Stream::Tls(encrypted) => encrypted.transport(),
         }
@@ -92,7 +140,7 @@ impl Socket {
     pub(crate) fn hand_over(&self) -> Result<OwnedFd, Error> {
         let socket = self.duplicate()?;
         // It is the socket's, whichever descriptor it is set by.
-        set_socket_timeout(&socket, Timeout::Recv, None).map_err(io::Error::from)?;
+        look_up_every(&socket, None)?;
         self.is_handed_over.set(true);
         Ok(socket)
     }
@@ -105,18 +153,20 @@ impl Socket {
         let socket = match &mut self.stream {
             Stream::Unix(socket) | Stream::Tcp(socket) => &*socket,
             Stream::Tls(encrypted) => {
-                return match encrypted.send(bytes) {
+                return match encrypted.send(bytes, &self.waits) {
                     Err(Error::Closed) => Ok(()),
                     result => result,
                 };
             }
         };
+        let mut silences = 0;
         while !bytes.is_empty() {
             match send(socket, bytes, SendFlags::NOSIGNAL) {
                 Ok(sent) => bytes = &bytes[sent..],
-                // What the server has said before it went is still to be received, and then the end.
+                // What the server has said before it went is still to be received, and then the
+                // end.
                 Err(Errno::PIPE | Errno::CONNRESET) => break,
-                Err(error) => retry(error)?,
+                Err(error) => retry(error, &self.waits, &mut silences)?,
             }
         }
         Ok(())
@@ -146,7 +196,7 @@ impl Socket {
         }
         self.end -= self.start;
         self.start = 0;
-        if size > LONGEST_MESSAGE {
+        if size > self.longest {
             return Err(too_long(size));
         }
         while self.end < size {
@@ -158,17 +208,21 @@ impl Socket {
             let received = match &mut self.stream {
                 Stream::Unix(socket) => {
                     if std::mem::take(&mut self.asked) {
-                        await_input(socket)?;
+                        await_input(socket, &self.waits)?;
                     }
-                    receive_some(socket, room)?
+                    receive_some(socket, room, &self.waits)?
                 }
-                Stream::Tcp(socket) => receive_some(socket, room)?,
-                Stream::Tls(encrypted) => encrypted.receive(room)?,
+                Stream::Tcp(socket) => receive_some(socket, room, &self.waits)?,
+                Stream::Tls(encrypted) => encrypted.receive(room, &self.waits)?,
             };
             if received == 0 {
                 return Err(Error::Closed);
             }
             self.end += received;
+            // A login may not be drawn out byte by byte either.
+            if self.end < size {
+                self.waits.in_time()?;
+            }
         }
         Ok(())
     }
@@ -194,32 +248,14 @@ impl Socket {
     }
 }
 
-/// A socket that looks up now and then while it is waited at.
-fn watchful(socket: impl Into<OwnedFd>) -> io::Result<OwnedFd> {
-    let socket = socket.into();
-    set_socket_timeout(&socket, Timeout::Recv, Some(SILENCE))?;
-    Ok(socket)
-}
-
-/// Has the kernel ask a peer on the network whether it is still there when it has been silent, as it is
-/// while it builds an index: after a minute and a half without any answer the connection is lost. What
-/// lies between drops connections, too, that it takes for forgotten.
-fn ask_for_signs_of_life(socket: &TcpStream) -> io::Result<()> {
-    set_socket_keepalive(socket, true)?;
-    set_tcp_keepidle(socket, Duration::from_secs(30))?;
-    set_tcp_keepintvl(socket, Duration::from_secs(10))?;
-    set_tcp_keepcnt(socket, 6)?;
-    Ok(())
-}
-
 #[cold]
 pub(crate) fn too_long(size: usize) -> Error {
     Error::Protocol(format!("a message of {size} bytes"))
 }
 
 /// Skips the messages at the begin whose length `length` tells, up to the first that it does not or
-/// that is not whole; answers how many, and what is behind them. That is most of what a large answer
-/// costs the client.
+/// that is not whole; answers how many, and what is behind them. That is most of what a large
+/// answer costs the client.
 #[inline(always)]
 pub(crate) fn skip_run(
     mut messages: &[u8],
@@ -236,51 +272,35 @@ pub(crate) fn skip_run(
 /// Asks the kernel for readiness before receiving what was asked for. On a Unix socket the server's
 /// own read of the question otherwise wakes the client a second time, for nothing.
 #[inline]
-fn await_input(socket: &OwnedFd) -> Result<(), Error> {
+fn await_input(socket: &OwnedFd, waits: &Waits) -> Result<(), Error> {
     let mut request = [PollFd::new(socket, PollFlags::IN)];
     while let Err(error) = poll(&mut request, None) {
-        retry(error)?;
+        retry(error, waits, &mut 0)?;
     }
     Ok(())
 }
 
 /// Answers how many bytes there were; 0 at the end of the stream.
 #[inline]
-fn receive_some(socket: &OwnedFd, room: &mut [u8]) -> Result<usize, Error> {
+fn receive_some(socket: &OwnedFd, room: &mut [u8], waits: &Waits) -> Result<usize, Error> {
+    let mut silences = 0;
     loop {
         match recv(socket, &mut *room, RecvFlags::empty()) {
             Ok((received, _)) => return Ok(received),
-            Err(error) => retry(error)?,
+            Err(error) => retry(error, waits, &mut silences)?,
         }
     }
 }
 
 /// A signal is not an error, nor is silence while the answer is wanted; anything else is.
 #[cold]
-fn retry(error: Errno) -> Result<(), Error> {
+fn retry(error: Errno, waits: &Waits, silences: &mut u32) -> Result<(), Error> {
     match error {
-        Errno::INTR => Ok(()),
-        Errno::AGAIN => wait_on(),
+        // An interrupted system call is a look up, too.
+        Errno::INTR => waits.in_time(),
+        Errno::AGAIN => waits.after_silence(silences),
         // The peer is gone and has left something unread.
         Errno::CONNRESET => Err(Error::Closed),
         _ => Err(Error::Io(error.into())),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::net::TcpListener;
-
-    use rustix::net::sockopt::socket_keepalive;
-
-    use super::*;
-
-    #[test]
-    fn a_silent_server_on_the_network_is_asked_for_signs_of_life() {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let address = Address::Tcp { host: "127.0.0.1".to_string(), port };
-        let socket = Socket::connect(&address).unwrap().duplicate().unwrap();
-        assert!(socket_keepalive(&socket).unwrap());
     }
 }

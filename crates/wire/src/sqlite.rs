@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::types::ToSqlOutput;
-use rusqlite::{OpenFlags, ToSql, TransactionBehavior, ffi};
+use rusqlite::{OpenFlags, ToSql, Transaction, TransactionBehavior, ffi};
+use self_cell::self_cell;
 
 use crate::error::{Class, Error};
 use crate::{Connection, Interrupter, Row, Statement, Type, Value};
@@ -15,15 +16,22 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// starve another; this is about the time of a small transaction.
 const LOOK_AGAIN: Duration = Duration::from_micros(100);
 
-pub(crate) struct Sqlite {
-    // Declared before the connection, so dropped before it.
-    statements: Vec<rusqlite::Statement<'static>>,
-    connection: Box<rusqlite::Connection>,
-}
+pub(crate) struct Sqlite(Owned);
 
-// SAFETY: the statements borrow from the boxed connection beside them and are never handed out, so
-// all of them move to another thread together, and `&mut self` keeps them on one thread at a time.
-// SQLite is built in its serialized mode, which allows exactly that.
+type Statements<'a> = Vec<rusqlite::Statement<'a>>;
+
+self_cell!(
+    /// A connection with the statements that borrow from it.
+    struct Owned {
+        owner: rusqlite::Connection,
+        #[covariant]
+        dependent: Statements,
+    }
+);
+
+// SAFETY: the statements borrow from the connection that they are owned with and are never handed
+// out, so all of them move to another thread together, and `&mut self` keeps them on one thread at
+// a time. SQLite is built in its serialized mode, which allows exactly that.
 unsafe impl Send for Sqlite {}
 
 impl Sqlite {
@@ -31,7 +39,7 @@ impl Sqlite {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let mut connection = rusqlite::Connection::open_with_flags(path, flags).map_err(failure)?;
         connection.busy_handler(Some(wait_for_lock)).map_err(failure)?;
-        let mut sqlite = Sqlite { statements: Vec::new(), connection: Box::new(connection) };
+        let mut sqlite = Sqlite(Owned::new(connection, |_| Vec::new()));
         for (name, value) in pragmas {
             // Some pragmas answer with a row and some do not.
             sqlite.query(&format!("pragma {name} = {value}"))?;
@@ -47,11 +55,11 @@ fn wait_for_lock(attempts: i32) -> bool {
 
 impl Connection for Sqlite {
     fn run(&mut self, sql: &str) -> Result<u64, Error> {
-        step_through(&mut self.connection.prepare(sql).map_err(failure)?, &[])
+        step_through(&mut self.0.borrow_owner().prepare(sql).map_err(failure)?, &[])
     }
 
     fn query(&mut self, sql: &str) -> Result<Vec<Row>, Error> {
-        let mut statement = self.connection.prepare(sql).map_err(failure)?;
+        let mut statement = self.0.borrow_owner().prepare(sql).map_err(failure)?;
         let columns = statement.column_count();
         let mut rows = statement.raw_query();
         let mut found = Vec::new();
@@ -63,18 +71,15 @@ impl Connection for Sqlite {
     }
 
     fn prepare(&mut self, sql: &str, _parameters: &[Type]) -> Result<Statement, Error> {
-        let statement = self.connection.prepare(sql).map_err(failure)?;
-        // SAFETY: only the lifetime changes. The connection is boxed, so it does not move, and the
-        // statements are dropped before it.
-        let statement = unsafe {
-            std::mem::transmute::<rusqlite::Statement<'_>, rusqlite::Statement<'static>>(statement)
-        };
-        self.statements.push(statement);
-        Ok(Statement(self.statements.len() - 1))
+        self.0.with_dependent_mut(|connection, statements| {
+            statements.push(connection.prepare(sql).map_err(failure)?);
+            Ok(Statement(statements.len() - 1))
+        })
     }
 
     fn execute(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<u64, Error> {
-        step_through(&mut self.statements[statement.0], values)
+        self.0
+            .with_dependent_mut(|_, statements| step_through(&mut statements[statement.0], values))
     }
 
     fn transport(&self) -> &'static str {
@@ -85,7 +90,7 @@ impl Connection for Sqlite {
         let marks = vec!["?"; columns.len()].join(", ");
         let insert = format!("insert into {table} ({}) values ({marks})", columns.join(", "));
         let transaction =
-            rusqlite::Transaction::new(&mut self.connection, TransactionBehavior::Immediate)
+            Transaction::new_unchecked(self.0.borrow_owner(), TransactionBehavior::Immediate)
                 .map_err(failure)?;
         let mut count = 0;
         {
@@ -103,7 +108,7 @@ impl Connection for Sqlite {
     }
 
     fn interrupter(&self) -> Result<Interrupter, Error> {
-        Ok(Interrupter::Sqlite(self.connection.get_interrupt_handle()))
+        Ok(Interrupter::Sqlite(self.0.borrow_owner().get_interrupt_handle()))
     }
 }
 

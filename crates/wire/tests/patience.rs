@@ -1,15 +1,17 @@
-//! Servers that say nothing: control work ends once nobody wants its answer any more. Until then it waits,
-//! and a client of a benchmark waits in any case.
+//! Servers that say nothing: control work ends once nobody wants its answer any more. Until then it
+//! waits, with a word to who waits, and a client of a benchmark waits in any case.
 
 use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::time::Duration;
 
-use rqps_wire::{Address, Error, Login, Target, want_answers};
+use rqps_wire::{Address, Error, Login, Target, Terms, postgres, tell_of_waiting, want_answers};
 
 /// Longer than it takes until waiting is looked up from.
-const LATE: Duration = Duration::from_millis(2_500);
+const LATE: Duration = Duration::from_millis(1_000);
 
 /// AuthenticationOk and ReadyForQuery.
 const WELCOME: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
@@ -26,10 +28,13 @@ fn target(path: PathBuf) -> Target {
         password: None,
         database: "db".to_string(),
         parameters: Vec::new(),
+        setup: Vec::new(),
+        terms: Terms::default(),
     })
 }
 
-/// A server of Postgres that says the one when it is spoken to, and the other late when it is asked.
+/// A server of Postgres that says the one when it is spoken to, and the other late when it is
+/// asked.
 fn serve(path: PathBuf, welcome: &'static [u8], late: &'static [u8]) -> Target {
     let listener = UnixListener::bind(&path).unwrap();
     std::thread::spawn(move || {
@@ -47,8 +52,28 @@ fn serve(path: PathBuf, welcome: &'static [u8], late: &'static [u8]) -> Target {
     target(path)
 }
 
+/// Whether answers are wanted is one thing for the whole process.
+static TURN: Mutex<()> = Mutex::new(());
+
+#[test]
+fn a_word_tells_what_is_waited_for_and_a_limit_ends_a_login() {
+    static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let _turn = TURN.lock().unwrap();
+    tell_of_waiting(|line| TOLD.lock().unwrap().push(line.to_string()));
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let url = format!("postgres://ann@127.0.0.1:{port}/db?sslmode=disable&connect_timeout=6");
+    let late = Target::Postgres(postgres::login(&url).unwrap()).connect().err().unwrap();
+    assert!(matches!(late, Error::TooLate { .. }), "{late}");
+    let text = late.to_string();
+    assert!(text.starts_with(&format!("127.0.0.1:{port} has not let us in within 6 s")), "{text}");
+    let expected = format!("waiting for 127.0.0.1:{port}, silent for 5 s: the login");
+    assert_eq!(*TOLD.lock().unwrap(), [expected]);
+}
+
 #[test]
 fn silence_ends_only_control_work_that_nobody_wants_any_more() {
+    let _turn = TURN.lock().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let mut wanted = serve(path("wanted"), WELCOME, UPDATED).connect().unwrap();
@@ -61,5 +86,14 @@ fn silence_ends_only_control_work_that_nobody_wants_any_more() {
     assert!(matches!(control.run(UPDATE), Err(Error::Interrupted)));
     let login = serve(path("login"), NOTHING, NOTHING).connect();
     assert!(matches!(login, Err(Error::Interrupted)));
+    // Nor does anybody answer on the network, or shake hands.
+    for query in ["sslmode=disable", "sslmode=require&sslnegotiation=direct"] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let url = format!("postgres://ann@127.0.0.1:{port}/db?{query}");
+        let silent = Target::Postgres(postgres::login(&url).unwrap()).connect();
+        assert!(matches!(silent, Err(Error::Interrupted)), "{query}");
+    }
     assert_eq!(client.run(UPDATE).unwrap(), 3);
+    want_answers(true);
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use rqps_plan::{Contender, Dbms as Name};
 use rqps_system::User;
-use rqps_wire::{Address, Login, Target, mysql};
+use rqps_wire::{Address, Login, Target, Terms, mysql};
 use rustix::process::Signal;
 
 use crate::config::{Settings, Vocabulary};
@@ -191,6 +191,8 @@ impl Dbms for Mysql {
                     password: None,
                     database: database.to_string(),
                     parameters: Vec::new(),
+                    setup: Vec::new(),
+                    terms: Terms::default(),
                 })
             };
             let scheme = self.dbms();

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rqps_plan::Contender;
 use rqps_system::{User, program};
-use rqps_wire::{Address, Login, Target, postgres};
+use rqps_wire::{Address, Login, Target, Terms, postgres};
 use rustix::process::Signal;
 
 use crate::config::{Settings, Vocabulary};
@@ -164,6 +164,8 @@ impl Postgres {
                 password: None,
                 database: database.to_string(),
                 parameters: Vec::new(),
+                setup: Vec::new(),
+                terms: Terms::default(),
             })
         };
         let url = format!("postgres://{SUPERUSER}@localhost:{port}/{DATABASE}");

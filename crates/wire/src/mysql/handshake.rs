@@ -13,8 +13,9 @@ use super::packet::{HEAD, send_payload, whole_payload};
 use super::server_error;
 use crate::address::Address;
 use crate::error::Error;
-use crate::login::Login;
+use crate::login::{Login, ServerKey};
 use crate::socket::Socket;
+use crate::tls::{Need, Tls, read};
 
 /// Bytes of a challenge of MySQL's plugins.
 const SCRAMBLE: usize = 20;
@@ -35,6 +36,11 @@ const WANTED: CapabilityFlags = CapabilityFlags::CLIENT_LONG_PASSWORD
 /// The largest payload that the client says it takes: the most that the protocol has.
 const MAX_PAYLOAD: u32 = 1 << 30;
 
+/// What to do where a password would be encrypted with a key from nobody knows whom.
+const NO_KEY: &str = "the server asks for the whole password, and the connection is not encrypted: \
+    add ssl-mode=VERIFY_IDENTITY (or REQUIRED), or server-public-key-path=FILE with the server's \
+    public key, or allow-public-key-retrieval=true if nobody can be between";
+
 /// Plugins that ask the operating system who the client is, and the client for nothing.
 const ASKS_NOTHING: [&[u8]; 2] = [b"unix_socket", b"auth_socket"];
 
@@ -45,6 +51,17 @@ struct Secrets<'a> {
     is_encrypted: bool,
     /// Of the plugin at hand: a server that asks for another one sends a new one with it.
     scramble: Vec<u8>,
+    /// What encrypts the password where nothing else does.
+    server_key: Option<Vec<u8>>,
+    /// The server may be asked for that key.
+    asks_for_key: bool,
+}
+
+impl Secrets<'_> {
+    /// Nobody on the way can read what is sent.
+    fn is_private(&self) -> bool {
+        self.is_unix_socket || self.is_encrypted
+    }
 }
 
 impl Context for &Secrets<'_> {
@@ -65,7 +82,7 @@ impl Context for &Secrets<'_> {
     }
 
     fn server_key_pem(&self) -> Option<&[u8]> {
-        None
+        self.server_key.as_deref()
     }
 }
 
@@ -81,17 +98,27 @@ impl Exchange {
             return Ok(Exchange::AsksNothing);
         }
         // Whoever answers in a server's place can ask for these, too.
-        let shows_password = match plugin {
-            AuthPlugin::MysqlOldPassword => true,
-            AuthPlugin::MysqlClearPassword => !secrets.is_unix_socket && !secrets.is_encrypted,
-            _ => false,
+        let instead = match plugin {
+            AuthPlugin::MysqlOldPassword => {
+                Some("give the user another plugin, as caching_sha2_password")
+            }
+            AuthPlugin::MysqlClearPassword if !secrets.is_private() => {
+                Some("add ssl-mode=VERIFY_IDENTITY (or REQUIRED)")
+            }
+            _ => None,
         };
-        if shows_password {
-            let name = String::from_utf8_lossy(plugin.as_bytes());
-            let reason = format!("{name} would show the password to whoever listens");
+        let name = String::from_utf8_lossy(plugin.as_bytes());
+        if let Some(instead) = instead {
+            let reason = format!("{name} would show the password to whoever listens: {instead}");
             return Err(refused(login, reason));
         }
-        plugin.init().map(Exchange::Known).map_err(|error| refused(login, error.to_string()))
+        plugin.init().map(Exchange::Known).map_err(|_| {
+            let reason = format!(
+                "the server wants the plugin {name}, which rqps does not have: give the user \
+                 another one, as caching_sha2_password"
+            );
+            refused(login, reason)
+        })
     }
 
     /// The answer to a challenge; none if there is nothing to say.
@@ -104,7 +131,18 @@ impl Exchange {
         match self {
             Exchange::AsksNothing => Ok(Some(Vec::new())),
             Exchange::Known(plugin) => match plugin.run(secrets, challenge) {
-                Ok(Response::Next { packet } | Response::Last { packet }) => Ok(packet),
+                Ok(Response::Next { packet } | Response::Last { packet }) => {
+                    // Whoever is between can answer with a key of his own, and read the password.
+                    let asks_for_key = matches!(
+                        (plugin, packet.as_deref()),
+                        (AuthProc::CachingSha2Password(_), Some([2]))
+                            | (AuthProc::Sha256Password(_), Some([1]))
+                    );
+                    match asks_for_key && !secrets.is_private() && !secrets.asks_for_key {
+                        true => Err(refused(login, NO_KEY.to_string())),
+                        false => Ok(packet),
+                    }
+                }
                 Err(error) => Err(refused(login, error.to_string())),
             },
         }
@@ -113,10 +151,27 @@ impl Exchange {
 
 /// Logs in, encrypted where the address asks for it; answers the capabilities that both sides have,
 /// too.
-pub(super) fn log_in(
-    mut socket: Socket,
+pub(super) fn log_in(login: &Login) -> Result<(Socket, CapabilityFlags), Error> {
+    let Address::Tls { host, tls, .. } = &login.address else { return attempt(login, None) };
+    match attempt(login, Some((host, tls))) {
+        Err(first @ Error::Tls { .. }) if tls.need != Need::Always => {
+            // The first refusal is the one to tell: it is of the way that is meant.
+            let (mut socket, capabilities) = attempt(login, None).map_err(|other| match other {
+                Error::Interrupted => other,
+                _ => first,
+            })?;
+            socket.do_without_tls();
+            Ok((socket, capabilities))
+        }
+        result => result,
+    }
+}
+
+fn attempt(
     login: &Login,
+    tls: Option<(&String, &Tls)>,
 ) -> Result<(Socket, CapabilityFlags), Error> {
+    let mut socket = Socket::connect(&login.address, login.terms.at, login.waits())?;
     let (mut sequence, mut payload) = (0, Vec::new());
     whole_payload(&mut socket, &mut sequence, &mut payload)?;
     if payload.first() == Some(&0xff) {
@@ -129,14 +184,32 @@ pub(super) fn log_in(
     let handshake = handshake
         .map_err(|error| Error::Protocol(format!("a greeting that cannot be read: {error}")))?;
     let mut capabilities = WANTED & handshake.capabilities();
-    if matches!(login.address, Address::Tls { .. }) {
-        capabilities |= CapabilityFlags::CLIENT_SSL & handshake.capabilities();
+    let has_tls = handshake.capabilities().contains(CapabilityFlags::CLIENT_SSL);
+    let tls = match tls {
+        Some((host, tls)) if !has_tls && tls.need == Need::Always => {
+            let reason = "the server has it switched off".to_string();
+            return Err(Error::Tls { host: host.clone(), reason });
+        }
+        Some(_) if !has_tls => {
+            socket.do_without_tls();
+            None
+        }
+        tls => tls,
+    };
+    if tls.is_some() {
+        capabilities |= CapabilityFlags::CLIENT_SSL;
     }
+    let server_key = match &login.terms.server_key {
+        ServerKey::File(file) => Some(read(file).map_err(|reason| refused(login, reason))?),
+        ServerKey::AsTold | ServerKey::Unknown => None,
+    };
     let secrets = Secrets {
         password: login.password.as_deref().unwrap_or_default().as_bytes(),
         is_unix_socket: matches!(login.address, Address::Unix { .. }),
-        is_encrypted: matches!(login.address, Address::Tls { .. }),
+        is_encrypted: tls.is_some(),
         scramble: handshake.nonce(),
+        server_key,
+        asks_for_key: login.terms.server_key == ServerKey::AsTold,
     };
     let native = AuthPlugin::MysqlNativePassword;
     let plugin = handshake.auth_plugin().unwrap_or(native).into_owned();
@@ -153,18 +226,15 @@ pub(super) fn log_in(
         None,
         MAX_PAYLOAD,
     );
-    if let Address::Tls { host, tls, .. } = &login.address {
+    if let Some((host, tls)) = tls {
         // The server goes by the character set of the request, so it has to be the response's.
         let request = SslRequest::new(response.capabilities(), MAX_PAYLOAD, response.collation());
-        if !request.capabilities().contains(CapabilityFlags::CLIENT_SSL) {
-            let reason = "the server has it switched off".to_string();
-            return Err(Error::Tls { host: host.clone(), reason });
-        }
         send(&mut socket, &mut sequence, &request)?;
         socket = socket.encrypt(host, tls)?;
     }
     send(&mut socket, &mut sequence, &response)?;
     finish(&mut socket, login, secrets, exchange, sequence)?;
+    socket.logged_in();
     Ok((socket, capabilities))
 }
 
@@ -194,6 +264,7 @@ fn finish(
 ) -> Result<(), Error> {
     let mut payload = Vec::new();
     loop {
+        socket.in_time()?;
         whole_payload(socket, &mut sequence, &mut payload)?;
         let answer = match payload.split_first() {
             Some((0x00, _)) => return Ok(()),
@@ -222,8 +293,8 @@ fn refused(login: &Login, reason: String) -> Error {
     Error::Login { user: login.user.clone(), reason }
 }
 
-/// The challenge for another plugin. MySQL's is sent as a C string. MariaDB's nonce for ed25519 is not, and
-/// one of 256 ends with a zero of its own.
+/// The challenge for another plugin. MySQL's is sent as a C string. MariaDB's nonce for ed25519 is
+/// not, and one of 256 ends with a zero of its own.
 fn scramble(sent: &[u8]) -> &[u8] {
     match sent {
         [scramble @ .., 0] if scramble.len() == SCRAMBLE => scramble,

@@ -56,6 +56,7 @@ impl Mysql {
         let sql = format!(
             "load data local infile 'rows' into table {table} character set binary ({columns})"
         );
+        self.socket.ask(&sql);
         self.begin(COM_QUERY);
         self.out.extend_from_slice(sql.as_bytes());
         self.send()?;

@@ -3,16 +3,16 @@
 
 mod handshake;
 mod load;
+mod option_file;
 mod packet;
-
-use std::path::Path;
+mod parameters;
 
 use mysql_common::constants::CapabilityFlags;
 
 use crate::error::{Class, Error};
-use crate::login::{Login, Scheme};
+use crate::login::Login;
+use crate::parameters::Environment;
 use crate::socket::Socket;
-use crate::tls::Check;
 use crate::{Connection, Interrupter, Row, Statement, Type, Value};
 use load::Loading;
 use packet::{
@@ -36,27 +36,10 @@ const MORE_RESULTS: u16 = 0x0008;
 /// row whose first field is long.
 const LONGEST_END: usize = 0xff_ffff;
 
-const SCHEME: Scheme = Scheme {
-    port: 3306,
-    user: "MYSQL_USER",
-    password: "MYSQL_PWD",
-    socket: ("socket", |path: &Path, _| path.to_path_buf()),
-    tls: (
-        "ssl-mode",
-        &[
-            ("DISABLED", None),
-            ("PREFERRED", None),
-            ("REQUIRED", Some(Check::Nothing)),
-            ("VERIFY_CA", Some(Check::Authority)),
-            ("VERIFY_IDENTITY", Some(Check::Host)),
-        ],
-    ),
-    authorities: "ssl-ca",
-};
-
-/// Reads `mysql://` and `mariadb://` URLs; `?socket=/path` names a Unix socket.
+/// Reads `mysql://` and `mariadb://` URLs; what they leave open is taken from `~/.my.cnf` and the
+/// environment.
 pub fn login(url: &str) -> Result<Login, Error> {
-    Login::from_url(url, &SCHEME)
+    parameters::login(url, &Environment::of_process())
 }
 
 pub struct Mysql {
@@ -97,7 +80,7 @@ enum Head {
 
 impl Mysql {
     pub fn connect(login: &Login) -> Result<Self, Error> {
-        let (socket, capabilities) = handshake::log_in(Socket::connect(&login.address)?, login)?;
+        let (socket, capabilities) = handshake::log_in(login)?;
         let mut connection = Mysql {
             socket,
             sequence: 0,
@@ -109,6 +92,9 @@ impl Mysql {
         };
         for (name, value) in &login.parameters {
             connection.run(&format!("set session {name} = {value}"))?;
+        }
+        for sql in &login.setup {
+            connection.run(sql)?;
         }
         Ok(connection)
     }
@@ -126,7 +112,8 @@ impl Mysql {
         send_payload(&mut self.socket, &mut self.sequence, &mut self.out)
     }
 
-    /// Receives all results of a command and answers the rows returned or changed. Nothing is decoded.
+    /// Receives all results of a command and answers the rows returned or changed. Nothing is
+    /// decoded.
     #[inline]
     fn drain(&mut self) -> Result<u64, Error> {
         receive_packet(&mut self.socket)?;
@@ -203,6 +190,7 @@ impl Mysql {
 
 impl Connection for Mysql {
     fn run(&mut self, sql: &str) -> Result<u64, Error> {
+        self.socket.ask(sql);
         self.begin(COM_QUERY);
         self.out.extend_from_slice(sql.as_bytes());
         self.send()?;
@@ -210,6 +198,7 @@ impl Connection for Mysql {
     }
 
     fn query(&mut self, sql: &str) -> Result<Vec<Row>, Error> {
+        self.socket.ask(sql);
         self.begin(COM_QUERY);
         self.out.extend_from_slice(sql.as_bytes());
         self.send()?;
@@ -233,6 +222,7 @@ impl Connection for Mysql {
     }
 
     fn prepare(&mut self, sql: &str, parameters: &[Type]) -> Result<Statement, Error> {
+        self.socket.ask(sql);
         self.begin(COM_STMT_PREPARE);
         self.out.extend_from_slice(sql.as_bytes());
         self.send()?;
@@ -348,7 +338,8 @@ fn bind(out: &mut Vec<u8>, types: &[Type]) {
     out.extend(types.iter().flat_map(|declared| [type_code(*declared), 0]));
 }
 
-/// Packets that describe so many columns or parameters, with the one that ends them where there is one.
+/// Packets that describe so many columns or parameters, with the one that ends them where there is
+/// one.
 fn descriptions(columns: u64, deprecate_eof: bool) -> u64 {
     columns.saturating_add(u64::from(!deprecate_eof && columns > 0))
 }
@@ -383,8 +374,8 @@ fn status_flags(bytes: &[u8]) -> Result<u16, Error> {
     }
 }
 
-/// The status flags of what ends a result, after its first byte: an OK packet has two numbers before
-/// them, an EOF packet the number of warnings.
+/// The status flags of what ends a result, after its first byte: an OK packet has two numbers
+/// before them, an EOF packet the number of warnings.
 #[inline]
 fn end_status(bytes: &[u8], deprecate_eof: bool) -> Result<u16, Error> {
     if deprecate_eof {
@@ -428,7 +419,8 @@ fn server_error(payload: &[u8]) -> Error {
         // Deadlock, lock wait timeout, and a record that changed since it was read: the transaction
         // was chosen as a victim.
         1213 | 1205 | 1020 => Class::Retry,
-        // The server ends, or has ended the session: killed (MariaDB's number, and MySQL's), or idle.
+        // The server ends, or has ended the session: killed (MariaDB's number, and MySQL's), or
+        // idle.
         1053 | 1927 | 3169 | 4031 => Class::Gone,
         _ => Class::Stop,
     };

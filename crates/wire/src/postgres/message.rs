@@ -34,7 +34,8 @@ fn receive_message(socket: &mut Socket) -> Result<usize, Error> {
 #[inline(always)]
 fn told_length(received: &[u8]) -> Option<usize> {
     let [_, length @ ..] = received.first_chunk::<HEAD>()?;
-    // The type does not count itself; a length that does not even count itself would be no way forward.
+    // The type does not count itself; a length that does not even count itself would be no way
+    // forward.
     Some((u32::from_be_bytes(*length) as usize + 1).max(HEAD))
 }
 

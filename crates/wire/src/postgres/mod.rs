@@ -1,10 +1,10 @@
 //! PostgreSQL, protocol 3.0: `postgres-protocol` for messages off the hot path, and on it a Bind
 //! that is written in place and answers that are skimmed without being decoded.
 
+mod files;
 mod message;
+mod parameters;
 mod startup;
-
-use std::path::Path;
 
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
@@ -12,34 +12,15 @@ use postgres_protocol::message::backend::{DataRowBody, ErrorFields, ErrorRespons
 use postgres_protocol::message::frontend;
 
 use crate::error::{Class, Error};
-use crate::login::{Login, Scheme};
+use crate::login::Login;
+use crate::parameters::Environment;
 use crate::socket::Socket;
-use crate::tls::Check;
-use crate::{Connection, Interrupter, Row, Statement, Type, Value};
+use crate::{Connection, Interrupter, Row, Statement, Type, Value, scalar};
 use message::{HEAD, decode, next_decoded, next_message, skip_rows, split_message};
 
-const SCHEME: Scheme = Scheme {
-    port: 5432,
-    user: "PGUSER",
-    password: "PGPASSWORD",
-    socket: ("host", |directory: &Path, port| directory.join(format!(".s.PGSQL.{port}"))),
-    tls: (
-        "sslmode",
-        &[
-            ("disable", None),
-            ("allow", None),
-            ("prefer", None),
-            ("require", Some(Check::Nothing)),
-            ("verify-ca", Some(Check::Authority)),
-            ("verify-full", Some(Check::Host)),
-        ],
-    ),
-    authorities: "sslrootcert",
-};
-
-/// Reads a `postgres://` URL; `?host=/directory` names that of a Unix socket.
+/// Reads a `postgres://` URL; what it leaves open is taken from where libpq takes it.
 pub fn login(url: &str) -> Result<Login, Error> {
-    Login::from_url(url, &SCHEME)
+    parameters::login(url, &Environment::of_process())
 }
 
 pub struct Postgres {
@@ -69,8 +50,30 @@ const LOAD_CHUNK: usize = 64 << 10;
 
 impl Postgres {
     pub fn connect(login: &Login) -> Result<Self, Error> {
-        let socket = startup::log_in(Socket::connect(&login.address)?, login)?;
-        Ok(Postgres { socket, out: BytesMut::with_capacity(8 << 10), statements: Vec::new() })
+        let socket = startup::log_in(login)?;
+        let out = BytesMut::with_capacity(8 << 10);
+        let mut connection = Postgres { socket, out, statements: Vec::new() };
+        for sql in &login.setup {
+            connection.run(sql)?;
+        }
+        if login.terms.is_writable {
+            connection.check_that_it_writes(login)?;
+        }
+        Ok(connection)
+    }
+
+    fn check_that_it_writes(&mut self, login: &Login) -> Result<(), Error> {
+        match scalar(self, "show transaction_read_only")?.as_deref() {
+            Some("off") => Ok(()),
+            _ => Err(Error::Login {
+                user: login.user.clone(),
+                reason: format!(
+                    "{} only reads (a standby, or default_transaction_read_only), and \
+                     target_session_attrs wants one that writes: name the primary server",
+                    login.address
+                ),
+            }),
+        }
     }
 
     fn send(&mut self) -> Result<(), Error> {
@@ -136,12 +139,14 @@ fn usual_answer(received: &[u8]) -> Option<(u64, usize)> {
 
 impl Connection for Postgres {
     fn run(&mut self, sql: &str) -> Result<u64, Error> {
+        self.socket.ask(sql);
         frontend::query(sql, &mut self.out)?;
         self.send()?;
         self.drain()
     }
 
     fn query(&mut self, sql: &str) -> Result<Vec<Row>, Error> {
+        self.socket.ask(sql);
         frontend::query(sql, &mut self.out)?;
         self.send()?;
         let mut rows = Vec::new();
@@ -162,6 +167,7 @@ impl Connection for Postgres {
     }
 
     fn prepare(&mut self, sql: &str, parameters: &[Type]) -> Result<Statement, Error> {
+        self.socket.ask(sql);
         let name = format!("s{}", self.statements.len());
         let oids = parameters.iter().map(|parameter| oid(*parameter));
         frontend::parse(&name, sql, oids, &mut self.out)?;
@@ -215,6 +221,7 @@ impl Connection for Postgres {
 
     fn load(&mut self, table: &str, columns: &[&str], lines: &[u8]) -> Result<u64, Error> {
         let sql = format!("copy {table} ({}) from stdin", columns.join(", "));
+        self.socket.ask(&sql);
         frontend::query(&sql, &mut self.out)?;
         self.send()?;
         let mut error = None;
@@ -318,10 +325,11 @@ fn from_fields(body: &ErrorResponseBody) -> Result<Error, Error> {
         }
     }
     let class = match code.as_str() {
-        // Serialization failure and deadlock: the server asks for the transaction to be begun again.
+        // Serialization failure and deadlock: the server asks for the transaction to be begun
+        // again.
         "40001" | "40P01" => Class::Retry,
-        // Ended by an administrator, by the crash of another process, or after long idleness; and not
-        // ready for connections.
+        // Ended by an administrator, by the crash of another process, or after long idleness; and
+        // not ready for connections.
         "57P01" | "57P02" | "57P03" | "57P05" => Class::Gone,
         _ => Class::Stop,
     };

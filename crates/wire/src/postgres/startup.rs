@@ -1,26 +1,67 @@
-//! Logging in: trust, clear-text, md5 and SCRAM-SHA-256.
+//! Logging in: trust, clear-text, md5 and SCRAM-SHA-256, over TLS where it is asked for or there.
 
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
 use postgres_protocol::authentication::md5_hash;
-use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
+use postgres_protocol::authentication::sasl::{
+    ChannelBinding as Binding, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256,
+};
 use postgres_protocol::message::backend::Message;
 use postgres_protocol::message::frontend;
 
 use super::from_fields;
 use super::message::next_decoded;
 use crate::address::Address;
+use crate::certificate::end_point;
 use crate::error::Error;
-use crate::login::Login;
+use crate::login::{ChannelBinding, Login};
 use crate::socket::Socket;
-use crate::tls::Tls;
+use crate::tls::{Need, Tls};
 
-/// Logs in, encrypted where the address asks for it.
-pub(super) fn log_in(socket: Socket, login: &Login) -> Result<Socket, Error> {
-    let mut socket = match &login.address {
-        Address::Tls { host, tls, .. } => encrypt(socket, host, tls)?,
-        _ => socket,
+/// The server has no entry for who comes in this way (pg_hba.conf).
+const NOT_THIS_WAY: &str = "28000";
+
+/// Logs in, by the ways that the address has, in their order.
+pub(super) fn log_in(login: &Login) -> Result<Socket, Error> {
+    let Address::Tls { host, tls, .. } = &login.address else {
+        return attempt(login, None).map_err(|error| refused(login, error));
     };
+    let encrypted = Some((host.as_str(), tls));
+    let (first, second) = match tls.need {
+        Need::Always => {
+            return attempt(login, encrypted).map_err(|error| refused(login, error));
+        }
+        Need::IfThere => (encrypted, None),
+        Need::IfAsked => (None, encrypted),
+    };
+    let error = match attempt(login, first) {
+        Err(error) if is_about_the_way(&error) => error,
+        result => return result.map_err(|error| refused(login, error)),
+    };
+    // The first refusal is the one to tell: it is of the way that is meant.
+    let mut socket = attempt(login, second).map_err(|other| match other {
+        Error::Interrupted => other,
+        _ => refused(login, error),
+    })?;
+    if second.is_none() {
+        socket.do_without_tls();
+    }
+    Ok(socket)
+}
+
+fn is_about_the_way(error: &Error) -> bool {
+    match error {
+        Error::Tls { .. } => true,
+        Error::Server { code, .. } => code == NOT_THIS_WAY,
+        _ => false,
+    }
+}
+
+fn attempt(login: &Login, tls: Option<(&str, &Tls)>) -> Result<Socket, Error> {
+    let mut socket = Socket::connect(&login.address, login.terms.at, login.waits())?;
+    if let Some((host, tls)) = tls {
+        socket = encrypt(socket, host, tls)?;
+    }
     let mut out = BytesMut::new();
     let parameters = [
         ("user", login.user.as_str()),
@@ -34,90 +75,226 @@ pub(super) fn log_in(socket: Socket, login: &Login) -> Result<Socket, Error> {
     authenticate(&mut socket, login)?;
     // Parameters and the cancellation key follow; the first query may be sent after them.
     loop {
+        socket.in_time()?;
         match next_decoded(&mut socket)? {
-            Message::ReadyForQuery(_) => return Ok(socket),
-            Message::ErrorResponse(body) => return Err(refused(login, from_fields(&body)?)),
+            Message::ReadyForQuery(_) => {
+                socket.logged_in();
+                return Ok(socket);
+            }
+            Message::ErrorResponse(body) => return Err(from_fields(&body)?),
             _ => {}
         }
     }
 }
 
-/// Asks the server for TLS, which it answers with one byte.
+/// Asks the server for TLS, which it answers with one byte; a direct connection asks nothing.
 fn encrypt(mut socket: Socket, host: &str, tls: &Tls) -> Result<Socket, Error> {
+    if tls.is_direct {
+        return socket.encrypt(host, tls);
+    }
     let mut out = BytesMut::new();
     frontend::ssl_request(&mut out);
     socket.send(&out)?;
     socket.receive(1)?;
+    let refused =
+        |reason: &str| Err(Error::Tls { host: host.to_string(), reason: reason.to_string() });
     match socket.take(1) {
         b"S" => socket.encrypt(host, tls),
-        b"N" => Err(Error::Tls {
-            host: host.to_string(),
-            reason: "the server has it switched off (ssl = on is its setting)".to_string(),
-        }),
+        b"N" if tls.need != Need::Always => {
+            socket.do_without_tls();
+            Ok(socket)
+        }
+        b"N" => refused("the server has it switched off (ssl = on is its setting)"),
+        b"E" => refused("the server does not know of it"),
         _ => Err(Error::Protocol("the request for TLS was not understood".to_string())),
     }
 }
 
+/// What has been said of a login so far.
+#[derive(Default)]
+struct Exchange {
+    scram: Option<ScramSha256>,
+    /// SCRAM is bound to the TLS connection that it goes through.
+    is_bound: bool,
+    /// The server knows the password, too.
+    is_proven: bool,
+    /// The server has asked for something.
+    is_asked: bool,
+}
+
 fn authenticate(socket: &mut Socket, login: &Login) -> Result<(), Error> {
-    let mut scram: Option<ScramSha256> = None;
+    let mut exchange = Exchange::default();
     let broken = |error: std::io::Error| Error::Login {
         user: login.user.clone(),
         reason: format!("SCRAM failed: {error}"),
     };
     loop {
+        socket.in_time()?;
         let mut out = BytesMut::new();
         match next_decoded(socket)? {
-            Message::AuthenticationOk => return Ok(()),
+            Message::AuthenticationOk => return exchange.end(login),
             Message::AuthenticationCleartextPassword => {
+                allow(login, "password")?;
+                if !socket.is_private() {
+                    return Err(unwilling(
+                        login,
+                        "the server asks for the password in clear text, and the connection is \
+                         not encrypted: add sslmode=verify-full (or require), or have the \
+                         server ask for scram-sha-256 (pg_hba.conf)",
+                    ));
+                }
                 frontend::password_message(password(login)?, &mut out)?;
             }
             Message::AuthenticationMd5Password(body) => {
+                allow(login, "md5")?;
                 let hash = md5_hash(login.user.as_bytes(), password(login)?, body.salt());
                 frontend::password_message(hash.as_bytes(), &mut out)?;
             }
             Message::AuthenticationSasl(body) => {
+                allow(login, "scram-sha-256")?;
                 let mechanisms: Vec<&str> = body.mechanisms().collect().map_err(broken)?;
-                if !mechanisms.contains(&SCRAM_SHA_256) {
-                    let reason = format!("the server offers only {}", mechanisms.join(", "));
-                    return Err(Error::Login { user: login.user.clone(), reason });
-                }
-                let client = ScramSha256::new(password(login)?, ChannelBinding::unsupported());
-                frontend::sasl_initial_response(SCRAM_SHA_256, client.message(), &mut out)?;
-                scram = Some(client);
+                exchange.begin(socket, login, &mechanisms, &mut out)?;
             }
             Message::AuthenticationSaslContinue(body) => {
-                let client = scram.as_mut().ok_or_else(out_of_order)?;
+                let client = exchange.scram.as_mut().ok_or_else(out_of_order)?;
                 client.update(body.data()).map_err(broken)?;
                 frontend::sasl_response(client.message(), &mut out)?;
             }
             // The server proves in turn that it knows the password.
             Message::AuthenticationSaslFinal(body) => {
-                scram.as_mut().ok_or_else(out_of_order)?.finish(body.data()).map_err(broken)?;
+                let client = exchange.scram.as_mut().ok_or_else(out_of_order)?;
+                client.finish(body.data()).map_err(broken)?;
+                exchange.is_proven = true;
             }
-            Message::ErrorResponse(body) => return Err(refused(login, from_fields(&body)?)),
+            Message::ErrorResponse(body) => return Err(from_fields(&body)?),
             _ => {
-                let reason = "the server asks for a method other than trust, password, md5 or \
-                              scram-sha-256"
-                    .to_string();
-                return Err(Error::Login { user: login.user.clone(), reason });
+                return Err(unwilling(
+                    login,
+                    "the server asks for a method other than trust, password, md5 or \
+                     scram-sha-256: give the user one of these in pg_hba.conf",
+                ));
             }
         }
+        exchange.is_asked = true;
         socket.send(&out)?;
     }
 }
 
+impl Exchange {
+    /// Begins SCRAM, bound to the TLS connection where both sides can (RFC 5802, section 6).
+    fn begin(
+        &mut self,
+        socket: &Socket,
+        login: &Login,
+        mechanisms: &[&str],
+        out: &mut BytesMut,
+    ) -> Result<(), Error> {
+        let wanted = login.terms.channel_binding;
+        let end_point = socket
+            .encrypted()
+            .and_then(|encrypted| encrypted.certificate())
+            .and_then(end_point)
+            .filter(|_| wanted != ChannelBinding::Never);
+        let has = |mechanism| mechanisms.contains(&mechanism);
+        if has(SCRAM_SHA_256_PLUS) && socket.encrypted().is_none() {
+            return Err(unwilling(
+                login,
+                "the server takes the connection for an encrypted one, and it is not: somebody \
+                 is between",
+            ));
+        }
+        let (mechanism, binding) = match end_point {
+            Some(hash) if has(SCRAM_SHA_256_PLUS) => {
+                (SCRAM_SHA_256_PLUS, Binding::tls_server_end_point(hash))
+            }
+            _ if wanted == ChannelBinding::Always => {
+                let reason = "channel_binding=require, and the server offers no SCRAM that is \
+                              bound to TLS: it has it from version 11 on, for users whose \
+                              password is stored as scram-sha-256";
+                return Err(unwilling(login, reason));
+            }
+            // Says that it could have been bound, so that both sides see who hid the offer.
+            Some(_) => (SCRAM_SHA_256, Binding::unrequested()),
+            None => (SCRAM_SHA_256, Binding::unsupported()),
+        };
+        if !has(mechanism) {
+            let offered = mechanisms.join(", ");
+            return Err(unwilling(login, &format!("the server offers only {offered}")));
+        }
+        let client = ScramSha256::new(password(login)?, binding);
+        frontend::sasl_initial_response(mechanism, client.message(), out)?;
+        self.is_bound = mechanism == SCRAM_SHA_256_PLUS;
+        self.is_proven = false;
+        self.scram = Some(client);
+        Ok(())
+    }
+
+    /// Whether the server may let us in as it does.
+    fn end(&self, login: &Login) -> Result<(), Error> {
+        if !self.is_asked {
+            allow(login, "none")?;
+        }
+        // Whoever speaks in the server's place and does not know the password lets everybody in.
+        if self.scram.is_some() && !self.is_proven {
+            return Err(unwilling(
+                login,
+                "the server has let us in without proving that it knows the password: it may be \
+                 another one",
+            ));
+        }
+        if login.terms.channel_binding == ChannelBinding::Always && !self.is_bound {
+            return Err(no_binding(login));
+        }
+        Ok(())
+    }
+}
+
+/// Whether a method that the server asks for is one of those that will do.
+fn allow(login: &Login, method: &str) -> Result<(), Error> {
+    if let Some(methods) = &login.terms.methods
+        && !methods.contains(&method)
+    {
+        let asked = match method {
+            "none" => "the server asks for nothing".to_string(),
+            _ => format!("the server asks for {method}"),
+        };
+        let wanted = methods.join(", ");
+        return Err(unwilling(login, &format!("{asked}, and require_auth allows only {wanted}")));
+    }
+    match login.terms.channel_binding {
+        ChannelBinding::Always if method != "scram-sha-256" => Err(no_binding(login)),
+        _ => Ok(()),
+    }
+}
+
+fn no_binding(login: &Login) -> Error {
+    unwilling(
+        login,
+        "channel_binding=require, and the server does not ask for SCRAM: give the user \
+         scram-sha-256 in pg_hba.conf",
+    )
+}
+
+fn unwilling(login: &Login, reason: &str) -> Error {
+    Error::Login { user: login.user.clone(), reason: reason.to_string() }
+}
+
 fn password(login: &Login) -> Result<&[u8], Error> {
-    login.password.as_deref().map(str::as_bytes).ok_or_else(|| Error::Login {
-        user: login.user.clone(),
-        reason: "the server asks for a password: put it in the URL or in PGPASSWORD".to_string(),
+    login.password.as_deref().map(str::as_bytes).ok_or_else(|| {
+        unwilling(
+            login,
+            "the server asks for a password: put it into PGPASSWORD, ~/.pgpass or the URL",
+        )
     })
 }
 
 /// What the server says against this user. One that is starting or ending says it to everybody.
 fn refused(login: &Login, error: Error) -> Error {
-    match error.is_disconnect() {
-        true => error,
-        false => Error::Login { user: login.user.clone(), reason: error.to_string() },
+    match error {
+        Error::Server { .. } if !error.is_disconnect() => {
+            Error::Login { user: login.user.clone(), reason: error.to_string() }
+        }
+        other => other,
     }
 }
 

@@ -36,24 +36,24 @@ const MEMORY: usize = 4 << 20;
 unsafe impl GlobalAlloc for Watched {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         remember(layout.size());
-        // SAFETY: the caller keeps to what the trait asks for, and it is passed on as it is.
+        // SAFETY: the caller keeps to what this method asks for, which is what the system's does.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         remember(layout.size());
-        // SAFETY: the caller keeps to what the trait asks for, and it is passed on as it is.
+        // SAFETY: the caller keeps to what this method asks for, which is what the system's does.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         remember(size);
-        // SAFETY: the caller keeps to what the trait asks for, and it is passed on as it is.
+        // SAFETY: the caller keeps to what this method asks for, which is what the system's does.
         unsafe { System.realloc(pointer, layout, size) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps to what the trait asks for, and it is passed on as it is.
+        // SAFETY: the caller keeps to what this method asks for, which is what the system's does.
         unsafe { System.dealloc(pointer, layout) }
     }
 }

@@ -7,7 +7,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rqps_wire::{Address, Connection, Error, Login, Statement, Target, Type, Value};
+use rqps_wire::{Address, Connection, Error, Login, Statement, Target, Terms, Type, Value};
 
 /// Between pieces: long enough for the client to have read the one before, mostly.
 const PAUSE: Duration = Duration::from_micros(100);
@@ -71,6 +71,8 @@ pub(crate) fn ask(protocol: Protocol, address: Address) -> Answers {
         password: Some("secret".to_string()),
         database: "db".to_string(),
         parameters: Vec::new(),
+        setup: Vec::new(),
+        terms: Terms::default(),
     };
     let target = match protocol {
         Protocol::Postgres => Target::Postgres(login),

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, LazyLock};
 
-use rqps_wire::{Address, Check, Tls};
+use rqps_wire::{Address, Tls};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -60,7 +60,7 @@ pub(crate) fn converse(protocol: Protocol, handshake: Handshake, says: &[u8]) ->
         let _ = stream.shutdown(Shutdown::Write);
         let _ = io::copy(&mut &stream, &mut io::sink());
     });
-    let tls = Tls { check: Check::Nothing, authorities: None };
+    let tls = Tls::default();
     let answers = ask(protocol, Address::Tls { host: "127.0.0.1".to_string(), port, tls });
     server.join().expect("the server has no reason to panic");
     answers

@@ -1,0 +1,135 @@
+//! Connecting with an end: a host that drops packets is not waited for longer than was asked, and
+//! not at all once nobody wants the connection.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::sockopt::{
+    Timeout, set_socket_keepalive, set_socket_timeout, set_tcp_keepcnt, set_tcp_keepidle,
+    set_tcp_keepintvl, socket_error,
+};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
+
+use crate::error::Error;
+use crate::patience::{SILENCE, Waits};
+
+pub(crate) fn unix(path: &Path, waits: &Waits) -> Result<OwnedFd, Error> {
+    let failed = |source| Error::Connect { address: waits.address().to_string(), source };
+    watchful(UnixStream::connect(path).map_err(failed)?).map_err(failed)
+}
+
+/// Tries each address that the host has, in turn; `at` is asked in place of the host's name.
+pub(crate) fn tcp(
+    host: &str,
+    port: u16,
+    at: Option<IpAddr>,
+    waits: &Waits,
+) -> Result<OwnedFd, Error> {
+    let failed = |source| Error::Connect { address: waits.address().to_string(), source };
+    let addresses: Vec<SocketAddr> = match at {
+        Some(at) => vec![(at, port).into()],
+        None => (host, port).to_socket_addrs().map_err(failed)?.collect(),
+    };
+    let mut last = failed(io::Error::other("the host has no address"));
+    for address in addresses {
+        match one_address(address, waits) {
+            Ok(stream) => {
+                stream.set_nodelay(true).map_err(failed)?;
+                ask_for_signs_of_life(&stream).map_err(failed)?;
+                return watchful(stream).map_err(failed);
+            }
+            Err(error @ Error::Connect { .. }) => last = error,
+            Err(error) => return Err(error),
+        }
+    }
+    Err(last)
+}
+
+fn one_address(address: SocketAddr, waits: &Waits) -> Result<TcpStream, Error> {
+    let failed = |error: Errno| Error::Connect {
+        address: waits.address().to_string(),
+        source: error.into(),
+    };
+    let family = match address {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
+    };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(family, SocketType::STREAM, flags, None).map_err(failed)?;
+    match connect(&socket, &address) {
+        Ok(()) => {}
+        Err(Errno::INPROGRESS) => await_connected(&socket, waits)?,
+        Err(error) => return Err(failed(error)),
+    }
+    socket_error(&socket).and_then(|result| result).map_err(failed)?;
+    let stream = TcpStream::from(socket);
+    let source = |source| Error::Connect { address: waits.address().to_string(), source };
+    stream.set_nonblocking(false).map_err(source)?;
+    Ok(stream)
+}
+
+fn await_connected(socket: &OwnedFd, waits: &Waits) -> Result<(), Error> {
+    let mut silences = 0;
+    loop {
+        let mut request = [PollFd::new(socket, PollFlags::OUT)];
+        match poll(&mut request, Some(&timespec(SILENCE))) {
+            Ok(0) => waits.after_silence(&mut silences)?,
+            Ok(_) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(Error::Io(error.into())),
+        }
+    }
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    Timespec { tv_sec: duration.as_secs() as i64, tv_nsec: i64::from(duration.subsec_nanos()) }
+}
+
+/// A socket that looks up now and then while it is waited at.
+fn watchful(socket: impl Into<OwnedFd>) -> io::Result<OwnedFd> {
+    let socket = socket.into();
+    look_up_every(&socket, Some(SILENCE))?;
+    Ok(socket)
+}
+
+/// Has receiving and sending end without success after so long; never if there is no time.
+pub(crate) fn look_up_every(socket: &OwnedFd, time: Option<Duration>) -> io::Result<()> {
+    set_socket_timeout(socket, Timeout::Recv, time)?;
+    set_socket_timeout(socket, Timeout::Send, time)?;
+    Ok(())
+}
+
+/// Has the kernel ask a peer on the network whether it is still there when it has been silent, as
+/// it is while it builds an index: after a minute and a half without any answer the connection is
+/// lost. What lies between drops connections, too, that it takes for forgotten.
+fn ask_for_signs_of_life(socket: &TcpStream) -> io::Result<()> {
+    set_socket_keepalive(socket, true)?;
+    set_tcp_keepidle(socket, Duration::from_secs(30))?;
+    set_tcp_keepintvl(socket, Duration::from_secs(10))?;
+    set_tcp_keepcnt(socket, 6)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use rustix::net::sockopt::socket_keepalive;
+
+    use super::*;
+
+    #[test]
+    fn a_silent_server_on_the_network_is_asked_for_signs_of_life() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let waits = Waits::to_log_in(format!("127.0.0.1:{port}"), None);
+        let socket = tcp("127.0.0.1", port, None, &waits).unwrap();
+        assert!(socket_keepalive(&socket).unwrap());
+    }
+}
