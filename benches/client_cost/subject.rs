@@ -67,7 +67,8 @@ impl Subject {
         let text = |argument: &OsStr| argument.to_string_lossy().into_owned();
         let address = Address::Unix { path: PathBuf::from(path) };
         let (user, database) = (text(user), text(database));
-        (self.target)(Login { address, user, password: None, database, parameters: Vec::new() })
+        let (parameters, setup) = (Vec::new(), Vec::new());
+        (self.target)(Login { address, user, password: None, database, parameters, setup })
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rqps_plan::Dbms;
 
+use crate::guest::GuestError;
 use crate::home::HomeError;
 use crate::source::SourceError;
 
@@ -40,12 +41,8 @@ pub enum DbmsError {
     OtherMaker { data: PathBuf, maker: String, build: String },
     #[error("no user '{0}' to run servers as: RQPS_USER names one that exists")]
     User(String),
-    #[error(
-        "role '{0}' may not checkpoint: log in as a superuser, or grant it pg_checkpoint (15+)"
-    )]
-    MayNotCheckpoint(String),
-    #[error("schema 'rqps' of that server was not made by rqps: drop or rename it")]
-    ForeignPlace,
+    #[error(transparent)]
+    Guest(#[from] GuestError),
     #[error("cannot {what} '{}': {source}", path.display())]
     File { what: &'static str, path: PathBuf, source: io::Error },
     #[error("interrupted")]

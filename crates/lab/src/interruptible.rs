@@ -58,6 +58,7 @@ mod tests {
             password: None,
             database: "db".to_string(),
             parameters: Vec::new(),
+            setup: Vec::new(),
         });
         let begun = Instant::now();
         let cancelled = || begun.elapsed() > GRACE;

@@ -19,6 +19,8 @@ pub struct Login {
     pub database: String,
     /// Settings of the session, such as `search_path`.
     pub parameters: Vec<(String, String)>,
+    /// Statements that every connection runs after it has logged in, before it is handed out.
+    pub setup: Vec<String>,
 }
 
 impl fmt::Debug for Login {
@@ -98,7 +100,7 @@ impl Login {
             database => database,
         };
         let password = url.password().map(decoded).or_else(|| from_environment(scheme.password));
-        Ok(Login { address, user, password, database, parameters: Vec::new() })
+        Ok(Login { address, user, password, database, parameters: Vec::new(), setup: Vec::new() })
     }
 }
 

@@ -26,6 +26,7 @@ fn target(path: PathBuf) -> Target {
         password: None,
         database: "db".to_string(),
         parameters: Vec::new(),
+        setup: Vec::new(),
     })
 }
 

@@ -2,36 +2,37 @@
 
 mod control;
 mod create;
+mod grants;
+mod guest;
 mod meter;
 mod options;
 mod quiesce;
+mod reported;
 mod size;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use rqps_plan::{Contender, Dbms as Name};
-use rqps_wire::{Address, Login, Target, mysql};
+use rqps_wire::{Address, Login, Target};
 use rustix::process::Signal;
 
 use crate::config::{Settings, Vocabulary};
 use crate::error::DbmsError;
 use crate::home::Home;
 use crate::managed::{Launch, Prepared, Signals};
-use crate::remote::Remote;
 use crate::source::Installed;
 use crate::user::{ServerUser, hand_over};
 use crate::{Dbms, Place, Server};
 
-use control::{MysqlControl, claim_database, create_database, drop_database};
+use control::{MysqlControl, create_database};
+pub(crate) use guest::remote;
 use options::Options;
 
 /// The account that a new data directory has, without a password.
 const SUPERUSER: &str = "root";
 /// The benchmark's database, named as the original names it.
 const DATABASE: &str = "ib";
-/// rqps's own database in a server that is not.
-const GUEST_DATABASE: &str = "rqps";
 const INNODB: &str = "innodb";
 /// MyRocks, which is a plugin in MariaDB.
 pub(crate) const ROCKSDB: &str = "rocksdb";
@@ -108,19 +109,6 @@ impl Mysql {
     }
 }
 
-/// A server that is running already, by its URL.
-pub(crate) fn remote(url: &str) -> Result<Remote, DbmsError> {
-    let given = mysql::login(url)?;
-    let own = Login { database: GUEST_DATABASE.to_string(), ..given.clone() };
-    Ok(Remote {
-        given: Target::Mysql(given),
-        target: Target::Mysql(own),
-        control: &MysqlControl::Guest,
-        claim: claim_database,
-        disclaim: drop_database,
-    })
-}
-
 impl Dbms for Mysql {
     fn build(&self) -> Option<&Installed> {
         Some(&self.installed)
@@ -151,6 +139,7 @@ impl Dbms for Mysql {
                     password: None,
                     database: database.to_string(),
                     parameters: Vec::new(),
+                    setup: Vec::new(),
                 })
             };
             let scheme = self.dbms();

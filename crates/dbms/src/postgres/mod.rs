@@ -1,15 +1,17 @@
 //! Postgres: a build that rqps starts itself, or a server that is running elsewhere.
 
 mod control;
+mod guest;
 mod lock_file;
 mod meter;
+mod reported;
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use rqps_plan::Contender;
-use rqps_wire::{Address, Login, Target, postgres};
+use rqps_wire::{Address, Login, Target};
 use rustix::process::Signal;
 
 use crate::config::{Settings, Vocabulary};
@@ -17,19 +19,17 @@ use crate::error::DbmsError;
 use crate::home::Home;
 use crate::managed::{Launch, Prepared, Signals};
 use crate::process;
-use crate::remote::Remote;
 use crate::source::Installed;
 use crate::user::{ServerUser, hand_over};
 use crate::{Dbms, Place, Server};
 
-use control::{PostgresControl, claim_schema, create_database, drop_schema};
+use control::{PostgresControl, create_database};
+pub(crate) use guest::remote;
 
 /// The superuser that initdb creates.
 const SUPERUSER: &str = "rqps";
 /// The benchmark's database, named as the original names it.
 const DATABASE: &str = "ib";
-/// rqps's own schema in a database that is not.
-const SCHEMA: &str = "rqps";
 /// SIGINT is the fast shutdown: connections are closed and a checkpoint is written.
 const SIGNALS: Signals = Signals { stop: Signal::INT, quit: Signal::QUIT };
 /// What a contender cannot set, because rqps does.
@@ -127,6 +127,7 @@ impl Postgres {
                 password: None,
                 database: database.to_string(),
                 parameters: Vec::new(),
+                setup: Vec::new(),
             })
         };
         let url = format!("postgres://{SUPERUSER}@localhost:{port}/{DATABASE}");
@@ -145,20 +146,6 @@ impl Postgres {
             create_database,
         }
     }
-}
-
-/// A server that is running already, by its URL.
-pub(crate) fn remote(url: &str) -> Result<Remote, DbmsError> {
-    let given = postgres::login(url)?;
-    let mut own = given.clone();
-    own.parameters.push(("search_path".to_string(), SCHEMA.to_string()));
-    Ok(Remote {
-        given: Target::Postgres(given),
-        target: Target::Postgres(own),
-        control: &PostgresControl,
-        claim: claim_schema,
-        disclaim: drop_schema,
-    })
 }
 
 impl Dbms for Postgres {

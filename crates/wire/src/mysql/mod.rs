@@ -110,6 +110,9 @@ impl Mysql {
         for (name, value) in &login.parameters {
             connection.run(&format!("set session {name} = {value}"))?;
         }
+        for statement in &login.setup {
+            connection.run(statement)?;
+        }
         Ok(connection)
     }
 

@@ -70,7 +70,12 @@ const LOAD_CHUNK: usize = 64 << 10;
 impl Postgres {
     pub fn connect(login: &Login) -> Result<Self, Error> {
         let socket = startup::log_in(Socket::connect(&login.address)?, login)?;
-        Ok(Postgres { socket, out: BytesMut::with_capacity(8 << 10), statements: Vec::new() })
+        let out = BytesMut::with_capacity(8 << 10);
+        let mut connection = Postgres { socket, out, statements: Vec::new() };
+        for statement in &login.setup {
+            connection.run(statement)?;
+        }
+        Ok(connection)
     }
 
     fn send(&mut self) -> Result<(), Error> {

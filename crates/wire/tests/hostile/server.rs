@@ -71,6 +71,7 @@ pub(crate) fn ask(protocol: Protocol, address: Address) -> Answers {
         password: Some("secret".to_string()),
         database: "db".to_string(),
         parameters: Vec::new(),
+        setup: Vec::new(),
     };
     let target = match protocol {
         Protocol::Postgres => Target::Postgres(login),
