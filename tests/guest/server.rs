@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
 use rqps_wire::{Address, Connection, Login, Row, Target};
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::common::result::Finished;
@@ -43,7 +43,8 @@ fn build(rqps: &Rqps, contender: &str) -> PathBuf {
 fn program(root: &Path, name: &str, folder: &Path) -> Command {
     let mut command = Command::new(root.join("bin").join(name));
     command.uid(NOBODY).gid(NOBODY).current_dir(folder).stdin(Stdio::null());
-    command.env_clear().env("LD_LIBRARY_PATH", root.join("libs"));
+    let libraries = ["libs", "usr/lib/x86_64-linux-gnu"].map(|name| root.join(name));
+    command.env_clear().env("LD_LIBRARY_PATH", std::env::join_paths(libraries).unwrap());
     let log = fs::OpenOptions::new().create(true).append(true).open(folder.join("log")).unwrap();
     command.stdout(log.try_clone().unwrap()).stderr(log);
     command
@@ -89,8 +90,7 @@ impl Server {
     }
 
     pub(crate) fn mariadb(rqps: &Rqps, settings: &[&str]) -> Server {
-        const SCRIPTS: [&str; 3] =
-            ["system_tables", "performance_tables", "system_tables_data"];
+        const SCRIPTS: [&str; 3] = ["system_tables", "performance_tables", "system_tables_data"];
         let root = build(rqps, "mariadb@11.4.5");
         let folder = directory();
         let data = folder.path().join("data");
@@ -163,9 +163,13 @@ impl Server {
         let mut connection = self.target(database).connect().unwrap();
         if !self.is_postgres {
             // Tests set servers so that nothing works by itself.
-            for set in ["max_execution_time = 0", "max_statement_time = 0", "autocommit = 1",
-                "transaction_read_only = 0", "tx_read_only = 0"]
-            {
+            for set in [
+                "max_execution_time = 0",
+                "max_statement_time = 0",
+                "autocommit = 1",
+                "transaction_read_only = 0",
+                "tx_read_only = 0",
+            ] {
                 let _ = connection.run(&format!("set session {set}"));
             }
             let _ = connection.run("set session sql_select_limit = 1000000");
@@ -179,7 +183,8 @@ impl Server {
         let mut connection = self.connect(database);
         let mut rows = Vec::new();
         for statement in statements {
-            rows = connection.query(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
+            rows =
+                connection.query(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
         }
         rows
     }
@@ -203,7 +208,14 @@ impl Server {
     pub(crate) fn everything(&self) -> BTreeSet<String> {
         let names = |database: &str, sql: &str| {
             let rows = self.sql(database, &[sql]);
-            rows.into_iter().map(|row| format!("{database}: {}", row.into_iter().flatten().collect::<Vec<_>>().join(" "))).collect::<Vec<_>>()
+            rows.into_iter()
+                .map(|row| {
+                    format!(
+                        "{database}: {}",
+                        row.into_iter().flatten().collect::<Vec<_>>().join(" ")
+                    )
+                })
+                .collect::<Vec<_>>()
         };
         let mut all = BTreeSet::new();
         if !self.is_postgres {
@@ -220,7 +232,10 @@ impl Server {
             }
             return all;
         }
-        for database in names("", "select datname from pg_database where datallowconn and datname <> 'template1'") {
+        for database in names(
+            "",
+            "select datname from pg_database where datallowconn and datname <> 'template1'",
+        ) {
             let database = database.split_once(": ").unwrap().1;
             for sql in [
                 "select 'schema', nspname, coalesce(obj_description(oid, 'pg_namespace'), '') from pg_namespace where nspname !~ '^pg_(toast_)?temp'",

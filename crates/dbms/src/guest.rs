@@ -115,16 +115,10 @@ pub(crate) struct Limit {
 pub(crate) struct Variable {
     pub(crate) name: &'static str,
     pub(crate) value: &'static str,
-    /// Whether an account may lack the right to set it, so that it is only set where it has to be.
-    pub(crate) is_restricted: bool,
 }
 
 pub(crate) const fn variable(name: &'static str, value: &'static str) -> Variable {
-    Variable { name, value, is_restricted: false }
-}
-
-pub(crate) const fn restricted(name: &'static str, value: &'static str) -> Variable {
-    Variable { name, value, is_restricted: true }
+    Variable { name, value }
 }
 
 /// A DBMS as a host of rqps.
@@ -209,18 +203,10 @@ pub(crate) trait Guest: Send + Sync {
     fn settle(&self, connection: &mut dyn Connection) -> Result<(), DbmsError>;
 }
 
-/// Variables that have to be set: those that the server knows, and of the restricted ones those that
-/// are not as they have to be.
+/// The variables that the server knows.
 pub(crate) fn to_set<'a>(variables: &'a [Variable], values: &[Row]) -> Vec<&'a Variable> {
-    let value = |variable: &Variable| {
-        let found = values.iter().find(|row| is(row, variable.name));
-        found.and_then(|row| row.get(1).cloned().flatten())
-    };
-    let needs = |variable: &&Variable| match value(variable) {
-        None => false,
-        Some(value) => !variable.is_restricted || !same(&value, variable.value),
-    };
-    variables.iter().filter(needs).collect()
+    let is_known = |variable: &&Variable| values.iter().any(|row| is(row, variable.name));
+    variables.iter().filter(is_known).collect()
 }
 
 /// Variables that were set and have another value still.
@@ -240,7 +226,8 @@ fn same(shown: &str, given: &str) -> bool {
 }
 
 fn is(row: &Row, name: &str) -> bool {
-    row.first().is_some_and(|found| found.as_deref().is_some_and(|it| it.eq_ignore_ascii_case(name)))
+    row.first()
+        .is_some_and(|found| found.as_deref().is_some_and(|it| it.eq_ignore_ascii_case(name)))
 }
 
 /// The first value of a query, or nothing.
@@ -261,11 +248,11 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_knows_is_set_and_what_an_account_may_not_set_only_if_it_must_be() {
-        let all = [variable("a", "1"), variable("b", "1"), restricted("c", "ON"), restricted("d", "1")];
-        let values = [row("A", "1"), row("c", "on"), row("d", "2")];
+    fn what_the_server_knows_is_set_and_looked_at_again() {
+        let all = [variable("a", "1"), variable("b", "1"), variable("c", "0"), variable("d", "1")];
+        let values = [row("A", "1"), row("c", "0.000000"), row("d", "2")];
         let set = to_set(&all, &values);
-        assert_eq!(set.iter().map(|it| it.name).collect::<Vec<_>>(), ["a", "d"]);
+        assert_eq!(set.iter().map(|it| it.name).collect::<Vec<_>>(), ["a", "c", "d"]);
         assert_eq!(not_set(&set, &values), ["d = 1"]);
     }
 }

@@ -169,7 +169,9 @@ pub fn prepare(
     Ok(match (contender.dbms, &contender.build) {
         (Name::Sqlite, _) => Box::new(sqlite::Sqlite::prepare(contender)?),
         (Name::Postgres, Build::Server { url }) => Box::new(postgres::remote(contender, url)?),
-        (Name::Mysql | Name::Mariadb, Build::Server { url }) => Box::new(mysql::remote(contender, url)?),
+        (Name::Mysql | Name::Mariadb, Build::Server { url }) => {
+            Box::new(mysql::remote(contender, url)?)
+        }
         (name @ (Name::Mysql | Name::Mariadb), build) => {
             let installed = source::obtain(home, name, build, tell)?;
             Box::new(mysql::Mysql::prepare(installed, contender)?)

@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use rqps_wire::{Connection, Target, scalar};
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,10 @@ use crate::home::Home;
 use crate::in_force::InForce;
 use crate::meter::EngineMeter;
 use crate::{Dbms, Installed, Place, Quiesce, Server};
+
+/// How long the session of an rqps that was killed may take to end.
+const PATIENCE: Duration = Duration::from_secs(2);
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// A file in a run's folder, in place of a data directory: where the data are.
 const LEFT: &str = "guest.json";
@@ -91,8 +96,14 @@ impl Hold {
     fn take(guest: &Arc<dyn Guest>) -> Result<Arc<Hold>, DbmsError> {
         let mut connection = guest.connect()?;
         let identity = text(&mut *connection, guest.identity())?;
-        if !guest.lock(&mut *connection)? {
-            return Hold::shared(&**guest, &mut *connection);
+        let deadline = Instant::now() + PATIENCE;
+        while !guest.lock(&mut *connection)? {
+            match Hold::shared(&**guest, &mut *connection) {
+                Err(DbmsError::Guest(GuestError::Taken { .. })) if Instant::now() < deadline => {
+                    std::thread::sleep(LOOK_AGAIN);
+                }
+                shared => return shared,
+            }
         }
         let (guest, connection) = (guest.clone(), Mutex::new(connection));
         let hold = Arc::new(Hold { guest, identity, connection });
@@ -103,10 +114,7 @@ impl Hold {
     }
 
     /// That of this process, if it is this process that holds the lock.
-    fn shared(
-        guest: &dyn Guest,
-        connection: &mut dyn Connection,
-    ) -> Result<Arc<Hold>, DbmsError> {
+    fn shared(guest: &dyn Guest, connection: &mut dyn Connection) -> Result<Arc<Hold>, DbmsError> {
         let holder = guest.holder(connection)?;
         let holds = lock(&HOLDS);
         let mut holds = holds.iter().filter_map(Weak::upgrade);
@@ -326,8 +334,8 @@ impl Dbms for Remote {
         lock(&self.stay).needs = *needs;
         let hold = self.hold()?;
         let mut connection = hold.checked()?;
-        self.check(&mut **connection, needs)?;
-        self.target(&mut **connection).map(drop)
+        self.target(&mut **connection)?;
+        self.check(&mut **connection, needs)
     }
 
     fn start(
@@ -343,10 +351,8 @@ impl Dbms for Remote {
         let target = self.target(connection)?;
         let contents = self.guest.contents(connection)?;
         if place.data.exists() {
-            let gone = |why: &str| GuestError::Gone {
-                place: self.guest.place(),
-                why: why.to_string(),
-            };
+            let gone =
+                |why: &str| GuestError::Gone { place: self.guest.place(), why: why.to_string() };
             match &contents {
                 None => return Err(gone("it has been removed").into()),
                 Some(contents) if !is_of(contents, &place.data) => {

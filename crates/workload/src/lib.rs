@@ -34,7 +34,8 @@ mod tests {
         for name in ["sbtest1", "sbtest12", "sbtest_made_by_rqps", "pi1", "pi2_p3"] {
             assert!(is_table(name), "{name}");
         }
-        for name in ["sbtest", "sbtest1x", "sbtest_mine", "pi", "pi1_p", "pi1_copy", "pilots", "t"] {
+        for name in ["sbtest", "sbtest1x", "sbtest_mine", "pi", "pi1_p", "pi1_copy", "pilots", "t"]
+        {
             assert!(!is_table(name), "{name}");
         }
     }

@@ -2,17 +2,8 @@
 
 /// What a workload does, and what shows whether anything in a database is somebody else's.
 const NEEDED: [&str; 11] = [
-    "ALTER",
-    "CREATE",
-    "DELETE",
-    "DROP",
-    "EVENT",
-    "EXECUTE",
-    "INDEX",
-    "INSERT",
-    "SELECT",
-    "TRIGGER",
-    "UPDATE",
+    "ALTER", "CREATE", "DELETE", "DROP", "EVENT", "EXECUTE", "INDEX", "INSERT", "SELECT",
+    "TRIGGER", "UPDATE",
 ];
 
 /// The rights that are needed on a database and are not in these grants.

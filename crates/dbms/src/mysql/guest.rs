@@ -9,8 +9,7 @@ use super::control::{MysqlControl, variable as global};
 use super::grants;
 use crate::error::DbmsError;
 use crate::guest::{
-    Contents, Guest, GuestError, Holder, Limit, Mark, Missing, Variable, number, restricted, text,
-    variable,
+    Contents, Guest, GuestError, Holder, Limit, Mark, Missing, Variable, number, text, variable,
 };
 use crate::remote::Remote;
 
@@ -21,8 +20,14 @@ const MARK: &str = "made_by_rqps";
 /// The lock that keeps other runs out, by its name.
 const LOCK: &str = "rqps";
 
-/// What limits statements of a session, in MySQL and in MariaDB.
-const LIMITS: [&str; 2] = ["max_execution_time", "max_statement_time"];
+/// What would cut short what rqps asks the server before it knows what that has. Each server knows
+/// some of these.
+const LIMITS: [&str; 4] = [
+    "max_execution_time = 0",
+    "max_statement_time = 0",
+    "sql_big_selects = 1",
+    "sql_select_limit = 18446744073709551615",
+];
 /// The number of the error that a server does not know a variable.
 const UNKNOWN_VARIABLE: &str = "1193";
 /// The numbers of errors that a table is needed by others: before 8.0, and since.
@@ -33,7 +38,7 @@ const LOAD: u64 = 40 << 10;
 
 /// What every session sets. What only changes what a statement costs (the optimizer's switches, memory,
 /// binary logs, caches) is the server's and stays.
-const VARIABLES: [Variable; 33] = [
+const VARIABLES: [Variable; 32] = [
     // Each statement is a transaction unless one is begun, of the default level, that may write.
     variable("autocommit", "ON"),
     variable("completion_type", "NO_CHAIN"),
@@ -70,10 +75,9 @@ const VARIABLES: [Variable; 33] = [
     variable("unique_checks", "ON"),
     variable("check_constraint_checks", "ON"),
     variable("rocksdb_bulk_load", "OFF"),
-    variable("low_priority_updates", "OFF"),
     // Keys follow each other.
-    restricted("auto_increment_increment", "1"),
-    restricted("auto_increment_offset", "1"),
+    variable("auto_increment_increment", "1"),
+    variable("auto_increment_offset", "1"),
 ];
 
 struct MysqlGuest {
@@ -102,8 +106,7 @@ impl MysqlGuest {
         let session = |row: Row| {
             let mut fields = row.into_iter().map(Option::unwrap_or_default);
             let mut field = || fields.next().unwrap_or_default();
-            let (id, user, host, database, command) =
-                (field(), field(), field(), field(), field());
+            let (id, user, host, database, command) = (field(), field(), field(), field(), field());
             Session { id, user, host, database, command }
         };
         Ok(connection.query("show processlist")?.into_iter().map(session).collect())
@@ -144,7 +147,7 @@ impl Guest for MysqlGuest {
     fn connect(&self) -> Result<Box<dyn Connection>, DbmsError> {
         let mut connection = Target::Mysql(self.login.clone()).connect()?;
         for limit in LIMITS {
-            match connection.run(&format!("set session {limit} = 0")) {
+            match connection.run(&format!("set session {limit}")) {
                 Err(Error::Server { code, .. }) if code.starts_with(UNKNOWN_VARIABLE) => {}
                 result => drop(result?),
             }
@@ -373,7 +376,8 @@ impl Guest for MysqlGuest {
              since varchar(40) not null, was_there integer not null)"
         ))?;
         let was_there = u8::from(was_there);
-        connection.run(&format!("insert into {mark} values ('{token}', '{since}', {was_there})"))?;
+        connection
+            .run(&format!("insert into {mark} values ('{token}', '{since}', {was_there})"))?;
         Ok(())
     }
 

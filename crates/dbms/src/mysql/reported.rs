@@ -6,8 +6,8 @@ const PLACES: [&str; 4] = ["port", "report_port", "server_uid", "server_uuid"];
 
 /// Switches and choices in one word, as servers show them.
 const WORDS: [&str; 14] = [
-    "", "ALL", "AUTO", "DEFAULT", "DISABLED", "ENABLED", "FALSE", "FORCE", "NO", "NONE", "OFF", "ON",
-    "TRUE", "YES",
+    "", "ALL", "AUTO", "DEFAULT", "DISABLED", "ENABLED", "FALSE", "FORCE", "NO", "NONE", "OFF",
+    "ON", "TRUE", "YES",
 ];
 
 /// Texts that a difference can come from, and that hold neither a secret nor a path. A star stands for

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use rqps_wire::{Error, Target, query_if_allowed, scalar};
 
-use super::meter::meter;
 use super::DATABASE;
+use super::meter::meter;
 use super::reported::is_reported;
 use crate::Quiesce;
 use crate::control::Control;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use rqps_plan::Contender;
-use rqps_wire::{Connection, Error, Login, Row, Target, postgres, query_if_allowed, scalar};
+use rqps_wire::{Class, Connection, Error, Login, Row, Target, postgres, query_if_allowed, scalar};
 
 use super::control::PostgresControl;
 use crate::error::DbmsError;
@@ -29,10 +29,20 @@ const LOCK_ROWS: &str = "l.locktype = 'advisory' and l.classid = 1920036979 and 
 /// The SQLSTATE of an object that others depend on.
 const NEEDED_BY_OTHERS: &str = "2BP01";
 
+/// The SQLSTATE of a statement that was cut short.
+const CANCELLED: &str = "57014";
+
 /// What sessions for control set before they know what the server has: all versions know these.
 /// They wait for no standby, since what they commit is no part of what is measured.
 const AT_ONCE: &str = "set statement_timeout = 0; set lock_timeout = 0; \
      set default_transaction_read_only = off; set synchronous_commit = local";
+
+/// What limits sessions in later versions, too: the first of them, and the setting.
+const LIMITS_SINCE: [(i64, &str); 3] = [
+    (90_600, "idle_in_transaction_session_timeout"),
+    (140_000, "idle_session_timeout"),
+    (170_000, "transaction_timeout"),
+];
 
 /// What every session sets. What only changes what a statement costs (the planner's switches, memory,
 /// `synchronous_commit`, the access method, the tablespace) is the server's and stays.
@@ -82,9 +92,6 @@ fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// A transaction that nothing cuts short and that changes nothing in its session: in a pool that
-/// would be somebody else's, too.
-const BEGIN: &str = "begin; set local statement_timeout = 0";
 const BACKEND: &str = "select pg_backend_pid()";
 
 impl PostgresGuest {
@@ -95,8 +102,18 @@ impl PostgresGuest {
 
     /// The backend of a transaction of its own.
     fn backend(connection: &mut dyn Connection) -> Result<String, Error> {
-        let sql = format!("{BEGIN}; {BACKEND}; commit");
-        Ok(scalar(connection, &sql)?.unwrap_or_default())
+        Self::begin(connection)?;
+        let backend = scalar(connection, BACKEND)?.unwrap_or_default();
+        connection.run("commit")?;
+        Ok(backend)
+    }
+
+    /// Begins a transaction that nothing cuts short and that changes nothing in its session: in a
+    /// pool that would be somebody else's, too.
+    fn begin(connection: &mut dyn Connection) -> Result<(), Error> {
+        connection.run("begin")?;
+        connection.run("set local statement_timeout = 0")?;
+        Ok(())
     }
 
     /// What shows that two connections are not two sessions.
@@ -105,7 +122,7 @@ impl PostgresGuest {
         second: &mut dyn Connection,
     ) -> Result<Option<&'static str>, Error> {
         let before = Self::backend(first)?;
-        second.run(BEGIN)?;
+        Self::begin(second)?;
         let of_second = scalar(second, BACKEND)?.unwrap_or_default();
         if of_second == before {
             return Ok(Some("two connections at once have the same backend"));
@@ -135,7 +152,13 @@ impl Guest for PostgresGuest {
 
     fn connect(&self) -> Result<Box<dyn Connection>, DbmsError> {
         let setup = vec![AT_ONCE.to_string()];
-        Ok(Target::Postgres(Login { setup, ..self.login.clone() }).connect()?)
+        let login = Login { setup, ..self.login.clone() };
+        let mut connection = Target::Postgres(login).connect()?;
+        let version = number(Some(&text(&mut *connection, "show server_version_num")?));
+        for (_, name) in LIMITS_SINCE.iter().filter(|(since, _)| version >= *since) {
+            connection.run(&format!("set {name} = 0"))?;
+        }
+        Ok(connection)
     }
 
     /// A pool that gives each transaction whatever connection is free shows it in that two clients
@@ -145,8 +168,11 @@ impl Guest for PostgresGuest {
         let (mut first, mut second) = (self.plain()?, self.plain()?);
         match Self::not_sessions(&mut *first, &mut *second) {
             Ok(how) => Ok(how.map(str::to_string)),
-            Err(error @ Error::Server { .. }) if !error.is_disconnect() => {
-                Ok(Some(format!("it takes no transaction ({error})")))
+            // A statement that was cut short shows nothing: the role's may be limited.
+            Err(Error::Server { code, message, class })
+                if code != CANCELLED && class != Class::Gone =>
+            {
+                Ok(Some(format!("it takes no transaction ({message})")))
             }
             Err(error) => Err(error.into()),
         }
@@ -182,9 +208,8 @@ impl Guest for PostgresGuest {
             let mut field = || fields.next().unwrap_or_default();
             let (identity, pid, user, name, from, since) =
                 (field(), field(), field(), field(), field(), field());
-            let text = format!(
-                "process {pid} ({name}) of '{user}' from {from}, connected since {since}"
-            );
+            let text =
+                format!("process {pid} ({name}) of '{user}' from {from}, connected since {since}");
             Holder { identity, text }
         }))
     }
@@ -255,7 +280,8 @@ impl Guest for PostgresGuest {
         let rows = connection.query(sql)?;
         let Some(row) = rows.into_iter().next() else { return Ok(Vec::new()) };
         let count = |place: usize| number(row.get(place).and_then(Option::as_ref));
-        let name = |place: usize| quoted(row.get(place).cloned().flatten().as_deref().unwrap_or(""));
+        let name =
+            |place: usize| quoted(row.get(place).cloned().flatten().as_deref().unwrap_or(""));
         let (database, role) = (name(6), name(7));
         let limit = |place: usize, what: &str, remedy: String| {
             let (most, used) = (count(place), count(place + 1));
@@ -324,8 +350,9 @@ impl Guest for PostgresGuest {
             let (token, since) = rest.trim().split_once(' ').unwrap_or((rest.trim(), ""));
             Mark { token: token.to_string(), since: since.trim_start_matches("since ").to_string() }
         });
-        // Everything that is in a schema depends on it. A sequence of a column goes with its table,
-        // and what somebody has put upon a table of rqps's would, too.
+        // Everything that is in a schema depends on it. A sequence of a column goes with its table.
+        // What somebody has put upon a table of rqps's would, too, or keeps it from going: triggers
+        // and rules; views and keys, also elsewhere.
         let sql = format!(
             "with place as (select oid from pg_namespace where nspname = '{SCHEMA}'), \
              things as (select d.classid, d.objid from pg_depend d, place \
@@ -335,7 +362,14 @@ impl Guest for PostgresGuest {
               where not t.tgisinternal \
               union select 'pg_rewrite'::regclass, w.oid from pg_rewrite w \
               join pg_class c on c.oid = w.ev_class join place on place.oid = c.relnamespace \
-              where w.rulename <> '_RETURN') \
+              where w.rulename <> '_RETURN' \
+              union select 'pg_class'::regclass, w.ev_class from pg_depend d \
+              join pg_class c on d.refclassid = 'pg_class'::regclass and c.oid = d.refobjid \
+              join place on place.oid = c.relnamespace \
+              join pg_rewrite w on d.classid = 'pg_rewrite'::regclass and w.oid = d.objid \
+              where w.ev_class <> c.oid \
+              union select 'pg_constraint'::regclass, k.oid from pg_constraint k \
+              join pg_class c on c.oid = k.confrelid join place on place.oid = c.relnamespace) \
              select coalesce(c.relkind::text, ''), c.relname, \
              pg_describe_object(things.classid, things.objid, 0), \
              case when c.relkind in ('r', 'p') then pg_total_relation_size(c.oid) end \
@@ -362,13 +396,15 @@ impl Guest for PostgresGuest {
     }
 
     fn end_sessions(&self, connection: &mut dyn Connection) -> Result<(), DbmsError> {
+        // One that makes a table, which nobody else sees yet, has locked the schema.
         let sql = format!(
             "select pg_terminate_backend(a.pid) from pg_stat_activity a \
              where a.datname = current_database() and a.usename = current_user \
              and a.application_name = 'rqps' and a.pid <> pg_backend_pid() and exists (\
-              select from pg_locks l join pg_class c on c.oid = l.relation \
-              join pg_namespace n on n.oid = c.relnamespace \
-              where l.pid = a.pid and n.nspname = '{SCHEMA}')"
+              select from pg_namespace n join pg_locks l on l.pid = a.pid \
+              left join pg_class c on c.oid = l.relation where n.nspname = '{SCHEMA}' \
+              and (c.relnamespace = n.oid \
+               or l.classid = 'pg_namespace'::regclass and l.objid = n.oid))"
         );
         connection.query(&sql)?;
         Ok(())
