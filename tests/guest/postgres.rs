@@ -143,12 +143,12 @@ fn what_somebody_made_beside_rqps_s_tables_is_named_and_stays() {
         (
             "create rule mine as on insert to rqps.sbtest1 do also notify mine",
             "drop rule mine on rqps.sbtest1",
-            "rule mine on table rqps.sbtest1",
+            "rule mine on rqps.sbtest1",
         ),
         (
             "create view public.mine as select * from rqps.sbtest1",
             "drop view public.mine",
-            "view mine",
+            "view public.mine",
         ),
     ] {
         server.sql("bench", &[make]);

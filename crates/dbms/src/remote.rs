@@ -16,13 +16,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
 use crate::error::DbmsError;
-use crate::guest::{Contents, Guest, GuestError, Mark, Needs, not_set, text, to_set};
+use crate::guest::{Contents, Guest, GuestError, Limit, Mark, Needs, not_set, text, to_set};
 use crate::home::Home;
 use crate::in_force::InForce;
 use crate::meter::EngineMeter;
 use crate::{Dbms, Installed, Place, Quiesce, Server};
 
-/// How long the session of an rqps that was killed may take to end.
+/// How long a session that is over may take to be gone.
 const PATIENCE: Duration = Duration::from_secs(2);
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
@@ -187,16 +187,24 @@ impl Remote {
         }
         // What is in use includes this connection, which is counted among those for control.
         let needed = needs.connections.saturating_sub(1);
-        let mut limits = guest.limits(connection)?;
-        limits.retain(|limit| limit.left < needed as i64);
+        let deadline = Instant::now() + PATIENCE;
+        let limits = loop {
+            let mut limits = guest.limits(connection)?;
+            limits.retain(|limit| limit.left < needed as i64);
+            // Sessions that have just been closed are counted for a moment still.
+            if limits.is_empty() || Instant::now() > deadline {
+                break limits;
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        };
         if !limits.is_empty() {
-            let of = |part: fn(&_) -> &String| {
+            let of = |part: fn(&Limit) -> &String| {
                 limits.iter().map(part).map(String::as_str).collect::<Vec<_>>().join(" and ")
             };
             return Err(GuestError::Connections {
                 needed: needs.connections,
-                limits: of(|limit: &crate::guest::Limit| &limit.text),
-                remedies: of(|limit: &crate::guest::Limit| &limit.remedy),
+                limits: of(|limit| &limit.text),
+                remedies: of(|limit| &limit.remedy),
             }
             .into());
         }

@@ -12,10 +12,11 @@ const WORDS: [&str; 14] = [
 
 /// Texts that a difference can come from, and that hold neither a secret nor a path. A star stands for
 /// any end.
-const TEXTS: [&str; 66] = [
+const TEXTS: [&str; 75] = [
     "admin_tls_version",
     "alter_algorithm",
     "aria_*",
+    "authentication_policy",
     "binlog_*",
     "block_encryption_mode",
     "build_id",
@@ -29,9 +30,11 @@ const TEXTS: [&str; 66] = [
     "default_storage_engine",
     "default_tmp_storage_engine",
     "disabled_storage_engines",
+    "enforce_gtid_consistency",
     "explain_format",
     "ft_boolean_syntax",
     "group_replication_consistency",
+    "gtid_mode",
     "histogram_type",
     "innodb_change_buffering",
     "innodb_checksum_algorithm",
@@ -50,7 +53,10 @@ const TEXTS: [&str; 66] = [
     "lc_messages",
     "lc_time_names",
     "license",
+    "log_disabled_statements",
+    "log_error_services",
     "log_output",
+    "log_slow_disabled_statements",
     "log_slow_filter",
     "log_timestamps",
     "master_info_repository",
@@ -63,6 +69,9 @@ const TEXTS: [&str; 66] = [
     "protocol_compression_algorithms",
     "rbr_exec_mode",
     "relay_log_info_repository",
+    "replica_exec_mode",
+    "replica_parallel_type",
+    "replicate_events_marked_for_skip",
     "rocksdb_*",
     "rpl_semi_sync_*_wait_point",
     "session_track_system_variables",

@@ -371,7 +371,8 @@ impl Guest for PostgresGuest {
               union select 'pg_constraint'::regclass, k.oid from pg_constraint k \
               join pg_class c on c.oid = k.confrelid join place on place.oid = c.relnamespace) \
              select coalesce(c.relkind::text, ''), c.relname, \
-             pg_describe_object(things.classid, things.objid, 0), \
+             (select i.type || ' ' || i.identity \
+              from pg_identify_object(things.classid, things.objid, 0) i), \
              case when c.relkind in ('r', 'p') then pg_total_relation_size(c.oid) end \
              from things left join pg_class c \
              on things.classid = 'pg_class'::regclass and c.oid = things.objid \
