@@ -1,5 +1,5 @@
-//! Servers of somebody else's: started here, by no rqps, with accounts, and with a list of all that is
-//! on them.
+//! Servers of somebody else's: started here, by no rqps, with accounts, and with a list of all that
+//! is on them.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,5 +1,5 @@
-//! What rqps asks of a server of somebody else's, whatever the DBMS: who else is there, where its own
-//! place is and what is in it, what it may do. Nothing here decides; see [`crate::remote`].
+//! What rqps asks of a server of somebody else's, whatever the DBMS: who else is there, where its
+//! own place is and what is in it, what it may do. Nothing here decides; see [`crate::remote`].
 
 use rqps_wire::{Connection, Row, Target, scalar};
 

@@ -36,8 +36,8 @@ const NEEDED_BY_OTHERS: [&str; 3] = ["1217", "1451", "3730"];
 /// The longest packet of a load, with room for what is around it; no workload sends less.
 const LOAD: u64 = 40 << 10;
 
-/// What every session sets. What only changes what a statement costs (the optimizer's switches, memory,
-/// binary logs, caches) is the server's and stays.
+/// What every session sets. What only changes what a statement costs (the optimizer's switches,
+/// memory, binary logs, caches) is the server's and stays.
 const VARIABLES: [Variable; 32] = [
     // Each statement is a transaction unless one is begun, of the default level, that may write.
     variable("autocommit", "ON"),

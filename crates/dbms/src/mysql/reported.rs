@@ -1,5 +1,5 @@
 //! Which settings of MySQL and MariaDB a report has. What is a number, a switch or one word of a
-//! known choice holds no secret; of texts, those that are known to hold neither a secret nor a place.
+//! known choice holds no secret; of texts, those known to hold neither a secret nor a place.
 
 /// What says where a server is, or changes by itself, rather than how it works.
 const PLACES: [&str; 4] = ["port", "report_port", "server_uid", "server_uuid"];
@@ -10,8 +10,8 @@ const WORDS: [&str; 14] = [
     "ON", "TRUE", "YES",
 ];
 
-/// Texts that a difference can come from, and that hold neither a secret nor a path. A star stands for
-/// any end.
+/// Texts that a difference can come from, and that hold neither a secret nor a path. A star stands
+/// for any end.
 const TEXTS: [&str; 75] = [
     "admin_tls_version",
     "alter_algorithm",

@@ -44,8 +44,8 @@ const LIMITS_SINCE: [(i64, &str); 3] = [
     (170_000, "transaction_timeout"),
 ];
 
-/// What every session sets. What only changes what a statement costs (the planner's switches, memory,
-/// `synchronous_commit`, the access method, the tablespace) is the server's and stays.
+/// What every session sets. What only changes what a statement costs (the planner's switches,
+/// memory, `synchronous_commit`, the access method, the tablespace) is the server's and stays.
 const VARIABLES: [Variable; 18] = [
     // The place of all names without a schema.
     variable("search_path", SCHEMA),
