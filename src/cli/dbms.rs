@@ -9,12 +9,13 @@ use anyhow::{Context, bail};
 use clap::Subcommand;
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
-use rqps_dbms::{Home, Installed, Lease, Place, all_configs, source};
+use rqps_dbms::{Home, Installed, Lease, Left, Place, all_configs, source};
 use rqps_plan::{Build, Contender, Dbms, Sweep};
 use rqps_store::RunDirectory;
 use rqps_wire::{Connection, Row, Target};
 
 use super::cancel::Cancel;
+use super::clean;
 use super::configs;
 use super::exit::Exit;
 use super::output;
@@ -65,6 +66,11 @@ pub(crate) enum Verb {
     },
     /// Type SQL at a contender: a temporary server of its own, or a URL. Reads stdin.
     Shell { contender: Contender },
+    /// Show and remove what rqps has left on a server that is running already, and nothing else.
+    Clean {
+        #[arg(value_name = "URL")]
+        server: Contender,
+    },
     /// Remove data directories that nobody needs any more, and more if asked.
     Prune {
         /// Remove the fetched builds, too.
@@ -91,6 +97,7 @@ pub(crate) fn run(verb: &Verb) -> anyhow::Result<Exit> {
         }
         Verb::Stop { pids, all } => stop(&home, pids, *all),
         Verb::Shell { contender } => shell(&home, &cancel, contender),
+        Verb::Clean { server } => clean::run(server),
         Verb::Prune { builds, data } => prune(&home, &cancel, *builds, *data),
     }
 }
@@ -347,10 +354,16 @@ fn prune(home: &Home, cancel: &Cancel, builds: bool, data: bool) -> anyhow::Resu
         if !data && may_be_resumed(&path) {
             continue;
         }
+        let on_servers = clean::left_by(&path);
         let removed =
             if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
         removed.with_context(|| format!("cannot remove {}", path.display()))?;
         output::note(&format!("removed {}", path.display()));
+        for Left { url, place, .. } in on_servers {
+            output::note(&format!(
+                "its data are still in {place}; to remove them: rqps dbms clean '{url}'"
+            ));
+        }
     }
     if data {
         remove_logs(home, &running)?;

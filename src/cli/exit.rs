@@ -91,6 +91,7 @@ fn of_dbms(error: &DbmsError) -> Exit {
     match error {
         DbmsError::Cancelled => Exit::Interrupted,
         DbmsError::Source(error) => of_source(error),
+        DbmsError::Guest(error) if error.is_refusal() => Exit::Usage,
         DbmsError::Config { .. }
         | DbmsError::ConfigFile { .. }
         | DbmsError::Setting { .. }
@@ -98,7 +99,6 @@ fn of_dbms(error: &DbmsError) -> Exit {
         | DbmsError::Reserved(_)
         | DbmsError::Ignored { .. }
         | DbmsError::Wire(rqps_wire::Error::Address { .. })
-        | DbmsError::MayNotCheckpoint(_)
         | DbmsError::User(_)
         | DbmsError::Home(HomeError::Unsafe { .. })
         | DbmsError::Rights { .. }

@@ -2,6 +2,7 @@
 //! only this folder parses flags, prints and exits.
 
 mod cancel;
+mod clean;
 mod compare;
 mod completions;
 mod configs;

@@ -180,6 +180,7 @@ fn measure(
     shown: (&mut Progress, usize),
 ) -> anyhow::Result<Exit> {
     let path = root.join(&item.title);
+    site.arrive(&item.plan, ready)?;
     let mut directory = match is_begun(&path) {
         true => RunDirectory::resume(&path)?,
         false => site.create(&path, item.plan.clone())?,

@@ -140,6 +140,11 @@ impl Site {
         Ok(rqps_lab::prepare(&self.home, plan, &mut tell)?)
     }
 
+    /// Looks at the servers of a plan that are running already, and keeps other runs out of them.
+    pub(crate) fn arrive(&self, plan: &Plan, ready: &[Box<dyn Dbms>]) -> anyhow::Result<()> {
+        Ok(rqps_lab::arrive(plan, ready, &|| self.cancel.is_wanted())?)
+    }
+
     /// Makes the directory of a new run.
     pub(crate) fn create(&self, path: &Path, plan: Plan) -> anyhow::Result<RunDirectory> {
         self.create_as("", path, plan)
@@ -250,6 +255,7 @@ pub(crate) fn run(
         false => (None, plan()?),
     };
     let ready = site.prepare(&plan)?;
+    site.arrive(&plan, &ready)?;
     let mut directory = match resumed {
         Some(directory) => directory,
         None => {

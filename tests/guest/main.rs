@@ -6,4 +6,5 @@ mod common;
 
 mod mysql;
 mod postgres;
+mod server;
 mod tls;

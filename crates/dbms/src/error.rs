@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use rqps_plan::Dbms;
 use rustix::io::Errno;
 
+use crate::guest::GuestError;
 use crate::home::HomeError;
 use crate::rights::shortage;
 use crate::source::SourceError;
@@ -63,12 +64,8 @@ pub enum DbmsError {
          ended: stop it there"
     )]
     Elsewhere { spec: String, url: String },
-    #[error(
-        "role '{0}' may not checkpoint: log in as a superuser, or grant it pg_checkpoint (15+)"
-    )]
-    MayNotCheckpoint(String),
-    #[error("schema 'rqps' of that server was not made by rqps: drop or rename it")]
-    ForeignPlace,
+    #[error(transparent)]
+    Guest(#[from] GuestError),
     #[error(
         "'{}' cannot be told to a server, since it is no UTF-8, or has a line feed: name another place", path.display()
     )]

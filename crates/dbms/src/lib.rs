@@ -9,6 +9,7 @@ mod direct;
 mod error;
 mod files;
 mod fresh;
+mod guest;
 mod home;
 mod in_force;
 mod lease;
@@ -38,11 +39,13 @@ use rqps_wire::Target;
 pub use config::{NamedConfig, all_configs, cache_bytes, configs, memory, resolved, with_cache};
 pub use direct::reads_directly;
 pub use error::DbmsError;
+pub use guest::{GuestError, Needs};
 pub use home::{Home, HomeError};
 pub use in_force::InForce;
 pub use lease::{Lease, reap};
 pub use meter::EngineMeter;
 pub use password::new_password;
+pub use remote::{Left, Leftovers};
 pub use rights::shortage;
 pub use snapshot::{copy_data, forget_data, settle_data};
 pub use source::Installed;
@@ -81,9 +84,16 @@ pub trait Dbms {
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Box<dyn Server>, DbmsError>;
 
-    /// Removes what an rqps that was killed left in a server that is running already.
-    fn disclaim(&self) -> Result<(), DbmsError> {
+    /// Looks whether a run could work on a server that is running already, and keeps other runs out
+    /// of it from now on. Makes nothing.
+    fn arrive(&self, _needs: &Needs) -> Result<(), DbmsError> {
         Ok(())
+    }
+
+    /// Removes the data directory that an rqps that was killed left; on a server that is running
+    /// already what it stands for, if that is there still.
+    fn disclaim(&self, data: &Path) -> Result<(), DbmsError> {
+        std::fs::remove_dir_all(data).map_err(DbmsError::file("remove", data))
     }
 }
 
@@ -118,6 +128,17 @@ pub trait Server: Send + Sync {
 
     /// The data directory, where it is on this machine and rqps's own.
     fn data(&self) -> Option<&Path>;
+
+    /// Where the data are that stay when the server is left, on a server that is not rqps's own.
+    fn left(&self) -> Option<Left> {
+        None
+    }
+
+    /// An error if what is in the benchmark's place may not be this run's any more, as another may
+    /// have come there since.
+    fn still_ours(&self) -> Result<(), DbmsError> {
+        Ok(())
+    }
 
     /// The directory or file that holds the benchmark's database alone, where it is on this machine
     /// and rqps's own.
@@ -164,8 +185,10 @@ pub fn prepare(
 ) -> Result<Box<dyn Dbms>, DbmsError> {
     Ok(match (contender.dbms, &contender.build) {
         (Name::Sqlite, _) => Box::new(sqlite::Sqlite::prepare(contender)?),
-        (Name::Postgres, Build::Server { url }) => Box::new(postgres::remote(url)?),
-        (Name::Mysql | Name::Mariadb, Build::Server { url }) => Box::new(mysql::remote(url)?),
+        (Name::Postgres, Build::Server { url }) => Box::new(postgres::remote(contender, url)?),
+        (Name::Mysql | Name::Mariadb, Build::Server { url }) => {
+            Box::new(mysql::remote(contender, url)?)
+        }
         (name @ (Name::Mysql | Name::Mariadb), build) => {
             let installed = source::obtain(home, name, build, tell)?;
             Box::new(mysql::Mysql::prepare(home, installed, contender)?)
@@ -175,4 +198,29 @@ pub fn prepare(
             Box::new(postgres::Postgres::prepare(home, installed, contender)?)
         }
     })
+}
+
+/// What rqps has left on a server that is running already, and a handle that removes it.
+pub struct Guesthouse(remote::Remote);
+
+impl Guesthouse {
+    /// By the contender's URL; none for a contender without one.
+    pub fn at(contender: &Contender) -> Result<Option<Self>, DbmsError> {
+        let Build::Server { url } = &contender.build else { return Ok(None) };
+        Ok(match contender.dbms {
+            Name::Postgres => Some(Guesthouse(postgres::remote(contender, url)?)),
+            Name::Mysql | Name::Mariadb => Some(Guesthouse(mysql::remote(contender, url)?)),
+            Name::Sqlite => None,
+        })
+    }
+
+    /// Looks, and keeps runs out from now on; an error if there is anything that rqps did not make.
+    pub fn leftovers(&self, needs: Needs) -> Result<Option<Leftovers>, DbmsError> {
+        self.0.leftovers(needs)
+    }
+
+    /// Removes what [`Guesthouse::leftovers`] showed.
+    pub fn clean(&self) -> Result<(), DbmsError> {
+        self.0.clean()
+    }
 }

@@ -58,7 +58,8 @@ pub(crate) fn attempt(
     let mut record = record(steps.blank(order), contender, order);
     directory.begin_step(&mut record)?;
     let mut stage = Stage { lab, server: &*server, group, contender, steps: steps.count() };
-    let result = steps.run(&mut stage, &mut record);
+    let result = stage.server.still_ours().map_err(LabError::from);
+    let result = result.and_then(|()| steps.run(&mut stage, &mut record));
     let (status, error) = match &result {
         Ok(()) => (Status::Done, None),
         Err(LabError::Interrupted) => (Status::Interrupted, None),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use rqps_dbms::{Dbms, Home, Place, Server};
+use rqps_dbms::{Dbms, Home, Left, Needs, Place, Server};
 use rqps_observe::Group;
 use rqps_plan::{Build, Contender, Plan, Workload};
 use rqps_store::{ContenderRecord, RunDirectory};
@@ -43,15 +43,10 @@ pub(crate) fn run(
         return discard_rest(lab, directory, index, dbms);
     }
     let place = place(lab, directory, contender, index)?;
-    let is_guest = matches!(contender.build, Build::Server { .. });
     if done.is_empty() {
         start_afresh(&place)?;
-    } else if !place.data.exists() && !is_guest {
+    } else if !place.data.exists() {
         return Err(LabError::DataGone(place.data.display().to_string()));
-    }
-    if is_guest {
-        // Nothing comes to be in it: that it is there says that rqps has a place in that server.
-        fs::create_dir_all(&place.data).map_err(file_error("make", &place.data))?;
     }
 
     (lab.watch)(Event::Starting { contender: name.clone() });
@@ -65,7 +60,10 @@ pub(crate) fn run(
     (lab.watch)(Event::Started { contender: name.clone(), version, seconds: start_seconds });
     keep(directory, contender, &record)?;
 
-    allow_connections(&record, plan)?;
+    // A server of somebody else's has been asked before anything was made there.
+    if !is_guest(contender) {
+        allow_connections(&record, plan)?;
+    }
     let target = server.target().clone();
     let dialect = Dialect::from(contender);
     let result = match &plan.workload {
@@ -81,24 +79,52 @@ pub(crate) fn run(
         }
         Workload::Comparison(_) => Ok(()),
     };
-    match result {
-        Ok(()) if !lab.keep_data => {
-            server.discard()?;
-            if is_guest {
-                fs::remove_dir(&place.data).map_err(file_error("remove", &place.data))?;
+    let result = match result {
+        Ok(()) if !lab.keep_data => server.discard().map_err(LabError::from),
+        result => result.and(Ok(())),
+    };
+    // The data stay for --resume, so they are brought to rest in an orderly way.
+    if result.is_err() || lab.keep_data {
+        let kept = match server.left() {
+            Some(left) => {
+                let Left { place, url, .. } = left;
+                Event::LeftOnServer { contender: name.clone(), place, url }
             }
-        }
-        // The data stay for --resume, so they are brought to rest in an orderly way.
-        _ => {
-            server.stop()?;
-            let path = place.data.clone();
-            (lab.watch)(Event::DataKept { contender: name.clone(), path });
-        }
+            None => Event::DataKept { contender: name.clone(), path: place.data.clone() },
+        };
+        let stopped = server.stop();
+        (lab.watch)(kept);
+        stopped?;
     }
     if result.is_ok() {
         (lab.watch)(Event::ContenderDone { contender: name });
     }
     result
+}
+
+fn is_guest(contender: &Contender) -> bool {
+    matches!(contender.build, Build::Server { .. })
+}
+
+/// Looks at the servers that are running already, and keeps other runs out of rqps's place in them.
+pub(crate) fn arrive(plan: &Plan, contender: &Contender, dbms: &dyn Dbms) -> Result<(), LabError> {
+    let needs = Needs {
+        connections: CONTROL_CONNECTIONS + plan.workload.connections(),
+        statement: longest_statement(&plan.workload),
+        is_table: rqps_workload::is_table,
+    };
+    dbms.arrive(&needs).map_err(|error| LabError::from(error).of(&contender.name()))
+}
+
+/// Bytes of the longest statement that a workload sends, but for loading, which goes by the server.
+fn longest_statement(workload: &Workload) -> u64 {
+    match workload {
+        Workload::InsertBenchmark(plan) => {
+            let most = plan.steps().iter().map(|step| step.rows_per_commit).max().unwrap_or(0);
+            u64::from(most) * insert_benchmark::LONGEST_ROW
+        }
+        _ => 0,
+    }
 }
 
 /// Keeps what a contender turned out to be.
@@ -196,8 +222,7 @@ fn discard_rest(
     if lab.keep_data || !data.exists() {
         return Ok(());
     }
-    dbms.disclaim()?;
-    fs::remove_dir_all(&data).map_err(file_error("remove", &data))
+    Ok(dbms.disclaim(&data)?)
 }
 
 /// Removes what an attempt without any finished step left.

@@ -80,6 +80,12 @@ pub enum Event {
         contender: String,
         path: PathBuf,
     },
+    /// The data stay on a server that rqps has not started.
+    LeftOnServer {
+        contender: String,
+        place: String,
+        url: String,
+    },
     /// The data of a comparison are being loaded.
     Loading {
         contender: String,

@@ -149,6 +149,19 @@ pub fn prepare(
     plan.contenders.iter().map(&mut prepare).collect()
 }
 
+/// Looks at the servers of a plan that are running already: whether they let it be carried out, and
+/// whether another rqps is there, which is kept out from now on. Nothing is made.
+pub fn arrive(
+    plan: &Plan,
+    ready: &[Box<dyn Dbms>],
+    cancelled: &(dyn Fn() -> bool + Sync),
+) -> Result<(), LabError> {
+    let mut both = plan.contenders.iter().zip(ready);
+    interruptible(cancelled, || {
+        both.try_for_each(|(contender, dbms)| contender::arrive(plan, contender, &**dbms))
+    })
+}
+
 /// Runs what the journal of `directory` does not have yet. `ready` is what [`prepare`] answered.
 pub fn run(
     lab: &mut Lab<'_>,

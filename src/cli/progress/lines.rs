@@ -51,6 +51,9 @@ pub(super) fn told(event: &Event) -> Told {
         Event::DataKept { contender, path } => {
             Noted(format!("{contender}: its data stay in {}", path.display()))
         }
+        Event::LeftOnServer { contender, place, url } => Noted(format!(
+            "{contender}: its data stay in {place}; to remove them: rqps dbms clean '{url}'"
+        )),
         Event::Loading { contender } => Now(format!("{contender}: loading")),
         Event::Loaded { contender, version, seconds } => {
             Done(format!("{contender}: version {version}, loaded in {seconds:.1} s"))

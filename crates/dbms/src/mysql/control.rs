@@ -7,35 +7,13 @@ use rqps_wire::{Connection, Error, Target, query_if_allowed, scalar};
 
 use super::meter::meter;
 use super::quiesce::{analyze, calm};
-use super::{DATABASE, GUEST_DATABASE, size};
+use super::reported::is_reported;
+use super::{DATABASE, size};
 use crate::Quiesce;
 use crate::control::Control;
 use crate::error::DbmsError;
 use crate::in_force::InForce;
 use crate::meter::EngineMeter;
-
-/// Settings that say where a server is, or what changes by itself, rather than how it works.
-const PLACES: [&str; 17] = [
-    "character_sets_dir",
-    "general_log_file",
-    "gtid_binlog_pos",
-    "gtid_binlog_state",
-    "gtid_current_pos",
-    "gtid_executed",
-    "hostname",
-    "innodb_data_home_dir",
-    "lc_messages_dir",
-    "pid_file",
-    "plugin_dir",
-    "port",
-    "server_uid",
-    "server_uuid",
-    "slave_load_tmpdir",
-    "slow_query_log_file",
-    "socket",
-];
-/// What is in one of these directories is a place, too, and so are they.
-const ROOTS: [&str; 3] = ["basedir", "datadir", "tmpdir"];
 
 /// The names of variables that nobody has set: by MySQL since 8.0, and by MariaDB. Earlier MySQLs have
 /// neither table.
@@ -45,9 +23,6 @@ const DEFAULTS: [&str; 2] = [
     "select lower(variable_name) from information_schema.system_variables \
      where global_value_origin in ('COMPILE-TIME', 'AUTO')",
 ];
-
-/// The table by which rqps knows its database.
-const MARK: &str = "made_by_rqps";
 
 /// The statements that remove all binary logs, from the newest spelling to the oldest.
 const DROP_BINLOGS: [&str; 2] = ["reset binary logs and gtids", "reset master"];
@@ -79,12 +54,7 @@ impl Control for MysqlControl {
             Some((fields.next()?, fields.next()?))
         };
         let mut settings: BTreeMap<String, String> = rows.into_iter().filter_map(pair).collect();
-        let roots = ROOTS.map(|name| settings.get(name).cloned().unwrap_or_default());
-        let is_place = |name: &str, value: &str| {
-            let is_in = |root: &String| !root.is_empty() && value.starts_with(root);
-            PLACES.contains(&name) || ROOTS.contains(&name) || roots.iter().any(is_in)
-        };
-        settings.retain(|name, value| !is_place(name, value));
+        settings.retain(|name, value| is_reported(name, value));
         let mut answers = DEFAULTS.iter().map(|sql| query_if_allowed(&mut *connection, sql));
         let names = answers.find_map(Result::transpose).transpose()?.unwrap_or_default();
         let names = names.into_iter().filter_map(|row| row.into_iter().next()?);
@@ -146,11 +116,7 @@ impl Control for MysqlControl {
     }
 
     fn settle(&self, target: &Target) -> Result<(), DbmsError> {
-        let (mut connection, flush) = (target.connect()?, "flush engine logs");
-        match self {
-            MysqlControl::Own => connection.run(flush).map(drop)?,
-            MysqlControl::Guest => query_if_allowed(&mut *connection, flush).map(drop)?,
-        }
+        target.connect()?.run("flush engine logs")?;
         Ok(())
     }
 }
@@ -176,33 +142,5 @@ pub(super) fn has_table(connection: &mut dyn Connection, name: &str) -> Result<b
 /// Makes the benchmark's database in a server of rqps's own.
 pub(super) fn create_database(target: &Target) -> Result<(), DbmsError> {
     target.connect()?.run(&format!("create database if not exists {DATABASE}"))?;
-    Ok(())
-}
-
-/// Creates a database in somebody else's server, or finds the one that an earlier rqps created. MySQL
-/// cannot create and mark one at once, so an empty one is taken for its own.
-pub(super) fn claim_database(target: &Target) -> Result<(), DbmsError> {
-    let mut connection = target.connect()?;
-    let sql = format!(
-        "select count(*) from information_schema.schemata where schema_name = '{GUEST_DATABASE}'"
-    );
-    if scalar(&mut *connection, &sql)?.is_some_and(|count| count != "0") {
-        let sql = format!(
-            "select case when sum(table_name = '{MARK}') then 'marked' when count(*) then 'foreign' end \
-             from information_schema.tables where table_schema = '{GUEST_DATABASE}'"
-        );
-        match scalar(&mut *connection, &sql)?.as_deref() {
-            Some("marked") => return Ok(()),
-            Some(_) => return Err(DbmsError::ForeignPlace),
-            None => {}
-        }
-    }
-    connection.run(&format!("create database if not exists {GUEST_DATABASE}"))?;
-    connection.run(&format!("create table {GUEST_DATABASE}.{MARK} (nothing int)"))?;
-    Ok(())
-}
-
-pub(super) fn drop_database(target: &Target) -> Result<(), DbmsError> {
-    target.connect()?.run(&format!("drop database if exists {GUEST_DATABASE}"))?;
     Ok(())
 }

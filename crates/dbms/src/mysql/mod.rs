@@ -2,10 +2,13 @@
 
 mod control;
 mod create;
+mod grants;
+mod guest;
 mod meter;
 mod options;
 mod password;
 mod quiesce;
+mod reported;
 mod size;
 
 use std::ffi::OsString;
@@ -13,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use rqps_plan::{Contender, Dbms as Name};
 use rqps_system::User;
-use rqps_wire::{Address, Login, Target, Terms, mysql};
+use rqps_wire::{Address, Login, Target, Terms};
 use rustix::process::Signal;
 
 use crate::config::{Settings, Vocabulary};
@@ -21,12 +24,12 @@ use crate::error::DbmsError;
 use crate::home::Home;
 use crate::managed::{Launch, Prepared, Signals, Start};
 use crate::process::Runs;
-use crate::remote::Remote;
 use crate::rights::{can_reach, servers_user};
 use crate::source::Installed;
 use crate::{Dbms, Place, Server};
 
-use control::{MysqlControl, claim_database, create_database, drop_database};
+use control::{MysqlControl, create_database};
+pub(crate) use guest::remote;
 use options::Options;
 use password::set_password;
 
@@ -34,8 +37,6 @@ use password::set_password;
 const SUPERUSER: &str = "root";
 /// The benchmark's database, named as the original names it.
 const DATABASE: &str = "ib";
-/// rqps's own database in a server that is not.
-const GUEST_DATABASE: &str = "rqps";
 const INNODB: &str = "innodb";
 /// The plugin for MySQL's newer protocol, which rqps does not speak.
 const X_PLUGIN: &str = "mysqlx";
@@ -143,19 +144,6 @@ fn path_text(path: &Path) -> Result<String, DbmsError> {
     let text = path.to_str().filter(|text| !text.contains('\n'));
     let text = text.map(|text| text.replace('\\', r"\\"));
     text.ok_or_else(|| DbmsError::NotText { path: path.to_path_buf() })
-}
-
-/// A server that is running already, by its URL.
-pub(crate) fn remote(url: &str) -> Result<Remote, DbmsError> {
-    let given = mysql::login(url)?;
-    let own = Login { database: GUEST_DATABASE.to_string(), ..given.clone() };
-    Ok(Remote {
-        given: Target::Mysql(given),
-        target: Target::Mysql(own),
-        control: &MysqlControl::Guest,
-        claim: claim_database,
-        disclaim: drop_database,
-    })
 }
 
 impl Dbms for Mysql {

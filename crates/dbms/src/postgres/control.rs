@@ -2,33 +2,25 @@
 
 use std::path::{Path, PathBuf};
 
-use rqps_wire::{Target, query_if_allowed, scalar};
+use rqps_wire::{Error, Target, query_if_allowed, scalar};
 
+use super::DATABASE;
 use super::meter::meter;
-use super::{DATABASE, SCHEMA};
+use super::reported::is_reported;
 use crate::Quiesce;
 use crate::control::Control;
 use crate::error::DbmsError;
 use crate::in_force::InForce;
 use crate::meter::EngineMeter;
 
-/// Settings that say where a server is rather than how it works.
-const PLACES: [&str; 8] = [
-    "config_file",
-    "data_directory",
-    "external_pid_file",
-    "hba_file",
-    "ident_file",
-    "port",
-    "unix_socket_directories",
-    "listen_addresses",
-];
-
-/// The comment by which rqps knows its schema.
-const MARK: &str = "made by rqps";
-
 const COMPILED: &str = "select 'pg_config.' || name, setting from pg_config \
      where name in ('CC', 'CFLAGS', 'CONFIGURE', 'CPPFLAGS', 'LDFLAGS', 'LIBS')";
+
+/// The SQLSTATE of what a role may not do.
+const NOT_ALLOWED: &str = "42501";
+/// Why a server is not brought to rest.
+const NO_CHECKPOINT: &str = "the role may not write a checkpoint, which from 15 on it may be granted \
+     (grant pg_checkpoint), so what the load or the writes left is written beside the tests";
 
 /// From this version on VACUUM can be told not to skip indexes.
 const INDEX_CLEANUP_SINCE: u32 = 120_000;
@@ -47,13 +39,13 @@ impl Control for PostgresControl {
         let mut connection = target.connect()?;
         // What initdb writes into the config to the same effect as nothing is a default, too.
         let sql = "select name, setting, coalesce(unit, ''), source in ('default', 'override') \
-                   or setting is not distinct from boot_val from pg_settings order by name";
+                   or setting is not distinct from boot_val, vartype from pg_settings order by name";
         let mut in_force = InForce::default();
         for row in connection.query(sql)? {
             let mut fields = row.into_iter().map(Option::unwrap_or_default);
             let mut field = || fields.next().unwrap_or_default();
             let (name, setting, unit, is_default) = (field(), field(), field(), field());
-            if PLACES.contains(&name.as_str()) {
+            if !is_reported(&name, &field()) {
                 continue;
             }
             if is_default == "t" {
@@ -125,10 +117,16 @@ impl Control for PostgresControl {
                 vacuum.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map(|_| ())
             })
         })?;
-        if what == Quiesce::Full {
-            connection.run("checkpoint")?;
+        if what != Quiesce::Full {
+            return Ok(None);
         }
-        Ok(None)
+        match connection.run("checkpoint") {
+            Ok(_) => Ok(None),
+            Err(Error::Server { code, .. }) if code == NOT_ALLOWED => {
+                Ok(Some(NO_CHECKPOINT.to_string()))
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Commits something after everything else and waits until it is on the disk.
@@ -147,36 +145,5 @@ pub(super) fn create_database(target: &Target) -> Result<(), DbmsError> {
     if scalar(&mut *connection, &sql)?.is_none() {
         connection.run(&format!("create database {DATABASE}"))?;
     }
-    Ok(())
-}
-
-/// Creates the schema in somebody else's database, or finds the one that an earlier rqps created.
-/// What the benchmark will need later and may not do is found now.
-pub(super) fn claim_schema(target: &Target) -> Result<(), DbmsError> {
-    let mut connection = target.connect()?;
-    let sql = "select current_user from pg_roles where rolname = current_user and not rolsuper \
-               and not exists (select 1 from pg_roles r where r.rolname = 'pg_checkpoint' \
-               and pg_has_role(current_user, r.oid, 'usage'))";
-    if let Some(role) = scalar(&mut *connection, sql)? {
-        return Err(DbmsError::MayNotCheckpoint(role));
-    }
-    let sql = format!(
-        "select coalesce(obj_description(oid, 'pg_namespace'), '') from pg_namespace \
-         where nspname = '{SCHEMA}'"
-    );
-    match scalar(&mut *connection, &sql)?.as_deref() {
-        Some(MARK) => Ok(()),
-        Some(_) => Err(DbmsError::ForeignPlace),
-        None => {
-            // In one message, which is one transaction: a schema without the mark would be nobody's.
-            let sql = format!("create schema {SCHEMA}; comment on schema {SCHEMA} is '{MARK}'");
-            connection.run(&sql)?;
-            Ok(())
-        }
-    }
-}
-
-pub(super) fn drop_schema(target: &Target) -> Result<(), DbmsError> {
-    target.connect()?.run(&format!("drop schema if exists {SCHEMA} cascade"))?;
     Ok(())
 }

@@ -1,9 +1,11 @@
 //! Postgres: a build that rqps starts itself, or a server that is running elsewhere.
 
 mod control;
+mod guest;
 mod lock_file;
 mod meter;
 mod password;
+mod reported;
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,7 +15,7 @@ use std::time::Duration;
 
 use rqps_plan::Contender;
 use rqps_system::{User, program};
-use rqps_wire::{Address, Login, Target, Terms, postgres};
+use rqps_wire::{Address, Login, Target, Terms};
 use rustix::process::Signal;
 
 use crate::config::{Settings, Vocabulary};
@@ -21,20 +23,18 @@ use crate::error::DbmsError;
 use crate::home::Home;
 use crate::managed::{Launch, Prepared, Signals, Start};
 use crate::process::{self, Runs};
-use crate::remote::Remote;
 use crate::rights::{can_reach, servers_user};
 use crate::source::Installed;
 use crate::{Dbms, Place, Server};
 
-use control::{PostgresControl, claim_schema, create_database, drop_schema};
+use control::{PostgresControl, create_database};
+pub(crate) use guest::remote;
 use password::set_password;
 
 /// The superuser that initdb creates.
 const SUPERUSER: &str = crate::LOOPBACK_USER;
 /// The benchmark's database, named as the original names it.
 const DATABASE: &str = "ib";
-/// rqps's own schema in a database that is not.
-const SCHEMA: &str = "rqps";
 /// SIGINT is the fast shutdown: connections are closed and a checkpoint is written.
 const SIGNALS: Signals = Signals { stop: Signal::INT, quit: Signal::QUIT };
 /// What a contender cannot set, because rqps does.
@@ -186,20 +186,6 @@ impl Postgres {
             set_password,
         }
     }
-}
-
-/// A server that is running already, by its URL.
-pub(crate) fn remote(url: &str) -> Result<Remote, DbmsError> {
-    let given = postgres::login(url)?;
-    let mut own = given.clone();
-    own.parameters.push(("search_path".to_string(), SCHEMA.to_string()));
-    Ok(Remote {
-        given: Target::Postgres(given),
-        target: Target::Postgres(own),
-        control: &PostgresControl,
-        claim: claim_schema,
-        disclaim: drop_schema,
-    })
 }
 
 impl Dbms for Postgres {

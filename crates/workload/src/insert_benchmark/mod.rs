@@ -18,9 +18,11 @@ use rqps_plan::{InsertBenchmark, Operation, Pacing, Profile, Query, Step, StepKi
 use rqps_wire::{Connection, Error, Target};
 
 pub use check::{Before, CheckError};
+pub use rows::LONGEST_ROW;
 
 use crate::dialect::Dialect;
 use crate::explain::{self, Explained};
+use crate::is_numbered;
 use crate::random::{derive, stream};
 use crate::script::Script;
 use check::Examiner;
@@ -72,6 +74,14 @@ struct Book {
     ledger: Arc<Ledger>,
     /// Rows that the step will insert.
     planned: u64,
+}
+
+/// Whether a table of this name is one of this benchmark's, or a part of one.
+pub(crate) fn is_table(name: &str) -> bool {
+    match name.split_once('_') {
+        Some((table, part)) => is_numbered(table, "pi") && is_numbered(part, "p"),
+        None => is_numbered(name, "pi"),
+    }
 }
 
 impl<'a> Benchmark<'a> {

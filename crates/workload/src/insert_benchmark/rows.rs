@@ -43,6 +43,9 @@ pub(crate) struct Sums {
     pub(crate) data_lengths: u64,
 }
 
+/// Bytes that a row takes in such a statement, and some.
+pub const LONGEST_ROW: u64 = 96;
+
 /// The statement that inserts rows, as far as their values.
 pub(super) fn insert_head(table: &str) -> String {
     format!(

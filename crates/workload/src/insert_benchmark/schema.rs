@@ -263,6 +263,19 @@ mod tests {
     }
 
     #[test]
+    fn every_table_has_a_primary_key_as_some_servers_demand() {
+        let layout = Layout { partitions: 2, rows_per_partition: 500, families: false };
+        for profile in [Profile::P2020, Profile::P2023, Profile::P2024, Profile::P2025] {
+            for dialect in [Dialect::Postgres, Dialect::Sqlite, Dialect::Innodb, Dialect::Myrocks] {
+                for layout in [layout, Layout::default()] {
+                    let table = &create_table(dialect, profile, layout, "pi1")[1];
+                    assert!(table.contains("primary key"), "{table}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn indexes_are_named_after_their_table() {
         let layout = Layout::default();
         let statements = create_indexes(Dialect::Postgres, Profile::P2025, layout, "pi3");

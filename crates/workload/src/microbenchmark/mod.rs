@@ -42,6 +42,7 @@ pub use suite::{
 
 use crate::dialect::Dialect;
 use crate::explain::Explained;
+use crate::is_numbered;
 use crate::random::{Random, derive, stream};
 use crate::script::Script;
 use check::{Examiner, State};
@@ -94,6 +95,11 @@ pub struct Books {
     before: Option<Vec<State>>,
     /// By client.
     ledgers: Vec<Arc<Ledger>>,
+}
+
+/// Whether a table of this name is one of these benchmarks'.
+pub(crate) fn is_table(name: &str) -> bool {
+    name == schema::MARK || is_numbered(name, "sbtest")
 }
 
 impl<'a> Benchmark<'a> {

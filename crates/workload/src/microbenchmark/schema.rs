@@ -6,7 +6,7 @@ use super::rows::DATA_VERSION;
 use crate::dialect::Dialect;
 
 /// Which tables rqps made, and of what. Written when they are whole.
-const MARK: &str = "sbtest_made_by_rqps";
+pub(super) const MARK: &str = "sbtest_made_by_rqps";
 
 /// Counted from 1.
 pub(super) fn table_name(table: u32) -> String {
@@ -121,6 +121,13 @@ pub(super) fn exists(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_table_has_a_primary_key_as_some_servers_demand() {
+        for dialect in [Dialect::Postgres, Dialect::Sqlite, Dialect::Innodb, Dialect::Myrocks] {
+            assert!(create_table(dialect, 1).contains("PRIMARY KEY"), "{dialect:?}");
+        }
+    }
 
     #[test]
     fn tables_are_the_published_ones() {

@@ -1,0 +1,258 @@
+//! What rqps asks of a server of somebody else's, whatever the DBMS: who else is there, where its
+//! own place is and what is in it, what it may do. Nothing here decides; see [`crate::remote`].
+
+use rqps_wire::{Connection, Row, Target, scalar};
+
+use crate::error::DbmsError;
+
+/// What a run needs of a server that it does not start.
+#[derive(Clone, Copy, Debug)]
+pub struct Needs {
+    /// Connections at the same time, those for control included.
+    pub connections: u64,
+    /// Bytes of the longest statement.
+    pub statement: u64,
+    /// Whether a table of this name is one that a workload makes. No other is ever dropped.
+    pub is_table: fn(&str) -> bool,
+}
+
+impl Default for Needs {
+    /// Nothing, so that nothing is dropped either.
+    fn default() -> Self {
+        Needs { connections: 0, statement: 0, is_table: |_| false }
+    }
+}
+
+/// Why rqps does not work on a server of somebody else's, or not any longer.
+#[derive(Debug, thiserror::Error)]
+pub enum GuestError {
+    #[error("another rqps works in {place}: {holder}. Wait until it has ended, or end it")]
+    Taken { place: String, holder: String },
+    #[error("{place} was not made by rqps. Drop or rename it, or name another database")]
+    Foreign { place: String },
+    #[error(
+        "{place} holds what rqps did not make, so nothing in it was touched: {names}. Move or drop \
+         that first"
+    )]
+    Others { place: String, names: String },
+    #[error(
+        "a pooler lies between, and a connection through it is not one session: {how}. Connect to \
+         the server itself, or to a pool with pool_mode = session"
+    )]
+    Pooler { how: String },
+    #[error("the server takes no writes: {why}. Name the server that does")]
+    ReadOnly { why: String },
+    #[error("'{user}' lacks rights that the benchmark needs: {missing}. {remedy}")]
+    Rights { user: String, missing: String, remedy: String },
+    #[error("{needed} connections are needed, and {limits}: use fewer --clients, or {remedies}")]
+    Connections { needed: u64, limits: String, remedies: String },
+    #[error("a statement of the benchmark takes {needed} bytes, and {limit}")]
+    Statement { needed: u64, limit: String },
+    #[error("sessions on this server do not get what the benchmark relies on: {names}. {remedy}")]
+    Session { names: String, remedy: &'static str },
+    #[error("connections arrive in {found} rather than in {place}, so nothing was made or dropped")]
+    Elsewhere { place: String, found: String },
+    #[error(
+        "the connection that keeps other runs out of {place} was lost ({why}), so nothing there is \
+         measured or dropped any more"
+    )]
+    Lost { place: String, why: String },
+    #[error(
+        "the data of this run are not in {place} any more: {why}. Begin another run in another --out"
+    )]
+    Gone { place: String, why: String },
+}
+
+impl GuestError {
+    /// Whether the user or the server's owner has to change something, rather than that something
+    /// failed on the way.
+    pub fn is_refusal(&self) -> bool {
+        !matches!(self, GuestError::Lost { .. })
+    }
+}
+
+/// Who keeps others out of rqps's place.
+pub(crate) struct Holder {
+    /// Of the session, in all servers there are; the same as [`Guest::identity`] of the holder's own.
+    pub(crate) identity: String,
+    /// For people: who, from where, since when.
+    pub(crate) text: String,
+}
+
+/// What is there of rqps's place.
+pub(crate) struct Contents {
+    /// Who made it and when; none if rqps did not.
+    pub(crate) mark: Option<Mark>,
+    /// Tables with their bytes.
+    pub(crate) tables: Vec<(String, u64)>,
+    /// Everything else, in words.
+    pub(crate) others: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// Which run of rqps the data are of.
+    pub(crate) token: String,
+    /// In words, or empty.
+    pub(crate) since: String,
+}
+
+/// A right that is missing, and the statement that gives it or what else helps.
+pub(crate) struct Missing {
+    pub(crate) what: String,
+    pub(crate) remedy: String,
+}
+
+/// How many connections a limit leaves.
+pub(crate) struct Limit {
+    pub(crate) left: i64,
+    /// For people: which limit, and how much of it is in use.
+    pub(crate) text: String,
+    pub(crate) remedy: String,
+}
+
+/// A variable that every session of rqps sets on a server of somebody else's.
+pub(crate) struct Variable {
+    pub(crate) name: &'static str,
+    pub(crate) value: &'static str,
+}
+
+pub(crate) const fn variable(name: &'static str, value: &'static str) -> Variable {
+    Variable { name, value }
+}
+
+/// A DBMS as a host of rqps.
+pub(crate) trait Guest: Send + Sync {
+    /// rqps's own place, for people.
+    fn place(&self) -> String;
+
+    /// Connects for control: nothing limits how long its statements take.
+    fn connect(&self) -> Result<Box<dyn Connection>, DbmsError>;
+
+    /// What shows that connections are no sessions; none if they are.
+    fn detour(&self) -> Result<Option<String>, DbmsError>;
+
+    /// A query whose answer no other session of any server has.
+    fn identity(&self) -> &'static str;
+
+    /// Takes the lock that keeps other runs out, or does not.
+    fn lock(&self, connection: &mut dyn Connection) -> Result<bool, DbmsError>;
+
+    /// Whether this very session holds that lock.
+    fn holds(&self, connection: &mut dyn Connection) -> Result<bool, DbmsError>;
+
+    fn holder(&self, connection: &mut dyn Connection) -> Result<Option<Holder>, DbmsError>;
+
+    /// Why nothing can be written here.
+    fn read_only(&self, connection: &mut dyn Connection) -> Result<Option<String>, DbmsError>;
+
+    /// The account of the session, as statements have it.
+    fn account(&self, connection: &mut dyn Connection) -> Result<String, DbmsError>;
+
+    /// Rights that a run needs and the account has not.
+    fn missing(
+        &self,
+        connection: &mut dyn Connection,
+        contents: Option<&Contents>,
+    ) -> Result<Vec<Missing>, DbmsError>;
+
+    fn limits(&self, connection: &mut dyn Connection) -> Result<Vec<Limit>, DbmsError>;
+
+    /// What limits statements to fewer than so many bytes.
+    fn too_long(
+        &self,
+        connection: &mut dyn Connection,
+        bytes: u64,
+    ) -> Result<Option<String>, DbmsError>;
+
+    /// Values that sessions have now: name and value.
+    fn values(&self, connection: &mut dyn Connection) -> Result<Vec<Row>, DbmsError>;
+
+    /// What every session of rqps sets.
+    fn variables(&self) -> &'static [Variable];
+
+    /// The statement that sets variables, all of them or none.
+    fn set(&self, variables: &[&Variable]) -> String;
+
+    /// The login of clients: like control, but with `setup` first.
+    fn target(&self, setup: Vec<String>) -> Target;
+
+    /// What is in rqps's place; none if there is no such place.
+    fn contents(&self, connection: &mut dyn Connection) -> Result<Option<Contents>, DbmsError>;
+
+    /// Ends sessions of an rqps that is gone and that still work on its tables.
+    fn end_sessions(&self, connection: &mut dyn Connection) -> Result<(), DbmsError>;
+
+    fn drop_tables(
+        &self,
+        connection: &mut dyn Connection,
+        tables: &[String],
+    ) -> Result<(), DbmsError>;
+
+    /// Makes the place, or marks the one that is there as that of a run.
+    fn mark(&self, connection: &mut dyn Connection, token: &str) -> Result<(), DbmsError>;
+
+    /// Removes the mark and the place, with nothing else in it.
+    fn remove(&self, connection: &mut dyn Connection) -> Result<(), DbmsError>;
+
+    /// A query for the place in which a client's unqualified names are, and its answer.
+    fn whereabouts(&self) -> (&'static str, &'static str);
+
+    /// What has been committed is on the server's disk from now on, as far as the account may ask for
+    /// that.
+    fn settle(&self, connection: &mut dyn Connection) -> Result<(), DbmsError>;
+}
+
+/// The variables that the server knows.
+pub(crate) fn to_set<'a>(variables: &'a [Variable], values: &[Row]) -> Vec<&'a Variable> {
+    let is_known = |variable: &&Variable| values.iter().any(|row| is(row, variable.name));
+    variables.iter().filter(is_known).collect()
+}
+
+/// Variables that were set and have another value still.
+pub(crate) fn not_set(set: &[&Variable], values: &[Row]) -> Vec<String> {
+    let differs = |variable: &&&Variable| {
+        let mut rows = values.iter().filter(|row| is(row, variable.name));
+        rows.any(|row| !row.get(1).cloned().flatten().is_some_and(|it| same(&it, variable.value)))
+    };
+    let named = |variable: &&Variable| format!("{} = {}", variable.name, variable.value);
+    set.iter().filter(differs).map(named).collect()
+}
+
+/// Whether a server shows a value that was given to it: some show `0` as `0.000000`.
+fn same(shown: &str, given: &str) -> bool {
+    let numbers = (shown.parse::<f64>(), given.parse::<f64>());
+    shown.eq_ignore_ascii_case(given) || matches!(numbers, (Ok(shown), Ok(given)) if shown == given)
+}
+
+fn is(row: &Row, name: &str) -> bool {
+    row.first()
+        .is_some_and(|found| found.as_deref().is_some_and(|it| it.eq_ignore_ascii_case(name)))
+}
+
+/// The first value of a query, or nothing.
+pub(crate) fn text(connection: &mut dyn Connection, sql: &str) -> Result<String, DbmsError> {
+    Ok(scalar(connection, sql)?.unwrap_or_default())
+}
+
+pub(crate) fn number(text: Option<&String>) -> i64 {
+    text.and_then(|text| text.parse::<f64>().ok()).unwrap_or(0.0) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(name: &str, value: &str) -> Row {
+        vec![Some(name.to_string()), Some(value.to_string())]
+    }
+
+    #[test]
+    fn what_the_server_knows_is_set_and_looked_at_again() {
+        let all = [variable("a", "1"), variable("b", "1"), variable("c", "0"), variable("d", "1")];
+        let values = [row("A", "1"), row("c", "0.000000"), row("d", "2")];
+        let set = to_set(&all, &values);
+        assert_eq!(set.iter().map(|it| it.name).collect::<Vec<_>>(), ["a", "c", "d"]);
+        assert_eq!(not_set(&set, &values), ["d = 1"]);
+    }
+}

@@ -1,0 +1,414 @@
+//! MySQL and MariaDB as servers of somebody else's: a database of rqps's own.
+
+use std::sync::Arc;
+
+use rqps_plan::Contender;
+use rqps_wire::{Connection, Error, Login, Row, Target, mysql, query_if_allowed, scalar};
+
+use super::control::{MysqlControl, variable as global};
+use super::grants;
+use crate::error::DbmsError;
+use crate::guest::{
+    Contents, Guest, GuestError, Holder, Limit, Mark, Missing, Variable, number, text, variable,
+};
+use crate::remote::Remote;
+
+/// rqps's own database in a server that is not.
+const DATABASE: &str = "rqps";
+/// The table by which rqps knows its database.
+const MARK: &str = "made_by_rqps";
+/// The lock that keeps other runs out, by its name.
+const LOCK: &str = "rqps";
+
+/// What would cut short what rqps asks the server before it knows what that has. Each server knows
+/// some of these.
+const LIMITS: [&str; 4] = [
+    "max_execution_time = 0",
+    "max_statement_time = 0",
+    "sql_big_selects = 1",
+    "sql_select_limit = 18446744073709551615",
+];
+/// The number of the error that a server does not know a variable.
+const UNKNOWN_VARIABLE: &str = "1193";
+/// The numbers of errors that a table is needed by others: before 8.0, and since.
+const NEEDED_BY_OTHERS: [&str; 3] = ["1217", "1451", "3730"];
+
+/// The longest packet of a load, with room for what is around it; no workload sends less.
+const LOAD: u64 = 40 << 10;
+
+/// What every session sets. What only changes what a statement costs (the optimizer's switches,
+/// memory, binary logs, caches) is the server's and stays.
+const VARIABLES: [Variable; 32] = [
+    // Each statement is a transaction unless one is begun, of the default level, that may write.
+    variable("autocommit", "ON"),
+    variable("completion_type", "NO_CHAIN"),
+    variable("transaction_isolation", "REPEATABLE-READ"),
+    variable("transaction_read_only", "OFF"),
+    variable("tx_isolation", "REPEATABLE-READ"),
+    variable("tx_read_only", "OFF"),
+    // Values that do not fit are errors, and nothing else is.
+    variable("sql_mode", "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"),
+    // Statements are neither cut short nor refused for what they read, nor is their session ended.
+    variable("max_execution_time", "0"),
+    variable("max_statement_time", "0"),
+    variable("sql_big_selects", "ON"),
+    variable("sql_safe_updates", "OFF"),
+    variable("sql_select_limit", "18446744073709551615"),
+    variable("wait_timeout", "31536000"),
+    variable("net_read_timeout", "600"),
+    variable("net_write_timeout", "600"),
+    variable("idle_transaction_timeout", "0"),
+    variable("idle_readonly_transaction_timeout", "0"),
+    variable("idle_write_transaction_timeout", "0"),
+    // A transaction that waits this long for another is begun again, which is counted.
+    variable("innodb_lock_wait_timeout", "50"),
+    variable("lock_wait_timeout", "86400"),
+    // How values are read and written: data are made and compared as text.
+    variable("character_set_client", "utf8mb4"),
+    variable("character_set_connection", "utf8mb4"),
+    variable("character_set_results", "utf8mb4"),
+    variable("time_zone", "+00:00"),
+    variable("sql_auto_is_null", "OFF"),
+    variable("sql_quote_show_create", "ON"),
+    // Rows are checked as they come.
+    variable("foreign_key_checks", "ON"),
+    variable("unique_checks", "ON"),
+    variable("check_constraint_checks", "ON"),
+    variable("rocksdb_bulk_load", "OFF"),
+    // Keys follow each other.
+    variable("auto_increment_increment", "1"),
+    variable("auto_increment_offset", "1"),
+];
+
+struct MysqlGuest {
+    /// Without a database: rqps needs none but its own.
+    login: Login,
+}
+
+/// A server that is running already, by its URL.
+pub(crate) fn remote(contender: &Contender, url: &str) -> Result<Remote, DbmsError> {
+    let login = Login { database: String::new(), ..mysql::login(url)? };
+    Ok(Remote::new(contender.spec(), Arc::new(MysqlGuest { login }), &MysqlControl::Guest))
+}
+
+/// A session as the server lists it.
+struct Session {
+    id: String,
+    user: String,
+    host: String,
+    database: String,
+    command: String,
+}
+
+impl MysqlGuest {
+    /// Sessions that the account is shown: its own, and all with the right to see processes.
+    fn sessions(connection: &mut dyn Connection) -> Result<Vec<Session>, DbmsError> {
+        let session = |row: Row| {
+            let mut fields = row.into_iter().map(Option::unwrap_or_default);
+            let mut field = || fields.next().unwrap_or_default();
+            let (id, user, host, database, command) = (field(), field(), field(), field(), field());
+            Session { id, user, host, database, command }
+        };
+        Ok(connection.query("show processlist")?.into_iter().map(session).collect())
+    }
+
+    fn own_id(connection: &mut dyn Connection) -> Result<String, DbmsError> {
+        text(connection, "select connection_id()")
+    }
+
+    /// The database's mark: the run, the time, and whether the database was there before rqps.
+    fn marks(connection: &mut dyn Connection) -> Result<Option<[String; 3]>, DbmsError> {
+        let sql = format!(
+            "select count(*) from information_schema.tables where table_schema = '{DATABASE}' \
+             and table_name = '{MARK}' and table_type = 'BASE TABLE'"
+        );
+        if text(connection, &sql)? == "0" {
+            return Ok(None);
+        }
+        let sql = format!("select token, since, was_there from {DATABASE}.{MARK}");
+        let rows = query_if_allowed(connection, &sql)?.unwrap_or_default();
+        let mut fields = rows.into_iter().next().unwrap_or_default().into_iter().flatten();
+        Ok(Some(std::array::from_fn(|_| fields.next().unwrap_or_default())))
+    }
+
+    fn exists(connection: &mut dyn Connection) -> Result<bool, DbmsError> {
+        let sql = format!(
+            "select count(*) from information_schema.schemata where schema_name = '{DATABASE}'"
+        );
+        Ok(text(connection, &sql)? != "0")
+    }
+}
+
+impl Guest for MysqlGuest {
+    fn place(&self) -> String {
+        format!("database '{DATABASE}' on {}", self.login.address)
+    }
+
+    fn connect(&self) -> Result<Box<dyn Connection>, DbmsError> {
+        let mut connection = Target::Mysql(self.login.clone()).connect()?;
+        for limit in LIMITS {
+            match connection.run(&format!("set session {limit}")) {
+                Err(Error::Server { code, .. }) if code.starts_with(UNKNOWN_VARIABLE) => {}
+                result => drop(result?),
+            }
+        }
+        Ok(connection)
+    }
+
+    /// A proxy that shares connections shows it in that one client has several.
+    fn detour(&self) -> Result<Option<String>, DbmsError> {
+        let mut first = Target::Mysql(self.login.clone()).connect()?;
+        let mut second = Target::Mysql(self.login.clone()).connect()?;
+        let before = Self::own_id(&mut *first)?;
+        let of_second = Self::own_id(&mut *second)?;
+        let again = Self::own_id(&mut *first)?;
+        Ok(match (of_second == before, again == before) {
+            (true, _) => Some("two connections at once have the same id".to_string()),
+            (_, false) => Some("the id of a connection changes".to_string()),
+            _ => None,
+        })
+    }
+
+    fn identity(&self) -> &'static str {
+        "select concat(connection_id(), ' ', @@hostname, ' ', @@port, ' ', @@datadir)"
+    }
+
+    fn lock(&self, connection: &mut dyn Connection) -> Result<bool, DbmsError> {
+        Ok(text(connection, &format!("select get_lock('{LOCK}', 0)"))? == "1")
+    }
+
+    fn holds(&self, connection: &mut dyn Connection) -> Result<bool, DbmsError> {
+        let sql = format!("select is_used_lock('{LOCK}') = connection_id()");
+        Ok(text(connection, &sql)? == "1")
+    }
+
+    fn holder(&self, connection: &mut dyn Connection) -> Result<Option<Holder>, DbmsError> {
+        let sql = format!(
+            "select concat(is_used_lock('{LOCK}'), ' ', @@hostname, ' ', @@port, ' ', @@datadir)"
+        );
+        let Some(identity) = scalar(connection, &sql)? else { return Ok(None) };
+        let id = identity.split(' ').next().unwrap_or_default().to_string();
+        let sessions = Self::sessions(connection)?;
+        let of = sessions.into_iter().find(|session| session.id == id);
+        let of = of.map(|it| format!(" of '{}' from {}", it.user, it.host)).unwrap_or_default();
+        let since = match Self::marks(connection)? {
+            Some([_, since, _]) if !since.is_empty() => format!(", at work since {since}"),
+            _ => String::new(),
+        };
+        Ok(Some(Holder { identity, text: format!("connection {id}{of}{since}") }))
+    }
+
+    fn read_only(&self, connection: &mut dyn Connection) -> Result<Option<String>, DbmsError> {
+        let read_only = global(connection, "read_only")?;
+        let is_off = read_only.as_deref().is_none_or(|value| matches!(value, "OFF" | "0"));
+        Ok((!is_off).then(|| "read_only is ON, as it is on replicas".to_string()))
+    }
+
+    fn account(&self, connection: &mut dyn Connection) -> Result<String, DbmsError> {
+        text(connection, "select current_user()")
+    }
+
+    fn missing(
+        &self,
+        connection: &mut dyn Connection,
+        _contents: Option<&Contents>,
+    ) -> Result<Vec<Missing>, DbmsError> {
+        let roles = query_if_allowed(connection, "select current_role()")?.unwrap_or_default();
+        let role = roles.into_iter().next().and_then(|row| row.into_iter().next().flatten());
+        // MySQL tells what roles give only if it is told which; MariaDB always does.
+        let using = role.filter(|role| role.contains('`')).map(|role| format!(" using {role}"));
+        let sql = format!("show grants for current_user(){}", using.unwrap_or_default());
+        let rows = connection.query(&sql)?;
+        let grants: Vec<String> = rows.into_iter().flatten().flatten().collect();
+        let names = grants::missing(&grants, DATABASE);
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let account = text(connection, "select current_user()")?;
+        let (user, host) = account.rsplit_once('@').unwrap_or((&account, "%"));
+        let quoted = |name: &str| format!("'{}'", name.replace('\'', "''"));
+        Ok(vec![Missing {
+            what: format!("{} on {DATABASE}.*", names.join(", ")),
+            remedy: format!("grant all on {DATABASE}.* to {}@{}", quoted(user), quoted(host)),
+        }])
+    }
+
+    fn limits(&self, connection: &mut dyn Connection) -> Result<Vec<Limit>, DbmsError> {
+        let status = connection.query("show global status like 'Threads_connected'")?;
+        let in_use = number(status.first().and_then(|row| row.get(1)?.as_ref()));
+        let account = text(connection, "select current_user()")?;
+        let user = account.rsplit_once('@').map_or(account.as_str(), |(user, _)| user);
+        let sessions = Self::sessions(connection)?;
+        let own = sessions.iter().filter(|session| session.user == user).count() as i64;
+        let limit = |most: i64, used: i64, name: &str, remedy: String| Limit {
+            left: most - used,
+            text: format!("{name} is {most}, of which {used} are in use"),
+            remedy,
+        };
+        let most = text(connection, "select @@global.max_connections")?;
+        let remedy = "have more with set global max_connections".to_string();
+        let mut limits = vec![limit(number(Some(&most)), in_use, "max_connections", remedy)];
+        let most = text(connection, "select @@session.max_user_connections")?;
+        if let most @ 1.. = number(Some(&most)) {
+            let remedy = "have more with alter user … with max_user_connections".to_string();
+            limits.push(limit(most, own, "max_user_connections of this account", remedy));
+        }
+        Ok(limits)
+    }
+
+    fn too_long(
+        &self,
+        connection: &mut dyn Connection,
+        bytes: u64,
+    ) -> Result<Option<String>, DbmsError> {
+        let needed = bytes.max(LOAD);
+        let most = text(connection, "select @@session.max_allowed_packet")?;
+        let most = number(Some(&most)) as u64;
+        Ok((most < needed).then(|| {
+            format!(
+                "max_allowed_packet of the server is {most}: set it to {needed} or more (set global \
+                 max_allowed_packet = …)"
+            )
+        }))
+    }
+
+    fn values(&self, connection: &mut dyn Connection) -> Result<Vec<Row>, DbmsError> {
+        Ok(connection.query("show session variables")?)
+    }
+
+    fn variables(&self) -> &'static [Variable] {
+        &VARIABLES
+    }
+
+    fn set(&self, variables: &[&Variable]) -> String {
+        let value = |value: &str| match value.bytes().all(|byte| byte.is_ascii_digit()) {
+            true => value.to_string(),
+            false => format!("'{value}'"),
+        };
+        let set = |variable: &&Variable| format!("{} = {}", variable.name, value(variable.value));
+        let all: Vec<String> = variables.iter().map(set).collect();
+        format!("set session {}", all.join(", session "))
+    }
+
+    fn target(&self, setup: Vec<String>) -> Target {
+        let database = DATABASE.to_string();
+        Target::Mysql(Login { database, setup, ..self.login.clone() })
+    }
+
+    fn contents(&self, connection: &mut dyn Connection) -> Result<Option<Contents>, DbmsError> {
+        if !Self::exists(connection)? {
+            return Ok(None);
+        }
+        let mark = Self::marks(connection)?.map(|[token, since, _]| Mark { token, since });
+        let sql = format!(
+            "select 'BASE TABLE', table_name, coalesce(data_length, 0) + coalesce(index_length, 0) \
+             from information_schema.tables where table_schema = '{DATABASE}' \
+             and table_type = 'BASE TABLE' and table_name <> '{MARK}' \
+             union all select lower(table_type), table_name, 0 from information_schema.tables \
+             where table_schema = '{DATABASE}' and table_type <> 'BASE TABLE' \
+             union all select lower(routine_type), routine_name, 0 from information_schema.routines \
+             where routine_schema = '{DATABASE}' \
+             union all select 'event', event_name, 0 from information_schema.events \
+             where event_schema = '{DATABASE}' \
+             union all select 'trigger', trigger_name, 0 from information_schema.triggers \
+             where trigger_schema = '{DATABASE}'"
+        );
+        let (mut tables, mut others) = (Vec::new(), Vec::new());
+        for row in connection.query(&sql)? {
+            let bytes = number(row.get(2).and_then(Option::as_ref)).max(0) as u64;
+            let mut fields = row.into_iter().map(Option::unwrap_or_default);
+            let (kind, name) =
+                (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
+            match kind.as_str() {
+                "BASE TABLE" => tables.push((name, bytes)),
+                kind => others.push(format!("{kind} {name}")),
+            }
+        }
+        Ok(Some(Contents { mark, tables, others }))
+    }
+
+    fn end_sessions(&self, connection: &mut dyn Connection) -> Result<(), DbmsError> {
+        let own = Self::own_id(connection)?;
+        let account = text(connection, "select current_user()")?;
+        let user = account.rsplit_once('@').map_or(account.as_str(), |(user, _)| user);
+        for session in Self::sessions(connection)? {
+            let is_at_work = session.command != "Sleep" && session.database == DATABASE;
+            if is_at_work && session.user == user && session.id != own {
+                // It may have ended meanwhile.
+                query_if_allowed(connection, &format!("kill {}", session.id))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn drop_tables(
+        &self,
+        connection: &mut dyn Connection,
+        tables: &[String],
+    ) -> Result<(), DbmsError> {
+        let named = |table: &String| format!("{DATABASE}.`{}`", table.replace('`', "``"));
+        let names: Vec<String> = tables.iter().map(named).collect();
+        match connection.run(&format!("drop table if exists {}", names.join(", "))) {
+            // Keys of somebody's tables in other databases.
+            Err(Error::Server { code, message, .. })
+                if NEEDED_BY_OTHERS.iter().any(|number| code.starts_with(number)) =>
+            {
+                Err(GuestError::Others { place: self.place(), names: message }.into())
+            }
+            result => result.map(drop).map_err(DbmsError::from),
+        }
+    }
+
+    fn mark(&self, connection: &mut dyn Connection, token: &str) -> Result<(), DbmsError> {
+        let was_there = match Self::marks(connection)? {
+            Some([_, _, was_there]) => was_there == "1",
+            None => Self::exists(connection)?,
+        };
+        let since = "select date_format(utc_timestamp(), '%Y-%m-%d %H:%i:%s UTC')";
+        let since = text(connection, since)?;
+        if !Self::exists(connection)? {
+            connection.run(&format!("create database {DATABASE}"))?;
+        }
+        let mark = format!("{DATABASE}.{MARK}");
+        connection.run(&format!("drop table if exists {mark}"))?;
+        connection.run(&format!(
+            "create table {mark} (token varchar(64) not null primary key, \
+             since varchar(40) not null, was_there integer not null)"
+        ))?;
+        let was_there = u8::from(was_there);
+        connection
+            .run(&format!("insert into {mark} values ('{token}', '{since}', {was_there})"))?;
+        Ok(())
+    }
+
+    fn remove(&self, connection: &mut dyn Connection) -> Result<(), DbmsError> {
+        // One that was there before is left as it was found: empty.
+        if let Some([_, _, was_there]) = Self::marks(connection)?
+            && was_there == "1"
+        {
+            connection.run(&format!("drop table {DATABASE}.{MARK}"))?;
+            return Ok(());
+        }
+        // It takes all that is in it along, so that nothing else may be.
+        let Some(Contents { mark: Some(_), tables, others }) = self.contents(connection)? else {
+            return Ok(());
+        };
+        let tables = tables.into_iter().map(|(name, _)| format!("table {name}"));
+        let names: Vec<String> = tables.chain(others).collect();
+        if !names.is_empty() {
+            let (place, names) = (self.place(), names.join(", "));
+            return Err(GuestError::Others { place, names }.into());
+        }
+        connection.run(&format!("drop database {DATABASE}"))?;
+        Ok(())
+    }
+
+    fn whereabouts(&self) -> (&'static str, &'static str) {
+        ("select database()", DATABASE)
+    }
+
+    fn settle(&self, connection: &mut dyn Connection) -> Result<(), DbmsError> {
+        query_if_allowed(connection, "flush engine logs")?;
+        Ok(())
+    }
+}

@@ -1,0 +1,472 @@
+//! Postgres as a server of somebody else's: a schema of rqps's own in the database that the URL
+//! names.
+
+use std::sync::Arc;
+
+use rqps_plan::Contender;
+use rqps_wire::{Class, Connection, Error, Login, Row, Target, postgres, query_if_allowed, scalar};
+
+use super::control::PostgresControl;
+use crate::error::DbmsError;
+use crate::guest::{
+    Contents, Guest, GuestError, Holder, Limit, Mark, Missing, Variable, number, text, variable,
+};
+use crate::remote::Remote;
+
+/// rqps's own schema in a database that is not.
+const SCHEMA: &str = "rqps";
+
+/// What the comment by which rqps knows its schema begins with; a time and the run follow.
+const MARK: &str = "made by rqps";
+
+/// The keys of the advisory lock: the first is `rqps` in ASCII.
+const LOCK: &str = "1920036979, 1";
+/// That lock in `pg_locks`.
+const LOCK_ROWS: &str = "l.locktype = 'advisory' and l.classid = 1920036979 and l.objid = 1 \
+     and l.objsubid = 2 and l.granted \
+     and l.database = (select oid from pg_database where datname = current_database())";
+
+/// The SQLSTATE of an object that others depend on.
+const NEEDED_BY_OTHERS: &str = "2BP01";
+
+/// The SQLSTATE of a statement that was cut short.
+const CANCELLED: &str = "57014";
+
+/// What sessions for control set before they know what the server has: all versions know these.
+/// They wait for no standby, since what they commit is no part of what is measured.
+const AT_ONCE: &str = "set statement_timeout = 0; set lock_timeout = 0; \
+     set default_transaction_read_only = off; set synchronous_commit = local";
+
+/// What limits sessions in later versions, too: the first of them, and the setting.
+const LIMITS_SINCE: [(i64, &str); 3] = [
+    (90_600, "idle_in_transaction_session_timeout"),
+    (140_000, "idle_session_timeout"),
+    (170_000, "transaction_timeout"),
+];
+
+/// What every session sets. What only changes what a statement costs (the planner's switches,
+/// memory, `synchronous_commit`, the access method, the tablespace) is the server's and stays.
+const VARIABLES: [Variable; 18] = [
+    // The place of all names without a schema.
+    variable("search_path", SCHEMA),
+    // Statements are neither cut short nor is their session.
+    variable("statement_timeout", "0"),
+    variable("lock_timeout", "0"),
+    variable("transaction_timeout", "0"),
+    variable("idle_in_transaction_session_timeout", "0"),
+    variable("idle_session_timeout", "0"),
+    // The workloads write, and count conflicts as the default level has them.
+    variable("default_transaction_read_only", "off"),
+    variable("default_transaction_isolation", "read committed"),
+    variable("default_transaction_deferrable", "off"),
+    // How values are read and written: data are made and compared as text.
+    variable("DateStyle", "ISO, MDY"),
+    variable("IntervalStyle", "postgres"),
+    variable("TimeZone", "UTC"),
+    variable("bytea_output", "hex"),
+    variable("standard_conforming_strings", "on"),
+    variable("extra_float_digits", "1"),
+    variable("transform_null_equals", "off"),
+    // Tables are the published ones.
+    variable("default_with_oids", "off"),
+    // Rows and messages for the client are part of what is measured.
+    variable("client_min_messages", "notice"),
+];
+
+struct PostgresGuest {
+    login: Login,
+}
+
+/// A server that is running already, by its URL.
+pub(crate) fn remote(contender: &Contender, url: &str) -> Result<Remote, DbmsError> {
+    let guest = Arc::new(PostgresGuest { login: postgres::login(url)? });
+    Ok(Remote::new(contender.spec(), guest, &PostgresControl))
+}
+
+/// A name in SQL, whatever is in it.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+const BACKEND: &str = "select pg_backend_pid()";
+
+impl PostgresGuest {
+    /// A connection whose session has not been touched.
+    fn plain(&self) -> Result<Box<dyn Connection>, DbmsError> {
+        Ok(Target::Postgres(self.login.clone()).connect()?)
+    }
+
+    /// The backend of a transaction of its own.
+    fn backend(connection: &mut dyn Connection) -> Result<String, Error> {
+        Self::begin(connection)?;
+        let backend = scalar(connection, BACKEND)?.unwrap_or_default();
+        connection.run("commit")?;
+        Ok(backend)
+    }
+
+    /// Begins a transaction that nothing cuts short and that changes nothing in its session: in a
+    /// pool that would be somebody else's, too.
+    fn begin(connection: &mut dyn Connection) -> Result<(), Error> {
+        connection.run("begin")?;
+        connection.run("set local statement_timeout = 0")?;
+        Ok(())
+    }
+
+    /// What shows that two connections are not two sessions.
+    fn not_sessions(
+        first: &mut dyn Connection,
+        second: &mut dyn Connection,
+    ) -> Result<Option<&'static str>, Error> {
+        let before = Self::backend(first)?;
+        Self::begin(second)?;
+        let of_second = scalar(second, BACKEND)?.unwrap_or_default();
+        if of_second == before {
+            return Ok(Some("two connections at once have the same backend"));
+        }
+        let mut seen = vec![before, Self::backend(first)?];
+        second.run("commit")?;
+        // A pool that takes turns has given the first one's away by now.
+        for _ in 0..3 {
+            seen.push(Self::backend(first)?);
+        }
+        seen.dedup();
+        Ok((seen.len() > 1).then_some("the backend changes between two transactions"))
+    }
+
+    /// The first column of all rows, where there is anything in it.
+    fn column(connection: &mut dyn Connection, sql: &str) -> Result<Vec<String>, DbmsError> {
+        let rows = connection.query(sql)?;
+        Ok(rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
+    }
+}
+
+impl Guest for PostgresGuest {
+    fn place(&self) -> String {
+        let Login { database, address, .. } = &self.login;
+        format!("schema '{SCHEMA}' of database '{database}' on {address}")
+    }
+
+    fn connect(&self) -> Result<Box<dyn Connection>, DbmsError> {
+        let setup = vec![AT_ONCE.to_string()];
+        let login = Login { setup, ..self.login.clone() };
+        let mut connection = Target::Postgres(login).connect()?;
+        let version = number(Some(&text(&mut *connection, "show server_version_num")?));
+        for (_, name) in LIMITS_SINCE.iter().filter(|(since, _)| version >= *since) {
+            connection.run(&format!("set {name} = 0"))?;
+        }
+        Ok(connection)
+    }
+
+    /// A pool that gives each transaction whatever connection is free shows it in that two clients
+    /// have the same backend, or that one has several; one that does so for each statement takes no
+    /// transactions.
+    fn detour(&self) -> Result<Option<String>, DbmsError> {
+        let (mut first, mut second) = (self.plain()?, self.plain()?);
+        match Self::not_sessions(&mut *first, &mut *second) {
+            Ok(how) => Ok(how.map(str::to_string)),
+            // A statement that was cut short shows nothing: the role's may be limited.
+            Err(Error::Server { code, message, class })
+                if code != CANCELLED && class != Class::Gone =>
+            {
+                Ok(Some(format!("it takes no transaction ({message})")))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn identity(&self) -> &'static str {
+        "select pg_backend_pid() || ' since ' || pg_postmaster_start_time()"
+    }
+
+    fn lock(&self, connection: &mut dyn Connection) -> Result<bool, DbmsError> {
+        Ok(text(connection, &format!("select pg_try_advisory_lock({LOCK})"))? == "t")
+    }
+
+    fn holds(&self, connection: &mut dyn Connection) -> Result<bool, DbmsError> {
+        let sql = format!(
+            "select count(*) from pg_locks l where {LOCK_ROWS} and l.pid = pg_backend_pid()"
+        );
+        Ok(text(connection, &sql)? != "0")
+    }
+
+    fn holder(&self, connection: &mut dyn Connection) -> Result<Option<Holder>, DbmsError> {
+        let sql = format!(
+            "select l.pid || ' since ' || pg_postmaster_start_time(), l.pid, \
+             coalesce(a.usename, '?'), coalesce(nullif(a.application_name, ''), '?'), \
+             case when a.backend_start is null then 'a place that this role is not shown' \
+              else coalesce(host(a.client_addr), 'a Unix socket') end, \
+             coalesce(to_char(a.backend_start at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS') || ' UTC', '?') \
+             from pg_locks l left join pg_stat_activity a on a.pid = l.pid where {LOCK_ROWS}"
+        );
+        let rows = connection.query(&sql)?;
+        Ok(rows.into_iter().next().map(|row| {
+            let mut fields = row.into_iter().map(Option::unwrap_or_default);
+            let mut field = || fields.next().unwrap_or_default();
+            let (identity, pid, user, name, from, since) =
+                (field(), field(), field(), field(), field(), field());
+            let text =
+                format!("process {pid} ({name}) of '{user}' from {from}, connected since {since}");
+            Holder { identity, text }
+        }))
+    }
+
+    fn read_only(&self, connection: &mut dyn Connection) -> Result<Option<String>, DbmsError> {
+        let is_standby = text(connection, "select pg_is_in_recovery()")? == "t";
+        Ok(is_standby.then(|| "it is a standby, or recovers".to_string()))
+    }
+
+    fn account(&self, connection: &mut dyn Connection) -> Result<String, DbmsError> {
+        text(connection, "select current_user")
+    }
+
+    fn missing(
+        &self,
+        connection: &mut dyn Connection,
+        contents: Option<&Contents>,
+    ) -> Result<Vec<Missing>, DbmsError> {
+        let role = quoted(&text(connection, "select current_user")?);
+        let database = quoted(&text(connection, "select current_database()")?);
+        let mut missing = Vec::new();
+        if contents.is_none() {
+            let sql = "select has_database_privilege(current_database(), 'create')";
+            if text(connection, sql)? != "t" {
+                missing.push(Missing {
+                    what: format!("CREATE on database {database}"),
+                    remedy: format!("grant create on database {database} to {role}"),
+                });
+            }
+        } else {
+            let sql = format!(
+                "select rolname from pg_namespace n join pg_roles r on r.oid = n.nspowner \
+                 where nspname = '{SCHEMA}' and not pg_has_role(r.oid, 'usage')"
+            );
+            for owner in Self::column(connection, &sql)? {
+                missing.push(Missing {
+                    what: format!("the ownership of schema {SCHEMA}, which '{owner}' has"),
+                    remedy: format!("log in as '{owner}', or grant {} to {role}", quoted(&owner)),
+                });
+            }
+        }
+        let sql = "select spcname from pg_tablespace where spcname = \
+                   current_setting('default_tablespace') and not \
+                   has_tablespace_privilege(oid, 'create')";
+        for space in Self::column(connection, sql)? {
+            missing.push(Missing {
+                what: format!("CREATE on tablespace '{space}', which is default_tablespace"),
+                remedy: format!("grant create on tablespace {} to {role}", quoted(&space)),
+            });
+        }
+        Ok(missing)
+    }
+
+    fn limits(&self, connection: &mut dyn Connection) -> Result<Vec<Limit>, DbmsError> {
+        // Before 10 only clients are shown. Superusers may use what is reserved for them.
+        let sql = "select current_setting('max_connections')::int - case when r.rolsuper then 0 \
+             else coalesce((select sum(setting::int) from pg_settings where name in \
+             ('superuser_reserved_connections', 'reserved_connections')), 0) end, \
+             (select count(*) from pg_stat_activity a where to_jsonb(a)->>'backend_type' is null \
+              or to_jsonb(a)->>'backend_type' = 'client backend'), \
+             case when r.rolsuper then -1 else d.datconnlimit end, \
+             (select count(*) from pg_stat_activity where datname = current_database()), \
+             case when r.rolsuper then -1 else r.rolconnlimit end, \
+             (select count(*) from pg_stat_activity where usename = current_user), \
+             current_database(), current_user \
+             from pg_database d, pg_roles r \
+             where d.datname = current_database() and r.rolname = current_user";
+        let rows = connection.query(sql)?;
+        let Some(row) = rows.into_iter().next() else { return Ok(Vec::new()) };
+        let count = |place: usize| number(row.get(place).and_then(Option::as_ref));
+        let name =
+            |place: usize| quoted(row.get(place).cloned().flatten().as_deref().unwrap_or(""));
+        let (database, role) = (name(6), name(7));
+        let limit = |place: usize, what: &str, remedy: String| {
+            let (most, used) = (count(place), count(place + 1));
+            let text = format!("{what} allows {most}, of which {used} are in use");
+            (most >= 0).then(|| Limit { left: most - used, text, remedy })
+        };
+        let limits = [
+            limit(
+                0,
+                "the server (max_connections without those reserved)",
+                "have more with alter system set max_connections and a restart".to_string(),
+            ),
+            limit(
+                2,
+                &format!("database {database}"),
+                format!("have more with alter database {database} connection limit"),
+            ),
+            limit(
+                4,
+                &format!("role {role}"),
+                format!("have more with alter role {role} connection limit"),
+            ),
+        ];
+        Ok(limits.into_iter().flatten().collect())
+    }
+
+    /// A message has room for a gigabyte.
+    fn too_long(&self, _: &mut dyn Connection, _bytes: u64) -> Result<Option<String>, DbmsError> {
+        Ok(None)
+    }
+
+    fn values(&self, connection: &mut dyn Connection) -> Result<Vec<Row>, DbmsError> {
+        let names: Vec<String> = VARIABLES.iter().map(|it| literal(it.name)).collect();
+        Ok(connection.query(&format!(
+            "select name, current_setting(name) from pg_settings where name in ({})",
+            names.join(", ")
+        ))?)
+    }
+
+    fn variables(&self) -> &'static [Variable] {
+        &VARIABLES
+    }
+
+    fn set(&self, variables: &[&Variable]) -> String {
+        let set = |variable: &&Variable| match variable.name {
+            // A list, which a single text would be one name of.
+            "search_path" => format!("set search_path = {}", quoted(variable.value)),
+            name => format!("set {name} = {}", literal(variable.value)),
+        };
+        variables.iter().map(set).collect::<Vec<_>>().join("; ")
+    }
+
+    fn target(&self, setup: Vec<String>) -> Target {
+        Target::Postgres(Login { setup, ..self.login.clone() })
+    }
+
+    fn contents(&self, connection: &mut dyn Connection) -> Result<Option<Contents>, DbmsError> {
+        let sql = format!(
+            "select coalesce(obj_description(oid, 'pg_namespace'), '') from pg_namespace \
+             where nspname = '{SCHEMA}'"
+        );
+        let Some(comment) = Self::column(connection, &sql)?.into_iter().next() else {
+            return Ok(None);
+        };
+        let mark = comment.strip_prefix(MARK).map(|rest| {
+            let (token, since) = rest.trim().split_once(' ').unwrap_or((rest.trim(), ""));
+            Mark { token: token.to_string(), since: since.trim_start_matches("since ").to_string() }
+        });
+        // Everything that is in a schema depends on it. A sequence of a column goes with its table.
+        // What somebody has put upon a table of rqps's would, too, or keeps it from going: triggers
+        // and rules; views and keys, also elsewhere.
+        let sql = format!(
+            "with place as (select oid from pg_namespace where nspname = '{SCHEMA}'), \
+             things as (select d.classid, d.objid from pg_depend d, place \
+              where d.refclassid = 'pg_namespace'::regclass and d.refobjid = place.oid \
+              union select 'pg_trigger'::regclass, t.oid from pg_trigger t \
+              join pg_class c on c.oid = t.tgrelid join place on place.oid = c.relnamespace \
+              where not t.tgisinternal \
+              union select 'pg_rewrite'::regclass, w.oid from pg_rewrite w \
+              join pg_class c on c.oid = w.ev_class join place on place.oid = c.relnamespace \
+              where w.rulename <> '_RETURN' \
+              union select 'pg_class'::regclass, w.ev_class from pg_depend d \
+              join pg_class c on d.refclassid = 'pg_class'::regclass and c.oid = d.refobjid \
+              join place on place.oid = c.relnamespace \
+              join pg_rewrite w on d.classid = 'pg_rewrite'::regclass and w.oid = d.objid \
+              where w.ev_class <> c.oid \
+              union select 'pg_constraint'::regclass, k.oid from pg_constraint k \
+              join pg_class c on c.oid = k.confrelid join place on place.oid = c.relnamespace) \
+             select coalesce(c.relkind::text, ''), c.relname, \
+             (select i.type || ' ' || i.identity \
+              from pg_identify_object(things.classid, things.objid, 0) i), \
+             case when c.relkind in ('r', 'p') then pg_total_relation_size(c.oid) end \
+             from things left join pg_class c \
+             on things.classid = 'pg_class'::regclass and c.oid = things.objid \
+             where not coalesce(c.relkind = 'S' and exists (select from pg_depend o \
+              where o.classid = 'pg_class'::regclass and o.objid = c.oid \
+              and o.refclassid = 'pg_class'::regclass and o.deptype in ('a', 'i')), false) \
+             order by 2, 3"
+        );
+        let (mut tables, mut others) = (Vec::new(), Vec::new());
+        for row in connection.query(&sql)? {
+            let mut fields = row.into_iter();
+            let mut field = || fields.next().flatten();
+            let (kind, name, described, bytes) = (field(), field(), field(), field());
+            match (kind.as_deref(), name) {
+                (Some("r" | "p"), Some(name)) => {
+                    tables.push((name, number(bytes.as_ref()).max(0) as u64));
+                }
+                _ => others.push(described.unwrap_or_default()),
+            }
+        }
+        Ok(Some(Contents { mark, tables, others }))
+    }
+
+    fn end_sessions(&self, connection: &mut dyn Connection) -> Result<(), DbmsError> {
+        // One that makes a table, which nobody else sees yet, has locked the schema.
+        let sql = format!(
+            "select pg_terminate_backend(a.pid) from pg_stat_activity a \
+             where a.datname = current_database() and a.usename = current_user \
+             and a.application_name = 'rqps' and a.pid <> pg_backend_pid() and exists (\
+              select from pg_namespace n join pg_locks l on l.pid = a.pid \
+              left join pg_class c on c.oid = l.relation where n.nspname = '{SCHEMA}' \
+              and (c.relnamespace = n.oid \
+               or l.classid = 'pg_namespace'::regclass and l.objid = n.oid))"
+        );
+        connection.query(&sql)?;
+        Ok(())
+    }
+
+    fn drop_tables(
+        &self,
+        connection: &mut dyn Connection,
+        tables: &[String],
+    ) -> Result<(), DbmsError> {
+        let named = |table: &String| format!("{SCHEMA}.{}", quoted(table));
+        let names: Vec<String> = tables.iter().map(named).collect();
+        match connection.run(&format!("drop table if exists {}", names.join(", "))) {
+            // Views and keys elsewhere that somebody has made upon them.
+            Err(Error::Server { code, message, .. }) if code == NEEDED_BY_OTHERS => {
+                Err(GuestError::Others { place: self.place(), names: message }.into())
+            }
+            result => result.map(drop).map_err(DbmsError::from),
+        }
+    }
+
+    fn mark(&self, connection: &mut dyn Connection, token: &str) -> Result<(), DbmsError> {
+        let since = "select to_char(now() at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS')";
+        let since = text(connection, since)?;
+        let comment = literal(&format!("{MARK} {token} since {since} UTC"));
+        let sql = format!("select 1 from pg_namespace where nspname = '{SCHEMA}'");
+        let create = match scalar(connection, &sql)? {
+            // The role may not be allowed to make schemas any more.
+            Some(_) => String::new(),
+            None => format!("create schema {SCHEMA}; "),
+        };
+        // In one message, which is one transaction: a schema without the mark would be nobody's.
+        connection.run(&format!("{create}comment on schema {SCHEMA} is {comment}"))?;
+        Ok(())
+    }
+
+    fn remove(&self, connection: &mut dyn Connection) -> Result<(), DbmsError> {
+        // Not what is in it: whatever came to be there since we looked is somebody else's.
+        connection.run(&format!("drop schema if exists {SCHEMA}"))?;
+        Ok(())
+    }
+
+    fn whereabouts(&self) -> (&'static str, &'static str) {
+        ("select current_schema()", SCHEMA)
+    }
+
+    /// Commits something after everything else and waits until it is on the disk.
+    fn settle(&self, connection: &mut dyn Connection) -> Result<(), DbmsError> {
+        let sql = "select pg_logical_emit_message(true, 'rqps', 'settle')";
+        query_if_allowed(connection, sql)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_quoted_whatever_is_in_them() {
+        assert_eq!(quoted(r#"my "odd" Db"#), r#""my ""odd"" Db""#);
+        assert_eq!(literal("it's"), "'it''s'");
+    }
+}

@@ -1,0 +1,45 @@
+//! `rqps dbms clean`: what rqps has left on a server that it did not start, shown and removed.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use rqps_dbms::{Guesthouse, Left, Needs};
+use rqps_plan::Contender;
+use rqps_workload::is_table;
+
+use super::dbms::table;
+use super::exit::Exit;
+use super::output;
+
+pub(super) fn run(contender: &Contender) -> anyhow::Result<Exit> {
+    let Some(server) = Guesthouse::at(contender)? else {
+        bail!(
+            "'{contender}' is not the URL of a server: what rqps makes for servers of its own is \
+             removed by rqps dbms prune"
+        );
+    };
+    let needs = Needs { is_table, ..Needs::default() };
+    let Some(left) = server.leftovers(needs)? else {
+        output::note(&format!("nothing of rqps is on {contender}"));
+        return Ok(Exit::Done);
+    };
+    if !left.tables.is_empty() {
+        let mut tables = table(&["TABLE", "KB"]);
+        for (name, bytes) in &left.tables {
+            tables.add_row([name.clone(), bytes.div_ceil(1024).to_string()]);
+        }
+        output::print(&format!("{}\n", tables.trim_fmt()))?;
+    }
+    server.clean()?;
+    let since = if left.since.is_empty() { "an unknown time" } else { &left.since };
+    output::note(&format!("removed {}, made at {since}", left.place));
+    Ok(Exit::Done)
+}
+
+/// What a folder of data directories, or one of them, stands for on servers.
+pub(super) fn left_by(folder: &Path) -> Vec<Left> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let below = entries.map(|entry| entry.path());
+    let folders: Vec<PathBuf> = below.chain([folder.to_path_buf()]).collect();
+    folders.iter().filter_map(|folder| Left::read(folder)).collect()
+}
