@@ -5,11 +5,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use rqps_plan::{Contender, Plan};
+use rqps_system::printable;
 use rusqlite::Transaction;
-use rustix::fs::{Access, AtFlags, CWD, accessat};
+use serde_json::Value;
 
 use crate::error::StoreError;
-use crate::files::{self, file, is_locked, lock, own, read_own, write_whole};
+use crate::files::{self, file, is_locked, lock, own, read_own, refuse_unwritable, write_whole};
 use crate::record::Manifest;
 use crate::results::{self, RESULTS};
 
@@ -95,6 +96,19 @@ impl RunDirectory {
         &self.path
     }
 
+    /// What the run's data directories are called by. A run from elsewhere may have any text for that.
+    pub fn id(&self) -> Result<&str, StoreError> {
+        let id = self.manifest.id.as_str();
+        // It has the time it was begun, with a T.
+        match rqps_system::is_id(&id.to_ascii_lowercase()) {
+            true => Ok(id),
+            false => {
+                let reason = format!("its id '{id}' is none that rqps gives");
+                Err(StoreError::damaged(self.path.join(MANIFEST), reason))
+            }
+        }
+    }
+
     /// Where the server of a contender writes its log: a file of its own.
     pub fn log(&self, contender: &str) -> PathBuf {
         let names: Vec<String> = self.plan.contenders.iter().map(Contender::name).collect();
@@ -155,22 +169,6 @@ fn is_free(path: &Path) -> io::Result<bool> {
     Ok(files::is_free(path, &[LOGS, PLAN, MANIFEST])? && has_no_log())
 }
 
-/// A directory that is not there is made in the nearest one that is.
-fn refuse_unwritable(path: &Path) -> Result<(), StoreError> {
-    let whole = std::path::absolute(path).map_err(file("find", path))?;
-    let nearest = whole.ancestors().find(|folder| folder.symlink_metadata().is_ok());
-    let nearest = nearest.unwrap_or(Path::new("/"));
-    let may = Access::WRITE_OK | Access::EXEC_OK;
-    let checked = match nearest.is_dir() {
-        true => accessat(CWD, nearest, may, AtFlags::EACCESS).map_err(io::Error::from),
-        false => Err(io::ErrorKind::NotADirectory.into()),
-    };
-    checked.map_err(|source| {
-        let (path, nearest) = (path.to_path_buf(), nearest.to_path_buf());
-        StoreError::Unwritable { path, nearest, source }
-    })
-}
-
 /// Servers write to these files, whatever they are.
 fn refuse_linked_logs(path: &Path) -> Result<(), StoreError> {
     let logs = own(path, LOGS)?;
@@ -201,7 +199,12 @@ fn plain(name: &str) -> String {
 pub(crate) fn read_plan_and_manifest(path: &Path) -> Result<(Plan, Manifest), StoreError> {
     let plan = Plan::from_toml(&read_own(path, PLAN)?)
         .map_err(|error| StoreError::damaged(path.join(PLAN), error))?;
+    let in_plan = serde_json::to_value(&plan).expect("a plan is plain data");
+    if shown(in_plan.clone()) != in_plan {
+        return Err(StoreError::damaged(path.join(PLAN), "a text in it has control characters"));
+    }
     let manifest: Manifest = serde_json::from_str(&read_own(path, MANIFEST)?)
+        .and_then(|manifest: Value| serde_json::from_value(shown(manifest)))
         .map_err(|error| StoreError::damaged(path.join(MANIFEST), error))?;
     let groups = manifest.groups.iter().flatten().flatten();
     let arms = plan.contenders.len() + 1;
@@ -210,6 +213,19 @@ pub(crate) fn read_plan_and_manifest(path: &Path) -> Result<(Plan, Manifest), St
         return Err(StoreError::damaged(path.join(MANIFEST), reason));
     }
     Ok((plan, manifest))
+}
+
+/// The same data with its texts as they may be shown.
+fn shown(value: Value) -> Value {
+    let text = |text: String| printable(&text).into_owned();
+    match value {
+        Value::String(of) => Value::String(text(of)),
+        Value::Array(items) => items.into_iter().map(shown).collect(),
+        Value::Object(fields) => {
+            fields.into_iter().map(|(name, value)| (text(name), shown(value))).collect()
+        }
+        other => other,
+    }
 }
 
 fn write_manifest(path: &Path, manifest: &Manifest) -> Result<(), StoreError> {

@@ -13,16 +13,22 @@ pub enum StoreError {
     #[error("'{}' is not empty and holds no run: name another --out", .0.display())]
     NotEmpty(PathBuf),
     #[error(
-        "nothing can be written to '{}': '{}': {source}; name another --out",
-        path.display(), nearest.display()
+        "nothing can be written to '{}': {source}: '{}'; name another place",
+        path.display(), there.display()
     )]
-    Unwritable { path: PathBuf, nearest: PathBuf, source: io::Error },
+    Unwritable { path: PathBuf, there: PathBuf, source: io::Error },
     #[error(
         "'{}' holds no run: there is no results.sqlite in it (of a matrix, name one of its folders, or make a \
          page of all with rqps report --index DIR)",
         .0.display()
     )]
     NoRun(PathBuf),
+    #[error(
+        "the run in '{}' has the id of the one in '{}', to which the data belong: go on with that one, or \
+         begin another",
+        path.display(), other.display()
+    )]
+    SameId { path: PathBuf, other: PathBuf },
     #[error("another rqps is at work in '{}'", .0.display())]
     Busy(PathBuf),
     #[error(

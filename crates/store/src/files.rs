@@ -8,7 +8,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rqps_system::PathError;
-use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::fs::{Access, AtFlags, CWD, FlockOperation, OFlags, accessat, flock};
 use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
@@ -152,6 +152,41 @@ fn has_marked_lock(root: &Path) -> bool {
     let opened = open_real(&root.join(LOCK), File::options().read(true));
     let read = opened.and_then(|lock| lock.take(MARK.len() as u64 + 1).read_to_string(&mut text));
     read.is_ok() && text == MARK
+}
+
+/// Refuses a folder that could not be written to. One that is not there is made in the nearest that
+/// is. Nothing is opened or made.
+pub fn refuse_unwritable(folder: &Path) -> Result<(), StoreError> {
+    let whole = std::path::absolute(folder).map_err(file("find", folder))?;
+    let nearest = whole.ancestors().find(|above| above.symlink_metadata().is_ok());
+    refuse(folder, nearest.unwrap_or(Path::new("/")), true)
+}
+
+/// The same of a file, which is made in a folder that must be there.
+pub fn refuse_unwritable_file(path: &Path) -> Result<(), StoreError> {
+    let whole = std::path::absolute(path).map_err(file("find", path))?;
+    match whole.metadata() {
+        Ok(_) => refuse(path, &whole, false),
+        Err(_) => refuse(path, whole.parent().unwrap_or(&whole), true),
+    }
+}
+
+fn refuse(path: &Path, there: &Path, is_folder: bool) -> Result<(), StoreError> {
+    let checked = match (there.is_dir(), is_folder) {
+        (true, true) => access(there, Access::WRITE_OK | Access::EXEC_OK),
+        (false, false) => access(there, Access::WRITE_OK),
+        (false, true) if there.exists() => Err(io::ErrorKind::NotADirectory.into()),
+        (false, true) => Err(io::ErrorKind::NotFound.into()),
+        (true, false) => Err(io::ErrorKind::IsADirectory.into()),
+    };
+    checked.map_err(|source| {
+        let (path, there) = (path.to_path_buf(), there.to_path_buf());
+        StoreError::Unwritable { path, there, source }
+    })
+}
+
+fn access(path: &Path, rights: Access) -> io::Result<()> {
+    Ok(accessat(CWD, path, rights, AtFlags::EACCESS)?)
 }
 
 /// Whether nothing is in a directory but what an rqps left that was killed while it made a run

@@ -21,7 +21,7 @@ mod write;
 
 pub use directory::{RunDirectory, file_name};
 pub use error::StoreError;
-pub use files::{alone_in, write_whole};
+pub use files::{alone_in, refuse_unwritable, refuse_unwritable_file, write_whole};
 pub use join::Unlike;
 pub use merge::{Difference, MergeError, Part, merge};
 pub use packed::PackedHistogram;

@@ -7,7 +7,8 @@ use rusqlite::{Connection, Row, Transaction, params};
 
 use crate::error::StoreError;
 use crate::read::{
-    count, engine_values, json, metric, real, samples, some_count, some_real, workers,
+    count, engine_values, json, metric, real, samples, some_count, some_real, some_text,
+    statements, text, workers,
 };
 use crate::schema::Owner;
 use crate::write::{insert_samples, insert_worker};
@@ -353,15 +354,15 @@ pub(crate) fn passes(connection: &Connection) -> Result<Vec<PassRecord>, rusqlit
 fn pass(row: &Row<'_>) -> Result<PassRecord, rusqlite::Error> {
     Ok(PassRecord {
         round: row.get("round")?,
-        test: row.get("test")?,
+        test: text(row, "test")?,
         place: row.get("place")?,
         part: row.get("part")?,
-        class: row.get("class")?,
-        group: row.get("grouped")?,
+        class: text(row, "class")?,
+        group: text(row, "grouped")?,
         load: row.get("load")?,
         attempt: row.get("attempt")?,
-        invalid: row.get("invalid")?,
-        started: row.get("started")?,
+        invalid: some_text(row, "invalid")?,
+        started: text(row, "started")?,
         seconds: real(row, "seconds")?,
         cpus: json(row, "cpus")?,
         canary: json(row, "canary")?,
@@ -382,7 +383,7 @@ fn costs(
     let mut rows = select.query([pass])?;
     let mut costs: BTreeMap<String, Reading> = BTreeMap::new();
     while let Some(row) = rows.next()? {
-        costs.entry(row.get(0)?).or_default().set(metric(row)?, count(row, "value")?);
+        costs.entry(text(row, "contender")?).or_default().set(metric(row)?, count(row, "value")?);
     }
     Ok(costs)
 }
@@ -397,13 +398,13 @@ fn sides(
             slot: row.get("slot")?,
             watched: count(row, "watched")?,
             bytes_before: some_count(row, "bytes_before")?,
-            statements: json(row, "statements")?,
-            note: row.get("note")?,
-            failed: row.get("failed")?,
+            statements: statements(row)?,
+            note: some_text(row, "note")?,
+            failed: some_text(row, "failed")?,
             target_rate: some_real(row, "target_rate")?,
             ..SideRecord::default()
         };
-        Ok((row.get::<_, i64>("id")?, row.get::<_, String>("contender")?, side))
+        Ok((row.get::<_, i64>("id")?, text(row, "contender")?, side))
     })?;
     let mut sides = BTreeMap::new();
     let mut in_slices = costs(connection, "pass_slice_cost", pass)?;
@@ -427,9 +428,9 @@ fn slices(connection: &Connection, pass: i64) -> Result<Vec<SliceRecord>, rusqli
         connection.prepare("select * from slice where pass = ?1 order by place, client")?;
     let rows = select.query_map([pass], |row| {
         Ok(SliceRecord {
-            place: row.get(1)?,
-            client: row.get(2)?,
-            contender: row.get(3)?,
+            place: row.get("place")?,
+            client: row.get("client")?,
+            contender: text(row, "contender")?,
             began: count(row, "began")?,
             nanos: count(row, "nanos")?,
             operations: count(row, "operations")?,

@@ -10,13 +10,14 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use rqps_plan::Contender;
+use rqps_system::printable;
 use rusqlite::{Connection, params};
 
 use crate::RunDirectory;
 use crate::directory::file_name;
 use crate::error::StoreError;
 use crate::files::{file, open_own, own};
-use crate::read::{count, real};
+use crate::read::{count, real, text};
 use crate::results::RESULTS;
 
 /// Where stacks are kept.
@@ -113,11 +114,11 @@ pub(crate) fn profiles(
     let mut select = connection.prepare(sql).map_err(damaged)?;
     let rows = select.query_map([], |row| {
         let profile = ProfileRecord {
-            test: row.get("test")?,
-            contender: row.get("contender")?,
+            test: text(row, "test")?,
+            contender: text(row, "contender")?,
             round: row.get("round")?,
             turn: row.get("turn")?,
-            started: row.get("started")?,
+            started: text(row, "started")?,
             seconds: real(row, "seconds")?,
             statements: count(row, "statements")?,
             server_cpu: count(row, "server_cpu")?,
@@ -157,7 +158,7 @@ fn unpack(file: File) -> io::Result<BTreeMap<String, u64>> {
     }
     let stack = |line: &str| {
         let (stack, nanos) = line.rsplit_once(' ')?;
-        Some((stack.to_string(), nanos.parse().ok()?))
+        Some((printable(stack).into_owned(), nanos.parse().ok()?))
     };
     text.lines().map(stack).collect::<Option<_>>().ok_or_else(|| wrong("a line has no number"))
 }

@@ -7,6 +7,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use rqps_observe::{EngineReading, Kind, Metric, Reading};
 use rqps_plan::{Counts, Operation};
+use rqps_system::printable;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Rows, params};
 use serde::de::DeserializeOwned;
@@ -14,7 +15,7 @@ use serde::de::DeserializeOwned;
 use crate::directory::read_plan_and_manifest;
 use crate::error::StoreError;
 use crate::packed::Stored;
-use crate::record::{ContenderRecord, Second, Status, StepRecord, WorkerRecord};
+use crate::record::{ContenderRecord, Second, StatementRecord, Status, StepRecord, WorkerRecord};
 use crate::results::{self, RESULTS};
 use crate::schema::Owner;
 use crate::series::Series;
@@ -65,16 +66,16 @@ fn contenders(connection: &Connection) -> Result<Vec<ContenderRecord>, rusqlite:
     let mut select = connection.prepare("select * from contender")?;
     let records = select.query_map([], |row| {
         Ok(ContenderRecord {
-            name: row.get("name")?,
-            spec: row.get("spec")?,
-            dbms: row.get("dbms")?,
-            version: row.get("version")?,
-            source: row.get("source")?,
-            archive_sha256: row.get("archive_sha256")?,
-            server_sha256: row.get("server_sha256")?,
-            compiler: row.get("compiler")?,
-            libc: row.get("libc")?,
-            transport: row.get("transport")?,
+            name: text(row, "name")?,
+            spec: text(row, "spec")?,
+            dbms: text(row, "dbms")?,
+            version: text(row, "version")?,
+            source: text(row, "source")?,
+            archive_sha256: some_text(row, "archive_sha256")?,
+            server_sha256: some_text(row, "server_sha256")?,
+            compiler: some_text(row, "compiler")?,
+            libc: some_text(row, "libc")?,
+            transport: text(row, "transport")?,
             settings: BTreeMap::new(),
             defaults: BTreeSet::new(),
             start_seconds: real(row, "start_seconds")?,
@@ -86,11 +87,11 @@ fn contenders(connection: &Connection) -> Result<Vec<ContenderRecord>, rusqlite:
     for record in &mut records {
         let mut rows = select.query([&record.name])?;
         while let Some(row) = rows.next()? {
-            let name: String = row.get(0)?;
-            if row.get(2)? {
+            let name = text(row, "name")?;
+            if row.get("is_default")? {
                 record.defaults.insert(name.clone());
             }
-            record.settings.insert(name, row.get(1)?);
+            record.settings.insert(name, text(row, "value")?);
         }
     }
     Ok(records)
@@ -131,6 +132,18 @@ fn garbled(what: impl Into<String>) -> rusqlite::Error {
 const MOST: i64 = 1 << 58;
 /// In seconds, and per second.
 const MOST_REAL: f64 = 1e15;
+
+/// A column with text, which is shown by all that reads it.
+pub(crate) fn text(row: &Row<'_>, column: &str) -> Result<String, rusqlite::Error> {
+    Ok(printable(row.get_ref(column)?.as_str()?).into_owned())
+}
+
+pub(crate) fn some_text(row: &Row<'_>, column: &str) -> Result<Option<String>, rusqlite::Error> {
+    match row.get_ref(column)? {
+        ValueRef::Null => Ok(None),
+        _ => text(row, column).map(Some),
+    }
+}
 
 /// A column that counts something.
 pub(crate) fn count(row: &Row<'_>, column: &str) -> Result<u64, rusqlite::Error> {
@@ -180,19 +193,29 @@ pub(crate) fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Result<T
     serde_json::from_str(text).map_err(|error| garbled(format!("{column}: {error}")))
 }
 
+/// Statements of a foreign application may say anything.
+pub(crate) fn statements(row: &Row<'_>) -> Result<Vec<StatementRecord>, rusqlite::Error> {
+    let mut statements: Vec<StatementRecord> = json(row, "statements")?;
+    for statement in &mut statements {
+        statement.text = printable(&statement.text).into_owned();
+        statement.plan = statement.plan.as_deref().map(|plan| printable(plan).into_owned());
+    }
+    Ok(statements)
+}
+
 fn step(row: &Row<'_>) -> Result<StepRecord, rusqlite::Error> {
     let status = |name: &str| Status::ALL.into_iter().find(|known| known.name() == name);
     Ok(StepRecord {
-        contender: row.get("contender")?,
-        step: row.get("step")?,
-        title: row.get("title")?,
-        group: row.get("grouped")?,
+        contender: text(row, "contender")?,
+        step: text(row, "step")?,
+        title: text(row, "title")?,
+        group: some_text(row, "grouped")?,
         counts: known(row, "counts", Counts::from_name)?,
         order: row.get("place")?,
         attempt: row.get("attempt")?,
         status: known(row, "status", status)?,
-        error: row.get("error")?,
-        started: row.get("started")?,
+        error: some_text(row, "error")?,
+        started: text(row, "started")?,
         seconds: real(row, "seconds")?,
         pause_seconds: real(row, "pause_seconds")?,
         check_seconds: real(row, "check_seconds")?,
@@ -205,8 +228,8 @@ fn step(row: &Row<'_>) -> Result<StepRecord, rusqlite::Error> {
         samples: Series::default(),
         engine: EngineReading::default(),
         engine_samples: Series::default(),
-        note: row.get("note")?,
-        statements: json(row, "statements")?,
+        note: some_text(row, "note")?,
+        statements: statements(row)?,
     })
 }
 
@@ -266,7 +289,7 @@ fn engine(connection: &Connection, step: i64) -> Result<EngineReading, rusqlite:
 pub(crate) fn engine_values(rows: &mut Rows<'_>) -> Result<EngineReading, rusqlite::Error> {
     let mut reading = EngineReading::default();
     while let Some(row) = rows.next()? {
-        reading.set(row.get::<_, String>(0)?, kind(row)?, row.get::<_, i64>(2)? as u64);
+        reading.set(text(row, "name")?, kind(row)?, row.get::<_, i64>("value")? as u64);
     }
     Ok(reading)
 }
@@ -298,7 +321,7 @@ fn series<N: Ord>(
         None => return Ok(Series::default()),
     };
     while let Some(row) = rows.next()? {
-        let name = known(row, "name", |name| name_of(name.to_string()))?;
+        let name = known(row, "name", |name| name_of(printable(name).into_owned()))?;
         series.insert(name, kind(row)?, json(row, "samples")?);
     }
     Ok(series)

@@ -70,9 +70,8 @@ fn kept<'a>(
         Some(start) => name.as_encoded_bytes().starts_with(start.as_bytes()),
         None => name == pattern,
     };
-    environment.filter(move |(name, _)| {
-        NEUTRAL.iter().chain(more).any(|pattern| is_named(name, pattern))
-    })
+    environment
+        .filter(move |(name, _)| NEUTRAL.iter().chain(more).any(|pattern| is_named(name, pattern)))
 }
 
 /// Finds a program as a shell would, but in no folder that is relative: that would be another one
@@ -218,7 +217,8 @@ mod tests {
 
     #[test]
     fn of_the_environment_only_what_is_named_is_given() {
-        let all = ["PATH=/bin", "LC_ALL=C", "LANGUAGE=de", "TOKEN=hush", "npm_config_x=1", "TZ=UTC"];
+        let all =
+            ["PATH=/bin", "LC_ALL=C", "LANGUAGE=de", "TOKEN=hush", "npm_config_x=1", "TZ=UTC"];
         let all = all.iter().map(|pair| {
             let (name, value) = pair.split_once('=').unwrap();
             (OsString::from(name), OsString::from(value))
