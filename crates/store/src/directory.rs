@@ -47,7 +47,10 @@ impl RunDirectory {
     /// Makes a new run directory; it must not exist or must be empty.
     pub fn create(path: &Path, plan: Plan, manifest: Manifest) -> Result<Self, StoreError> {
         Self::refuse_unfit(path)?;
-        fs::create_dir_all(path).map_err(file("make", path))?;
+        fs::create_dir_all(path).map_err(|source| {
+            let (path, there) = (path.to_path_buf(), path.to_path_buf());
+            StoreError::Unwritable { path, there, source }
+        })?;
         let lock = lock(path)?;
         // Another may have made its run and ended it since we looked.
         Self::refuse_unfit(path)?;
