@@ -7,8 +7,8 @@ use rusqlite::{Connection, Row, Transaction, params};
 
 use crate::error::StoreError;
 use crate::read::{
-    count, engine_values, json, metric, real, samples, some_count, some_real, some_text,
-    statements, text, workers,
+    client, count, engine_values, json, metric, nanos, place, samples, seconds, some_count,
+    some_text, statements, target_rate, text, workers,
 };
 use crate::schema::Owner;
 use crate::write::{insert_samples, insert_worker};
@@ -363,7 +363,7 @@ fn pass(row: &Row<'_>) -> Result<PassRecord, rusqlite::Error> {
         attempt: row.get("attempt")?,
         invalid: some_text(row, "invalid")?,
         started: text(row, "started")?,
-        seconds: real(row, "seconds")?,
+        seconds: seconds(row, "seconds")?,
         cpus: json(row, "cpus")?,
         canary: json(row, "canary")?,
         cost: BTreeMap::new(),
@@ -401,7 +401,7 @@ fn sides(
             statements: statements(row)?,
             note: some_text(row, "note")?,
             failed: some_text(row, "failed")?,
-            target_rate: some_real(row, "target_rate")?,
+            target_rate: target_rate(row)?,
             ..SideRecord::default()
         };
         Ok((row.get::<_, i64>("id")?, text(row, "contender")?, side))
@@ -428,11 +428,11 @@ fn slices(connection: &Connection, pass: i64) -> Result<Vec<SliceRecord>, rusqli
         connection.prepare("select * from slice where pass = ?1 order by place, client")?;
     let rows = select.query_map([pass], |row| {
         Ok(SliceRecord {
-            place: row.get("place")?,
-            client: row.get("client")?,
+            place: place(row)?,
+            client: client(row)?,
             contender: text(row, "contender")?,
             began: count(row, "began")?,
-            nanos: count(row, "nanos")?,
+            nanos: nanos(row)?,
             operations: count(row, "operations")?,
             head_operations: count(row, "head_operations")?,
             rows: count(row, "rows")?,

@@ -17,7 +17,7 @@ use crate::RunDirectory;
 use crate::directory::file_name;
 use crate::error::StoreError;
 use crate::files::{file, open_own, own};
-use crate::read::{count, real, text};
+use crate::read::{count, seconds, text};
 use crate::results::RESULTS;
 
 /// Where stacks are kept.
@@ -119,7 +119,7 @@ pub(crate) fn profiles(
             round: row.get("round")?,
             turn: row.get("turn")?,
             started: text(row, "started")?,
-            seconds: real(row, "seconds")?,
+            seconds: seconds(row, "seconds")?,
             statements: count(row, "statements")?,
             server_cpu: count(row, "server_cpu")?,
             samples: count(row, "samples")?,

@@ -1,6 +1,8 @@
 //! Reading a run back.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use hdrhistogram::Histogram;
@@ -8,7 +10,7 @@ use hdrhistogram::serialization::Deserializer;
 use rqps_observe::{EngineReading, Kind, Metric, Reading};
 use rqps_plan::{Counts, Operation};
 use rqps_system::printable;
-use rusqlite::types::ValueRef;
+use rusqlite::types::{FromSql, ValueRef};
 use rusqlite::{Connection, Row, Rows, params};
 use serde::de::DeserializeOwned;
 
@@ -78,7 +80,7 @@ fn contenders(connection: &Connection) -> Result<Vec<ContenderRecord>, rusqlite:
             transport: text(row, "transport")?,
             settings: BTreeMap::new(),
             defaults: BTreeSet::new(),
-            start_seconds: real(row, "start_seconds")?,
+            start_seconds: seconds(row, "start_seconds")?,
         })
     })?;
     let mut records: Vec<ContenderRecord> = records.collect::<Result<_, _>>()?;
@@ -130,8 +132,13 @@ fn garbled(what: impl Into<String>) -> rusqlite::Error {
 
 /// The largest number of anything, nanoseconds of nine years included: many can be added.
 const MOST: i64 = 1 << 58;
-/// In seconds, and per second.
+/// Per second.
 const MOST_REAL: f64 = 1e15;
+/// Of a step or a pass, in 30 days. Reports have an entry for each.
+const MOST_SECONDS: u32 = 30 * 24 * 3600;
+/// Slices of 10 ms in half a day, which reports count up to, and clients.
+const MOST_SLICES: u32 = 1 << 22;
+const MOST_CLIENTS: u32 = 1 << 16;
 
 /// A column with text, which is shown by all that reads it.
 pub(crate) fn text(row: &Row<'_>, column: &str) -> Result<String, rusqlite::Error> {
@@ -145,13 +152,38 @@ pub(crate) fn some_text(row: &Row<'_>, column: &str) -> Result<Option<String>, r
     }
 }
 
+/// A column of numbers in a range.
+fn number<T: FromSql + PartialOrd + Display>(
+    row: &Row<'_>,
+    column: &str,
+    allowed: RangeInclusive<T>,
+) -> Result<T, rusqlite::Error> {
+    let value: T = row.get(column)?;
+    match allowed.contains(&value) {
+        true => Ok(value),
+        false => Err(garbled(format!("{column} {value} is out of range"))),
+    }
+}
+
 /// A column that counts something.
 pub(crate) fn count(row: &Row<'_>, column: &str) -> Result<u64, rusqlite::Error> {
-    let value: i64 = row.get(column)?;
-    match value {
-        0..=MOST => Ok(value as u64),
-        _ => Err(garbled(format!("{column} {value} is out of range"))),
-    }
+    number(row, column, 0..=MOST).map(|value: i64| value as u64)
+}
+
+/// The measured nanoseconds of a slice.
+pub(crate) fn nanos(row: &Row<'_>) -> Result<u64, rusqlite::Error> {
+    let most = i64::from(MOST_SECONDS) * 1_000_000_000;
+    number(row, "nanos", 0..=most).map(|value: i64| value as u64)
+}
+
+/// The place of a slice in its pass.
+pub(crate) fn place(row: &Row<'_>) -> Result<u32, rusqlite::Error> {
+    number(row, "place", 0..=MOST_SLICES)
+}
+
+/// One of the clients, counted from 1.
+pub(crate) fn client(row: &Row<'_>) -> Result<u32, rusqlite::Error> {
+    number(row, "client", 1..=MOST_CLIENTS)
 }
 
 pub(crate) fn some_count(row: &Row<'_>, column: &str) -> Result<Option<u64>, rusqlite::Error> {
@@ -161,19 +193,22 @@ pub(crate) fn some_count(row: &Row<'_>, column: &str) -> Result<Option<u64>, rus
     }
 }
 
-/// A column of seconds, or of a rate.
-pub(crate) fn real(row: &Row<'_>, column: &str) -> Result<f64, rusqlite::Error> {
-    let value: f64 = row.get(column)?;
-    match (0.0..=MOST_REAL).contains(&value) {
-        true => Ok(value),
-        false => Err(garbled(format!("{column} {value} is out of range"))),
+pub(crate) fn seconds(row: &Row<'_>, column: &str) -> Result<f64, rusqlite::Error> {
+    number(row, column, 0.0..=f64::from(MOST_SECONDS))
+}
+
+pub(crate) fn some_seconds(row: &Row<'_>, column: &str) -> Result<Option<f64>, rusqlite::Error> {
+    match row.get_ref(column)? {
+        ValueRef::Null => Ok(None),
+        _ => seconds(row, column).map(Some),
     }
 }
 
-pub(crate) fn some_real(row: &Row<'_>, column: &str) -> Result<Option<f64>, rusqlite::Error> {
-    match row.get_ref(column)? {
+/// What clients promise to insert in a second.
+pub(crate) fn target_rate(row: &Row<'_>) -> Result<Option<f64>, rusqlite::Error> {
+    match row.get_ref("target_rate")? {
         ValueRef::Null => Ok(None),
-        _ => real(row, column).map(Some),
+        _ => number(row, "target_rate", 0.0..=MOST_REAL).map(Some),
     }
 }
 
@@ -216,13 +251,13 @@ fn step(row: &Row<'_>) -> Result<StepRecord, rusqlite::Error> {
         status: known(row, "status", status)?,
         error: some_text(row, "error")?,
         started: text(row, "started")?,
-        seconds: real(row, "seconds")?,
-        pause_seconds: real(row, "pause_seconds")?,
-        check_seconds: real(row, "check_seconds")?,
+        seconds: seconds(row, "seconds")?,
+        pause_seconds: seconds(row, "pause_seconds")?,
+        check_seconds: seconds(row, "check_seconds")?,
         clients: row.get("clients")?,
-        target_rate: some_real(row, "target_rate")?,
+        target_rate: target_rate(row)?,
         counted_rows: some_count(row, "counted_rows")?,
-        index_seconds: some_real(row, "index_seconds")?,
+        index_seconds: some_seconds(row, "index_seconds")?,
         workers: Vec::new(),
         cost: Reading::default(),
         samples: Series::default(),
@@ -240,7 +275,7 @@ pub(crate) fn workers<H: Stored>(
     let (column, owner) = owner.key();
     let sql = format!("select * from worker where {column} = ?1 order by id");
     let mut select = connection.prepare_cached(&sql)?;
-    let mut seconds = connection.prepare_cached(
+    let mut of_seconds = connection.prepare_cached(
         "select operations, rows, max_service from second where worker = ?1 order by second",
     )?;
     let mut workers = Vec::new();
@@ -248,7 +283,7 @@ pub(crate) fn workers<H: Stored>(
     while let Some(row) = rows.next()? {
         let id: i64 = row.get("id")?;
         let operation = |name: &str| Operation::ALL.into_iter().find(|known| known.name() == name);
-        let of_worker = seconds.query_map([id], |row| {
+        let of_worker = of_seconds.query_map([id], |row| {
             Ok(Second {
                 operations: count(row, "operations")?,
                 rows: count(row, "rows")?,
@@ -317,7 +352,14 @@ fn series<N: Ord>(
     let mut rows = select.query(params![owner, source, schema::AT])?;
     // The times come first.
     let mut series = match rows.next()? {
-        Some(row) => Series::new(json(row, "samples")?),
+        Some(row) => {
+            let at: Vec<f64> = json(row, "samples")?;
+            let allowed = 0.0..=f64::from(MOST_SECONDS);
+            if !at.iter().all(|at| allowed.contains(at)) {
+                return Err(garbled("the times of samples are out of range"));
+            }
+            Series::new(at)
+        }
         None => return Ok(Series::default()),
     };
     while let Some(row) = rows.next()? {

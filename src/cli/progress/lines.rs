@@ -117,3 +117,16 @@ fn budget_spent(rounds: u32, enough: Option<Enough>) -> String {
     });
     format!("the budget ended the comparison after {rounds} round{plural}{enough}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_says_steers_no_terminal() {
+        let error = "\x1b[2J\x1b]0;owned\x07".to_string();
+        let event = Event::Failed { contender: "a".to_string(), error };
+        let Told::Noted(text) = told(&event) else { panic!("it must be seen") };
+        assert_eq!(text, r"error: a: \x1b[2J\x1b]0;owned\x07");
+    }
+}
