@@ -168,7 +168,7 @@ fn whole_runs_have_seconds_and_times_and_slices_say_why_they_have_none() {
 }
 
 #[test]
-fn a_damaged_run_is_told_by_its_file_and_ends_with_3() {
+fn a_damaged_run_is_told_by_its_file_and_ends_with_2() {
     let rqps = Rqps::new();
     run(&rqps, "a", "sqlite");
     let a = shown(&rqps, "a");

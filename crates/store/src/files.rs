@@ -112,8 +112,13 @@ pub(crate) fn lock(root: &Path) -> Result<File, StoreError> {
     let mut options = File::options();
     let held = match open_real(&path, options.read(true).write(true)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => match new_lock(&path) {
-            // Another was faster.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            // Another was faster, and may have removed what this one began.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound
+                ) =>
+            {
                 open_real(&path, &mut options)
             }
             made => return made.map_err(file("make", &path)),

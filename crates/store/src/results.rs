@@ -18,6 +18,7 @@ const BESIDE: [&str; 3] = [JOURNAL, "results.sqlite-wal", "results.sqlite-shm"];
 
 /// What the file begins with (SQLite, Database File Format, 1.3).
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+
 /// The longest value: a number for each second of a month has a tenth of that.
 const LONGEST_VALUE: i32 = 64 << 20;
 
