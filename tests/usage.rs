@@ -44,6 +44,24 @@ fn unknown_names_are_answered_with_what_there_is() {
 }
 
 #[test]
+fn a_path_of_a_build_is_answered_with_the_contender_that_it_is() {
+    let rqps = Rqps::new();
+    let build = rqps.path("pg");
+    fs::create_dir_all(build.join("bin")).unwrap();
+    fs::write(build.join("bin/postgres"), "").unwrap();
+    let build = build.display();
+    for (contender, meant) in [
+        (format!("a={build}"), format!("did you mean a=postgres@{build}?")),
+        (format!("{build}"), format!("did you mean postgres@{build}?")),
+        (format!("postgres:{build}"), format!("did you mean postgres@{build}?")),
+        (format!("b=mysql:{build}"), format!("did you mean postgres@{build}?")),
+    ] {
+        refused(&rqps, &["compare", &contender, "sqlite"], &[&meant]);
+    }
+    refused(&rqps, &["compare", "/nowhere"], &["'/nowhere' names no DBMS", "postgres@/nowhere"]);
+}
+
+#[test]
 fn bad_values_are_answered_with_what_is_allowed() {
     let rqps = Rqps::new();
     for (flags, texts) in [

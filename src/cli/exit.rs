@@ -82,7 +82,7 @@ fn of_lab(error: &LabError) -> Exit {
 
 fn of_store(error: &StoreError) -> Exit {
     match error {
-        StoreError::Sql(_) | StoreError::File { .. } | StoreError::Damaged { .. } => Exit::Failed,
+        StoreError::Sql(_) | StoreError::File { .. } | StoreError::Full { .. } => Exit::Failed,
         _ => Exit::Usage,
     }
 }

@@ -6,20 +6,26 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use rqps_report::{Entry, Found};
 use rqps_store::{Run, StoreError};
+use rqps_system::printable;
 
 use super::exit::Exit;
-use super::report::write_file;
+use super::report::{refuse_theirs, replace_file};
+
+const PAGE: &str = "index.html";
+const DATA: &str = "index.json";
 
 /// Folders of folders are looked into this deep: by machine and by month, say.
 const DEPTH: u32 = 4;
 
 pub(super) fn run(folder: &Path) -> anyhow::Result<Exit> {
+    refuse_theirs(folder, DATA, [PAGE, DATA].into_iter())?;
     let mut entries = Vec::new();
     for path in directories(folder)? {
         look(folder, &path, DEPTH, &mut entries);
     }
-    write_file(&folder.join("index.html"), rqps_report::index_html(&entries).as_bytes())?;
-    write_file(&folder.join("index.json"), rqps_report::index_json(&entries).as_bytes())?;
+    // First what says that both are rqps's.
+    replace_file(&folder.join(DATA), rqps_report::index_json(&entries).as_bytes())?;
+    replace_file(&folder.join(PAGE), rqps_report::index_html(&entries).as_bytes())?;
     Ok(Exit::Done)
 }
 
@@ -47,6 +53,7 @@ fn look(folder: &Path, path: &Path, depth: u32, entries: &mut Vec<Entry>) -> boo
     };
     let is_run = !matches!(found, Found::Foreign);
     let path = path.strip_prefix(folder).unwrap_or(path).display().to_string();
+    let path = printable(&path).into_owned();
     entries.push(Entry { path, found });
     is_run
 }

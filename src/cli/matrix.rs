@@ -11,6 +11,7 @@ use rqps_plan::{
     Contender, Entry, Key, Line, Matrix, MatrixError, Plan, Value, WHO, Workload, suggestion,
 };
 
+use super::output::told;
 use super::refusal;
 use super::session::{Measures, of_the_plan};
 use super::{compare, ibench, micro};
@@ -171,7 +172,7 @@ fn plan(kind: &Kind, matrix: &Matrix, entry: &Line<Entry>) -> Result<Plan, Matri
         let line = quoted.map_or(entry.line, |key| key.line);
         MatrixError::new(line, format!("{}.{}: {error}", kind.verb, entry.of.name))
     };
-    let plan = (kind.plan)(&matches).map_err(|error| blame(format!("{error:#}")))?;
+    let plan = (kind.plan)(&matches).map_err(|error| blame(told(&error)))?;
     for contender in &entry.of.contenders {
         rqps_dbms::resolved(&contender.of)
             .map_err(|error| MatrixError::new(contender.line, error))?;

@@ -25,6 +25,7 @@ mod report;
 mod run;
 mod selftest;
 mod session;
+mod slips;
 #[cfg(test)]
 mod suggestions;
 
@@ -108,7 +109,8 @@ pub(crate) fn main() -> ExitCode {
         Verb::Man(arguments) => man::run(&arguments, Cli::command()),
     };
     let exit = result.unwrap_or_else(|error| {
-        output::note(&format!("error: {error:#}"));
+        let meant = slips::suggestion(&error).map_or(String::new(), |meant| format!("; {meant}"));
+        output::note(&format!("error: {}{meant}", output::told(&error)));
         exit::of(&error)
     });
     exit.into()
@@ -136,20 +138,34 @@ fn parse() -> Result<Cli, clap::Error> {
 fn refuse(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::ValueValidation | ErrorKind::InvalidValue => output::note(&refusal(error)),
-        // It goes to a terminal or nowhere.
-        _ => drop(error.print()),
+        ErrorKind::DisplayHelp
+        | ErrorKind::DisplayVersion
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            // It goes to a terminal or nowhere.
+            drop(error.print());
+        }
+        // It has what was typed.
+        _ => output::note(error.render().to_string().trim_end()),
     }
     if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() }
 }
 
 /// What clap finds wrong, in one line.
 fn refusal(error: &clap::Error) -> String {
-    let text = error.to_string();
+    let mut text = error.to_string();
+    let value = match error.get(ContextKind::InvalidValue) {
+        Some(ContextValue::String(value)) => value.as_str(),
+        _ => "",
+    };
+    if value.contains('\n') {
+        text = text.replace(value, &value.escape_debug().to_string());
+    }
     let line = text.lines().next().unwrap_or("error: a wrong value");
-    match error.get(ContextKind::ValidValue) {
-        Some(ContextValue::Strings(allowed)) => {
+    match (error.get(ContextKind::ValidValue), slips::build_meant(value)) {
+        (Some(ContextValue::Strings(allowed)), _) => {
             format!("{line}: there are: {}", allowed.join(", "))
         }
+        (_, Some(meant)) => format!("{line}; {meant}"),
         _ => line.to_string(),
     }
 }

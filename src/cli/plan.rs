@@ -162,7 +162,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let forecast = Forecast::of(items.iter().map(|item| &item.plan), &home)?;
     if arguments.json {
         let told = serde_json::to_string_pretty(&Told::of(&items, &forecast));
-        output::print(&(told.expect("names and numbers are plain data") + "\n"))?;
+        output::print_json(&(told.expect("names and numbers are plain data") + "\n"))?;
         return Ok(Exit::Done);
     }
     let mut text = String::new();

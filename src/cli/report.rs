@@ -2,7 +2,7 @@
 //! programs, and the page of a folder of runs; and what every verb that measures writes.
 
 use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -12,6 +12,7 @@ use clap::{Args, ValueEnum};
 use rqps_plan::Workload;
 use rqps_report::{Colour, File};
 use rqps_store::{Run, RunDirectory, StoreError};
+use rqps_system::printable;
 
 use super::exit::Exit;
 use super::{index, output};
@@ -58,6 +59,10 @@ enum Format {
     /// The verdicts of a comparison, for the test views of CI systems.
     Junit,
 }
+
+/// What JSON of rqps's has for a schema, and how far from the beginning.
+const MARK: &[u8] = b"\"rqps-";
+const MARK_WITHIN: u64 = 100;
 
 /// What a format comes to.
 enum Made {
@@ -126,7 +131,7 @@ fn remake(path: &Path) -> anyhow::Result<()> {
     let directory = RunDirectory::resume(path)?;
     let run = directory.run()?;
     let (files, text) = write_and_tell(directory.path(), &run)?;
-    output::print(&text)?;
+    output::print_styled(&text)?;
     files.iter().for_each(|file| told(file));
     Ok(())
 }
@@ -134,11 +139,12 @@ fn remake(path: &Path) -> anyhow::Result<()> {
 /// The tables of what may be several runs, and all files if there is a place for them.
 fn print_and_write(arguments: &Arguments) -> anyhow::Result<()> {
     let run = open(arguments, arguments.out.is_some())?;
-    let Some(out) = &arguments.out else { return output::print(&result(&run, false)) };
+    let Some(out) = &arguments.out else { return print_result(&run, false) };
+    refuse_theirs(out, "result.json", files(&run).iter().map(|(name, _)| *name))?;
     fs::create_dir_all(out).with_context(|| format!("cannot make '{}'", out.display()))?;
     let (files, text) = write_and_tell(out, &run)?;
     files.iter().for_each(|file| told(file));
-    output::print(&text)
+    output::print_styled(&text)
 }
 
 fn export(arguments: &Arguments, format: Format) -> anyhow::Result<()> {
@@ -150,13 +156,17 @@ fn export(arguments: &Arguments, format: Format) -> anyhow::Result<()> {
              json, csv and parquet"
         );
     }
-    let inside = || match (arguments.runs.as_slice(), format.directory()) {
-        ([run], Some(directory)) => Some(run.join(directory)),
+    let out = match (&arguments.out, arguments.runs.as_slice(), format.directory()) {
+        (Some(out), ..) => Some(out.clone()),
+        (None, [run], Some(directory)) => Some(rqps_system::below(run, Path::new(directory))?),
         _ => None,
     };
-    let out = arguments.out.clone().or_else(inside);
     match (format.make(&run)?, out) {
-        (Made::Text(text), None) => output::print(&text),
+        (Made::Text(text), None) => match format {
+            Format::Json => output::print_json(&text),
+            Format::Text => output::print_styled(&text),
+            _ => output::print(&text),
+        },
         (Made::Text(text), Some(out)) => write_file(&out, text.as_bytes()),
         (Made::Files(files), Some(out)) => write_files(&out, files),
         (Made::Files(_), None) => {
@@ -181,8 +191,8 @@ fn name(path: &Path, all: &[PathBuf]) -> String {
     let last = |path: &Path| path.file_name().map(|name| name.to_owned());
     let alike = all.iter().filter(|other| last(other) == last(path)).count();
     match last(path) {
-        Some(name) if alike == 1 => name.to_string_lossy().into_owned(),
-        _ => path.display().to_string(),
+        Some(name) if alike == 1 => printable(&name.to_string_lossy()).into_owned(),
+        _ => printable(&path.display().to_string()).into_owned(),
     }
 }
 
@@ -247,17 +257,47 @@ fn write_all(out: &Path, run: &Run) -> anyhow::Result<Vec<PathBuf>> {
 /// Writes all reports of a run, and makes what goes to stdout meanwhile.
 fn write_and_tell(out: &Path, run: &Run) -> anyhow::Result<(Vec<PathBuf>, String)> {
     thread::scope(|scope| {
-        let text = scope.spawn(|| result(run, false));
+        let text = scope.spawn(|| rqps_report::text(run, colour()));
         let files = write_all(out, run)?;
         Ok((files, text.join().unwrap_or_else(|panic| resume_unwind(panic))))
     })
 }
 
-fn write_files(out: &Path, files: impl IntoIterator<Item = File>) -> anyhow::Result<()> {
-    fs::create_dir_all(out).with_context(|| format!("cannot make '{}'", out.display()))?;
-    files.into_iter().try_for_each(|file| write_file(&out.join(&file.name), &file.contents))
+/// Files are made again where rqps made them before, as one of them says; no other file of a folder that the
+/// user names is replaced.
+pub(super) fn refuse_theirs<'a>(
+    folder: &Path,
+    marked: &str,
+    mut names: impl Iterator<Item = &'a str>,
+) -> anyhow::Result<()> {
+    let mut start = Vec::new();
+    let read = fs::File::open(folder.join(marked)).map(|file| file.take(MARK_WITHIN));
+    let is_read = read.and_then(|mut file| file.read_to_end(&mut start)).is_ok();
+    if is_read && start.windows(MARK.len()).any(|window| window == MARK) {
+        return Ok(());
+    }
+    match names.find(|name| folder.join(name).symlink_metadata().is_ok()) {
+        Some(name) => bail!(
+            "'{}' is there already, and rqps did not make it: name another folder",
+            folder.join(name).display()
+        ),
+        None => Ok(()),
+    }
 }
 
+fn write_files(out: &Path, files: impl IntoIterator<Item = File>) -> anyhow::Result<()> {
+    fs::create_dir_all(out).with_context(|| format!("cannot make '{}'", out.display()))?;
+    files.into_iter().try_for_each(|file| replace_file(&out.join(&file.name), &file.contents))
+}
+
+/// Writes a file in a folder that may come from elsewhere: a link there is replaced.
+pub(super) fn replace_file(path: &Path, contents: &[u8]) -> anyhow::Result<()> {
+    rqps_store::write_whole(path, |out| out.write_all(contents))?;
+    told(path);
+    Ok(())
+}
+
+/// Writes a file that the user names, which may be a pipe or a device.
 pub(super) fn write_file(path: &Path, contents: &[u8]) -> anyhow::Result<()> {
     fs::write(path, contents).with_context(|| format!("cannot write '{}'", path.display()))?;
     told(path);
@@ -268,9 +308,12 @@ fn told(path: &Path) {
     output::note(&format!("wrote {}", path.display()));
 }
 
-/// What goes to stdout.
-pub(super) fn result(run: &Run, json: bool) -> String {
-    if json { rqps_report::result_json(run) } else { rqps_report::text(run, colour()) }
+/// Writes a run's result to stdout.
+pub(super) fn print_result(run: &Run, json: bool) -> anyhow::Result<()> {
+    match json {
+        true => output::print_json(&rqps_report::result_json(run)),
+        false => output::print_styled(&rqps_report::text(run, colour())),
+    }
 }
 
 /// Colour is for a person at a terminal who has not declined it (no-color.org).

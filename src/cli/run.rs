@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Args;
 use rqps_dbms::Dbms;
-use rqps_store::{RunDirectory, StoreError, alone_in};
+use rqps_store::{RunDirectory, StoreError, alone_in, refuse_unwritable, write_whole};
 use serde::{Deserialize, Serialize};
 
 use super::dbms::table;
@@ -73,7 +73,7 @@ impl Outcomes {
         let title = &item.title;
         self.workloads.retain(|earlier| earlier.workload != *title);
         self.workloads.push(Outcome { workload: title.clone(), outcome });
-        write(&root.join(OUTCOMES), &self.json())
+        Ok(write(&root.join(OUTCOMES), &self.json())?)
     }
 
     fn json(&self) -> String {
@@ -119,7 +119,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         output::note(&title(place + 1, item));
         let shown = (&mut progress, place);
         let outcome = measure(&site, item, &root, ready, sitting, shown).unwrap_or_else(|error| {
-            output::note(&format!("error: {}: {error:#}", item.title));
+            output::note(&format!("error: {}: {}", item.title, output::told(&error)));
             exit::of(&error)
         });
         outcomes.note(item, outcome, &root)?;
@@ -148,7 +148,7 @@ fn refuse_taken(root: &Path, resume: bool) -> Result<(), StoreError> {
         false if fs::read_dir(root).is_ok_and(|mut entries| entries.next().is_some()) => {
             Err(StoreError::NotEmpty(root.to_path_buf()))
         }
-        _ => Ok(()),
+        _ => refuse_unwritable(root),
     }
 }
 
@@ -179,7 +179,8 @@ fn measure(
     sitting: &Sitting,
     shown: (&mut Progress, usize),
 ) -> anyhow::Result<Exit> {
-    let path = root.join(&item.title);
+    // The folder of the matrix may come from elsewhere.
+    let path = rqps_system::below(root, Path::new(&item.title))?;
     site.arrive(&item.plan, ready)?;
     let mut directory = match is_begun(&path) {
         true => RunDirectory::resume(&path)?,
@@ -189,7 +190,9 @@ fn measure(
     if let Some((run, _)) = &measured.reported
         && !sitting.json
     {
-        output::print(&format!("== {} ==\n{}\n", item.title, report::result(run, false)))?;
+        output::print(&format!("== {} ==\n", item.title))?;
+        report::print_result(run, false)?;
+        output::print("\n")?;
     }
     Ok(measured.exit)
 }
@@ -217,7 +220,7 @@ fn conclude(
         summary.add_row([item.title.clone(), result.to_string(), report]);
     }
     match sitting.json {
-        true => output::print(&outcomes.json())?,
+        true => output::print_json(&outcomes.json())?,
         false => output::print(&format!("{summary}\n"))?,
     }
     if items.iter().any(|item| !outcomes.is_done(item)) {
@@ -227,9 +230,6 @@ fn conclude(
     Ok(items.iter().filter_map(|item| outcomes.of(item)).max().unwrap_or(Exit::Done))
 }
 
-/// Writes beside the file and renames, so that a reader never sees half of it.
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    let fresh = path.with_extension("new");
-    let written = fs::write(&fresh, text).and_then(|()| fs::rename(&fresh, path));
-    written.with_context(|| format!("cannot write '{}'", path.display()))
+fn write(path: &Path, text: &str) -> Result<(), StoreError> {
+    write_whole(path, |out| out.write_all(text.as_bytes()))
 }

@@ -18,6 +18,7 @@ use rqps_report::{
     synthetic,
 };
 use rqps_store::selftest::{Fitnesses, engine, host};
+use rqps_store::{refuse_unwritable, write_whole};
 
 use super::exit::Exit;
 use super::output::{self, note};
@@ -84,16 +85,18 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             "nothing is left to try: settings are not part of --quick, and with several --clients there are only equals"
         );
     }
+    let compact = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S");
+    let out = arguments.out.clone();
+    let out = out.unwrap_or_else(|| PathBuf::from("out").join(format!("selftest-{compact}")));
+    refuse_unwritable(&out)?;
+    if fs::read_dir(&out).is_ok_and(|mut files| files.next().is_some()) {
+        bail!("'{}' is not empty: name another --out", out.display());
+    }
+    let is_new = !out.exists();
     // What is wrong with a contender of the last part is told before the first one begins.
     announce(&parts, &skipped)?;
     let (parts, ready): (Vec<_>, Vec<_>) =
         prepared(&site, parts, &mut skipped)?.into_iter().unzip();
-    let compact = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S");
-    let out = arguments.out.clone();
-    let out = out.unwrap_or_else(|| PathBuf::from("out").join(format!("selftest-{compact}")));
-    if out.join(JSON).exists() || fs::read_dir(&out).is_ok_and(|mut files| files.next().is_some()) {
-        bail!("'{}' is not empty: name another --out", out.display());
-    }
     let alone = SessionLock::take(&SessionLock::host_path()).map_err(LabError::from)?;
 
     note("synthetic rounds first, which need no server");
@@ -109,7 +112,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         match measure(&alone, &site, part, ready, &out, (&mut progress, place)) {
             Ok((Outcome::Complete, experiment)) => cells.extend(experiment.cells()),
             Ok((Outcome::Interrupted, _)) => {
-                remove(part, &out)?;
+                remove(part, &out, is_new)?;
                 let kept = match place {
                     0 => String::new(),
                     _ => format!(
@@ -124,7 +127,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             Ok((Outcome::Failed, _)) if is_varied => {
                 skip(&mut skipped, format!("{}: it failed, and {logs}", part.title));
             }
-            Err(error) if is_varied => skip(&mut skipped, format!("{}: {error:#}", part.title)),
+            Err(error) if is_varied => {
+                skip(&mut skipped, format!("{}: {}", part.title, output::told(&error)));
+            }
             Ok((Outcome::Failed, _)) => {
                 note(&logs);
                 return Ok(Exit::Failed);
@@ -177,11 +182,14 @@ fn skip(skipped: &mut Vec<String>, what: String) {
     skipped.push(what);
 }
 
-/// Removes the run of a part that was not ended, and the folder if nothing else is in it.
-fn remove(part: &Part, out: &Path) -> anyhow::Result<()> {
+/// Removes the run of a part that was not ended, which this selftest has made, and the folder if it
+/// is new and nothing else is in it.
+fn remove(part: &Part, out: &Path, is_new: bool) -> anyhow::Result<()> {
     let path = out.join(&part.title);
     fs::remove_dir_all(&path).with_context(|| format!("cannot remove '{}'", path.display()))?;
-    let _ = fs::remove_dir(out);
+    if is_new {
+        let _ = fs::remove_dir(out);
+    }
     Ok(())
 }
 
@@ -193,7 +201,7 @@ fn conclude(result: &SelfTest, site: &Site, out: &Path, json: bool) -> anyhow::R
     let (text, for_programs) = (selftest_text(result), selftest_json(result));
     for (name, text) in [(JSON, &for_programs), (TEXT, &text)] {
         let path = out.join(name);
-        fs::write(&path, text).with_context(|| format!("cannot write '{}'", path.display()))?;
+        write_whole(&path, |out| out.write_all(text.as_bytes()))?;
     }
     let mut known = Fitnesses::read(site.home.root()).unwrap_or_else(|error| {
         note(&format!("{error}: what was known is lost"));
@@ -201,7 +209,10 @@ fn conclude(result: &SelfTest, site: &Site, out: &Path, json: bool) -> anyhow::R
     });
     known.add(result.fitness.clone());
     let kept = known.write(site.home.root())?;
-    output::print(if json { &for_programs } else { &text })?;
+    match json {
+        true => output::print_json(&for_programs)?,
+        false => output::print(&text)?,
+    }
     note(&format!("wrote {}", out.join(JSON).display()));
     note(&match result.fitness[..] {
         [] => {

@@ -168,7 +168,11 @@ impl Site {
             created: now.to_string(),
             // By its name: results are passed on, and where the program lies is of this machine.
             command: iter::once("rqps".to_string())
-                .chain(std::env::args().skip(1).map(without_secrets))
+                .chain(
+                    std::env::args_os()
+                        .skip(1)
+                        .map(|word| without_secrets(word.to_string_lossy().into())),
+                )
                 .collect(),
             cpus: rqps_observe::cpus(),
             machine: rqps_observe::machine_facts(&data),
@@ -249,17 +253,22 @@ pub(crate) fn run(
 ) -> anyhow::Result<Exit> {
     let site = Site::new()?;
     let sitting = &session.sitting;
+    let path = sitting.directory(verb);
     // Everything that can be wrong with the request is found before the run directory is made.
     let (resumed, plan) = match sitting.resume {
         true => resume(sitting, contenders, plan).map(|(run, plan)| (Some(run), plan))?,
-        false => (None, plan()?),
+        false => {
+            let plan = plan()?;
+            RunDirectory::refuse_unfit(&path)?;
+            (None, plan)
+        }
     };
     let ready = site.prepare(&plan)?;
     site.arrive(&plan, &ready)?;
     let mut directory = match resumed {
         Some(directory) => directory,
         None => {
-            let directory = site.create(&sitting.directory(verb), plan)?;
+            let directory = site.create(&path, plan)?;
             Forecast::of([&directory.plan].into_iter(), &site.home)?.tell();
             directory
         }
@@ -268,7 +277,7 @@ pub(crate) fn run(
     let Measured { exit, reported } =
         site.measure(&mut directory, &ready, sitting, (&mut progress, 0))?;
     if let Some((run, files)) = &reported {
-        output::print(&report::result(run, sitting.json))?;
+        report::print_result(run, sitting.json)?;
         files.iter().for_each(|file| output::note(&format!("wrote {}", file.display())));
         and(run)?;
         if matches!(exit, Exit::Failed | Exit::Interrupted) {

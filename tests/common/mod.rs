@@ -137,6 +137,11 @@ impl Rqps {
         symlink(&builds, home.join("builds")).unwrap();
     }
 
+    /// Where all files of the test are.
+    pub(crate) fn root(&self) -> &Path {
+        self.root.path()
+    }
+
     /// A place for files of the test.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.root.path().join(name)

@@ -6,6 +6,7 @@
 mod common;
 
 mod files;
+mod numbers;
 mod servers;
 mod sources;
 mod terminal;

@@ -1,13 +1,16 @@
 //! One contender's part in a run: its server, its steps, its end.
 
+use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use rqps_dbms::{Dbms, Home, Left, Needs, Place, Server};
 use rqps_observe::Group;
 use rqps_plan::{Build, Contender, Plan, Workload};
-use rqps_store::{ContenderRecord, RunDirectory};
+use rqps_store::{ContenderRecord, RunDirectory, StoreError, write_whole};
 use rqps_workload::Dialect;
 use rqps_workload::{insert_benchmark, microbenchmark};
 
@@ -178,27 +181,48 @@ fn place(
 
 /// The folder of a run's data directories.
 pub(crate) fn folder(lab: &Lab<'_>, directory: &RunDirectory) -> Result<PathBuf, LabError> {
-    let of_run = lab.home.data_of(&directory.manifest.id).map_err(rqps_dbms::DbmsError::from)?;
+    of_run(lab.home, directory)?;
+    let of_run = lab.home.data_of(directory.id()?).map_err(rqps_dbms::DbmsError::from)?;
     // So that data directories of runs that are gone can be told from those that may be resumed.
     let owner = of_run.join(OWNER);
     let run = std::path::absolute(directory.path()).unwrap_or_else(|_| directory.path().into());
-    fs::write(&owner, run.as_os_str().as_encoded_bytes()).map_err(file_error("write", &owner))?;
+    write_whole(&owner, |out| out.write_all(run.as_os_str().as_encoded_bytes()))?;
     if lab.keep_data {
-        let kept = of_run.join(KEPT);
-        fs::write(&kept, "").map_err(file_error("write", &kept))?;
+        write_whole(&of_run.join(KEPT), |_| Ok(()))?;
     }
     Ok(of_run)
 }
 
+fn of_run(home: &Home, directory: &RunDirectory) -> Result<PathBuf, LabError> {
+    let data = home.data().map_err(rqps_dbms::DbmsError::from)?;
+    let of_run = data.join(directory.id()?);
+    // A copy of a run, or one that only says so, gets nothing of the other's.
+    let owner =
+        fs::read(of_run.join(OWNER)).ok().map(|owner| PathBuf::from(OsString::from_vec(owner)));
+    let other = owner.filter(|owner| is_other(owner, directory.path()));
+    match other {
+        Some(other) => Err(StoreError::SameId { path: directory.path().into(), other }.into()),
+        None => Ok(of_run),
+    }
+}
+
+/// Whether two paths lead to two run directories: one that was moved is no other.
+fn is_other(owner: &Path, run: &Path) -> bool {
+    let file = |path: &Path| path.metadata().map(|found| (found.dev(), found.ino()));
+    match (file(&owner.join("results.sqlite")), file(&run.join("results.sqlite"))) {
+        (Ok(owner), Ok(run)) => owner != run,
+        _ => false,
+    }
+}
+
 /// Whether a sitting of the run before this one wanted its data to stay.
 pub(crate) fn were_to_stay(home: &Home, directory: &RunDirectory) -> bool {
-    home.data().is_ok_and(|data| data.join(&directory.manifest.id).join(KEPT).exists())
+    of_run(home, directory).is_ok_and(|of_run| of_run.join(KEPT).exists())
 }
 
 /// Removes the folder of a run's data directories when none is left in it.
 pub(crate) fn tidy(lab: &Lab<'_>, directory: &RunDirectory) {
-    let Ok(data) = lab.home.data() else { return };
-    let of_run = data.join(&directory.manifest.id);
+    let Ok(of_run) = of_run(lab.home, directory) else { return };
     let others =
         |entry: &fs::DirEntry| ![OWNER, KEPT].iter().any(|name| entry.file_name() == *name);
     if let Ok(mut entries) = fs::read_dir(&of_run)
@@ -216,9 +240,7 @@ fn discard_rest(
     index: usize,
     dbms: &dyn Dbms,
 ) -> Result<(), LabError> {
-    let of_run = lab.home.data().map_err(rqps_dbms::DbmsError::from)?;
-    let of_run = of_run.join(&directory.manifest.id);
-    let data = of_run.join(index.to_string());
+    let data = of_run(lab.home, directory)?.join(index.to_string());
     if lab.keep_data || !data.exists() {
         return Ok(());
     }
@@ -235,7 +257,7 @@ fn start_afresh(place: &Place) -> Result<(), LabError> {
 
 pub(crate) fn file_error(
     what: &'static str,
-    path: &std::path::Path,
+    path: &Path,
 ) -> impl FnOnce(std::io::Error) -> LabError {
     let path = PathBuf::from(path);
     move |source| LabError::Dbms(rqps_dbms::DbmsError::File { what, path, source })

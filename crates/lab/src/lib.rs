@@ -143,7 +143,7 @@ pub fn prepare(
     if let Workload::Comparison(comparison) = &plan.workload {
         compare::Parts::new(plan, comparison)?;
         if comparison.profile.is_some() {
-            rqps_observe::probe(&std::env::temp_dir())?;
+            rqps_observe::probe()?;
         }
     }
     plan.contenders.iter().map(&mut prepare).collect()

@@ -5,16 +5,22 @@
 //! is in docs/profiles.md.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Write};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::env;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::ops::ControlFlow;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use rqps_system::private_folder;
+use rqps_system::program::{RunError, Surroundings, command, find, run};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
 
 use crate::process_tree::descendants;
 use crate::symbol;
@@ -60,10 +66,12 @@ pub struct Stacks {
 pub const CUT: &str = "[deeper]";
 
 /// Says what keeps perf from sampling, if anything does: by sampling.
-pub fn probe(directory: &Path) -> Result<(), ProfileError> {
-    let data = directory.join("probe.data");
+pub fn probe() -> Result<(), ProfileError> {
+    let made = private_folder();
+    let folder = made.map_err(|error| file("make a folder in", &env::temp_dir())(error))?;
+    let data = folder.path().join("probe.data");
     let busy = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
-    let mut record = perf();
+    let mut record = perf(folder.path())?;
     record.arg("record").args([
         "-q",
         "-N",
@@ -75,14 +83,9 @@ pub fn probe(directory: &Path) -> Result<(), ProfileError> {
         "-o",
     ]);
     record.arg(&data).args(["--", "sh", "-c", busy]);
-    let said = record.output().map_err(no_perf);
-    let read = said.and_then(|output| {
-        succeeded(&output)?;
-        script(&data)
-    });
-    // It may not have come into being.
-    let _ = fs::remove_file(&data);
-    match read?.samples {
+    let said = run(&mut record, PATIENCE, &mut || ControlFlow::Continue(())).map_err(not_run)?;
+    succeeded(said.status, &said.stderr)?;
+    match script(folder.path(), &data)?.samples {
         0 => Err(ProfileError::NoSamples),
         _ => Ok(()),
     }
@@ -104,18 +107,27 @@ fn event() -> &'static str {
     if sees_kernel() { "cpu-clock" } else { "cpu-clock:u" }
 }
 
-/// Nobody's configuration, nobody's terminal.
-fn perf() -> Command {
-    let mut perf = Command::new("perf");
-    perf.env("PERF_CONFIG", "/dev/null").stdin(Stdio::null());
-    // Ctrl-C is for rqps, which ends it.
-    perf.process_group(0);
-    perf
+/// Nobody's configuration, and no notes in the user's home.
+fn perf(folder: &Path) -> Result<Command, ProfileError> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let program = find("perf", &path).ok_or(ProfileError::NoPerf)?;
+    let at_end = Some(Signal::KILL);
+    let mut perf =
+        command(&program, &Surroundings { folder, user: None, environment: &[], at_end });
+    perf.env("PERF_CONFIG", "/dev/null").env("HOME", folder);
+    Ok(perf)
+}
+
+fn file(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ProfileError {
+    let path = path.to_path_buf();
+    move |source| ProfileError::File { what, path, source }
 }
 
 /// `perf` attached to a server. Ends with the value, or with the server.
 pub struct Profiler {
     perf: Child,
+    /// Of this profiler alone: nobody else can enter it.
+    folder: TempDir,
     data: PathBuf,
     control: Fifo,
     answers: Fifo,
@@ -123,14 +135,17 @@ pub struct Profiler {
 
 impl Profiler {
     /// Attaches to all processes below a root and to those that they will start. Nothing is sampled
-    /// yet. The samples go through files in `directory`, which are gone in the end.
+    /// yet. The samples go through files in a folder in `directory`, which is gone in the end.
     pub fn attach(root: u32, directory: &Path) -> Result<Profiler, ProfileError> {
-        let data = directory.join("perf.data");
-        let control = Fifo::make(directory.join("perf.control"))?;
-        let answers = Fifo::make(directory.join("perf.answers"))?;
+        let mode = Permissions::from_mode(0o700);
+        let made = tempfile::Builder::new().prefix("perf-").permissions(mode).tempdir_in(directory);
+        let folder = made.map_err(file("make a folder in", directory))?;
+        let data = folder.path().join("perf.data");
+        let control = Fifo::make(folder.path().join("perf.control"))?;
+        let answers = Fifo::make(folder.path().join("perf.answers"))?;
         let tree = descendants(root as i32);
         let pids: Vec<String> = tree.iter().map(|process| process.pid.to_string()).collect();
-        let mut record = perf();
+        let mut record = perf(folder.path())?;
         // Build ids would be noted in the user's home.
         record.args(["record", "-q", "-N", "-B", "-e", event(), "-F", &FREQUENCY.to_string()]);
         record.args(["--call-graph", &format!("dwarf,{STACK_BYTES}"), "-p", &pids.join(",")]);
@@ -138,8 +153,8 @@ impl Profiler {
         record.args(["-D", "-1", "--control"]);
         record.arg(format!("fifo:{},{}", control.path.display(), answers.path.display()));
         record.arg("-o").arg(&data).stdout(Stdio::null()).stderr(Stdio::piped());
-        let perf = record.spawn().map_err(no_perf)?;
-        let mut profiler = Profiler { perf, data, control, answers };
+        let perf = record.spawn().map_err(|error| ProfileError::Failed(error.to_string()))?;
+        let mut profiler = Profiler { perf, folder, data, control, answers };
         profiler.tell("ping")?;
         Ok(profiler)
     }
@@ -169,15 +184,11 @@ impl Profiler {
         if !status.success() && !was_interrupted {
             return Err(refusal(&self.said()));
         }
-        script(&self.data)
+        script(self.folder.path(), &self.data)
     }
 
     /// Gives perf an order and waits until it is done.
     fn tell(&mut self, order: &str) -> Result<(), ProfileError> {
-        let file = |what, path: &Path| {
-            let path = path.to_path_buf();
-            move |source| ProfileError::File { what, path, source }
-        };
         let control = &self.control.path;
         writeln!(self.control.file, "{order}").map_err(file("write", control))?;
         let begun = Instant::now();
@@ -223,11 +234,10 @@ impl Drop for Profiler {
             let _ = self.perf.kill();
             let _ = self.perf.wait();
         }
-        let _ = fs::remove_file(&self.data);
     }
 }
 
-/// A named pipe that is gone with the value.
+/// A named pipe.
 struct Fifo {
     path: PathBuf,
     file: File,
@@ -235,7 +245,6 @@ struct Fifo {
 
 impl Fifo {
     fn make(path: PathBuf) -> Result<Fifo, ProfileError> {
-        let _ = fs::remove_file(&path);
         let made = mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0);
         // For both directions, so that opening waits for nobody.
         let opened = made
@@ -248,24 +257,12 @@ impl Fifo {
     }
 }
 
-impl Drop for Fifo {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
-    }
+fn not_run(error: RunError) -> ProfileError {
+    ProfileError::Failed(error.to_string())
 }
 
-fn no_perf(error: std::io::Error) -> ProfileError {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => ProfileError::NoPerf,
-        _ => ProfileError::Failed(error.to_string()),
-    }
-}
-
-fn succeeded(output: &Output) -> Result<(), ProfileError> {
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(refusal(&String::from_utf8_lossy(&output.stderr))),
-    }
+fn succeeded(status: ExitStatus, stderr: &str) -> Result<(), ProfileError> {
+    if status.success() { Ok(()) } else { Err(refusal(stderr)) }
 }
 
 /// Why perf ended, in its own words and ours.
@@ -280,23 +277,32 @@ fn refusal(stderr: &str) -> ProfileError {
     }
 }
 
-/// Has perf name the functions in a file of samples.
-fn script(data: &Path) -> Result<Stacks, ProfileError> {
-    let mut script = perf();
+/// Has perf name the functions in a file of samples. What it prints may be more than the memory holds.
+fn script(folder: &Path, data: &Path) -> Result<Stacks, ProfileError> {
+    let complaints = folder.join("script.stderr");
+    let mut script = perf(folder)?;
     script.args(["script", "--no-inline", "-F", "period,ip,sym,dso", "-i"]).arg(data);
-    let output = script.output().map_err(no_perf)?;
-    succeeded(&output)?;
-    Ok(Stacks::parse(&String::from_utf8_lossy(&output.stdout)))
+    let stderr = File::create(&complaints).map_err(file("make", &complaints))?;
+    let started = script.stdout(Stdio::piped()).stderr(stderr).spawn();
+    let failed = |error: io::Error| ProfileError::Failed(error.to_string());
+    let mut script = started.map_err(failed)?;
+    let stacks = script.stdout.take().map(|printed| Stacks::read(BufReader::new(printed)));
+    let status = script.wait().map_err(failed)?;
+    succeeded(status, &fs::read_to_string(&complaints).unwrap_or_default())?;
+    stacks.unwrap_or_else(|| Ok(Stacks::default())).map_err(failed)
 }
 
 impl Stacks {
     /// From what `perf script -F period,ip,sym,dso` prints: a line with the period, then a line for
     /// each function, the innermost first, then an empty line. A sample without a stack has all in
     /// its first line.
-    pub fn parse(text: &str) -> Stacks {
+    pub fn read(mut printed: impl BufRead) -> io::Result<Stacks> {
         let mut stacks = Stacks::default();
         let mut open: Option<(u64, Vec<String>)> = None;
-        for line in text.lines() {
+        let mut bytes = Vec::new();
+        while printed.read_until(b'\n', &mut bytes)? > 0 {
+            // Names of functions may be anything.
+            let line = String::from_utf8_lossy(&bytes);
             let is_frame = line.starts_with('\t');
             let words = line.trim();
             match (&mut open, is_frame) {
@@ -311,9 +317,10 @@ impl Stacks {
                         .map(|period| (period, symbol::name(frame.trim()).into_iter().collect()));
                 }
             }
+            bytes.clear();
         }
         stacks.add(open);
-        stacks
+        Ok(stacks)
     }
 
     fn add(&mut self, sample: Option<(u64, Vec<String>)>) {
@@ -337,7 +344,7 @@ mod tests {
 
     #[test]
     fn recorded_samples_become_stacks() {
-        let stacks = Stacks::parse(RECORDED);
+        let stacks = Stacks::read(RECORDED.as_bytes()).unwrap();
         assert_eq!(stacks.samples, 6);
         assert_eq!(stacks.nanos.values().sum::<u64>(), 6 * 1_001_001);
         let of = |begin: &str, end: &str| {
@@ -383,8 +390,7 @@ mod tests {
     #[test]
     fn only_what_is_done_between_start_and_stop_is_sampled() {
         let directory = tempfile::tempdir().unwrap();
-        probe(directory.path())
-            .unwrap_or_else(|error| panic!("profiles cannot be tested: {error}"));
+        probe().unwrap_or_else(|error| panic!("profiles cannot be tested: {error}"));
         // What comes to life after perf has attached is sampled as well.
         let script = Script::new(&format!("read go; {}; read go; {}", burn(30), burn(60)));
         let mut profiler = Profiler::attach(script.pid(), directory.path()).unwrap();

@@ -122,6 +122,10 @@ pub struct Contender {
 pub enum ContenderError {
     #[error("unknown DBMS '{name}': {hint}")]
     Dbms { name: String, hint: String },
+    #[error(
+        "'{0}' names no DBMS: write the one whose build is there before it, as in postgres@{0}"
+    )]
+    NoDbms(String),
     #[error("'{dbms}' has no engine '{engine}': {hint}")]
     Engine { dbms: Dbms, engine: String, hint: String },
     #[error(
@@ -134,6 +138,8 @@ pub enum ContenderError {
     SettingTwice(String),
     #[error("label '{0}' may hold only letters, digits and . _ + -")]
     Label(String),
+    #[error("a contender holds the character {}, which no table can show: leave it away", .0.escape_default())]
+    Unprintable(char),
     #[error("sqlite is part of rqps: it has no other builds, so '@{0}' cannot be chosen")]
     SqliteBuild(String),
     #[error("'{0}' is asked for twice: give one a label, as in again={0}")]
@@ -216,7 +222,13 @@ impl FromStr for Contender {
     type Err = ContenderError;
 
     fn from_str(text: &str) -> Result<Self, ContenderError> {
+        if let Some(steering) = text.chars().find(|c| !is_printable(*c)) {
+            return Err(ContenderError::Unprintable(steering));
+        }
         let (label, spec) = split_label(text)?;
+        if is_path(spec) {
+            return Err(ContenderError::NoDbms(spec.to_string()));
+        }
         if let Some((scheme, _)) = spec.split_once("://") {
             let dbms = match scheme {
                 "postgresql" => Dbms::Postgres,
@@ -268,6 +280,13 @@ impl FromStr for Contender {
             settings,
         })
     }
+}
+
+/// In a line of a table.
+fn is_printable(c: char) -> bool {
+    let mut buffer = [0; 4];
+    let text: &str = c.encode_utf8(&mut buffer);
+    !c.is_control() && rqps_system::printable(text) == text
 }
 
 /// `postgres://ann:secret@host/db` as `postgres://ann@host/db`.
@@ -507,6 +526,11 @@ mod tests {
         assert!(error("sqlite@3.50").contains("part of rqps"));
         assert!(error("a b=sqlite").contains("label"));
         assert!(error("=sqlite").contains("label"));
+        assert!(error("a=/opt/pg").contains("'/opt/pg' names no DBMS"));
+        for text in ["a\x1b=sqlite", "sqlite?x=\n", "postgres@/opt/\u{202e}gp", "postgres://h/\x07"]
+        {
+            assert!(error(text).contains("which no table can show"));
+        }
     }
 
     #[test]

@@ -77,8 +77,8 @@ pub enum PlanError {
     Microbenchmark(#[from] MicrobenchmarkError),
     #[error(transparent)]
     Comparison(#[from] ComparisonError),
-    #[error("not a plan: {0}")]
-    Syntax(#[from] toml::de::Error),
+    #[error("not a plan: line {line}: {reason}")]
+    Syntax { line: usize, reason: String },
 }
 
 impl Plan {
@@ -106,7 +106,11 @@ impl Plan {
     }
 
     pub fn from_toml(text: &str) -> Result<Self, PlanError> {
-        let plan: Plan = toml::from_str(text)?;
+        let plan: Plan = toml::from_str(text).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start.min(text.len()));
+            let line = 1 + text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count();
+            PlanError::Syntax { line, reason: error.message().to_string() }
+        })?;
         plan.validate()?;
         Ok(plan)
     }

@@ -27,7 +27,8 @@ pub fn one_mean(groups: &[Vec<f64>]) -> Option<f64> {
     }
     let ratio = squares_between / between as f64 / (squares_within / within as f64);
     let f = FisherSnedecor::new(between as f64, within as f64).ok()?;
-    Some(f.sf(ratio))
+    // Nothing is known of values that are none.
+    (!ratio.is_nan()).then(|| f.sf(ratio))
 }
 
 #[cfg(test)]

@@ -39,6 +39,9 @@ pub(crate) fn t_quantile(probability: f64, degrees: f64) -> f64 {
 
 /// The probability of a value at least as far from zero as `t`, on either side.
 pub(crate) fn t_two_sided(t: f64, degrees: f64) -> f64 {
+    if t.is_nan() {
+        return f64::NAN;
+    }
     let below = if degrees >= MANY {
         Normal::standard().cdf(-t.abs())
     } else {

@@ -1,29 +1,28 @@
 //! A run directory on disk, and who may write to it.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use rqps_plan::{Contender, Plan};
-use rusqlite::{Connection, OpenFlags};
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
+use rqps_system::printable;
+use rusqlite::Transaction;
+use serde_json::Value;
 
 use crate::error::StoreError;
+use crate::files::{self, file, is_locked, lock, own, read_own, refuse_unwritable, write_whole};
 use crate::record::Manifest;
-use crate::{pass, profile, schema};
+use crate::results::{self, RESULTS};
 
-pub(crate) const RESULTS: &str = "results.sqlite";
-const FRESH_RESULTS: &str = "results.new";
 const PLAN: &str = "plan.toml";
 const MANIFEST: &str = "manifest.json";
-const LOCK: &str = "lock";
+const LOGS: &str = "logs";
 
 /// A run directory that this process alone writes to.
 #[derive(Debug)]
 pub struct RunDirectory {
     path: PathBuf,
-    pub(crate) connection: Connection,
+    pub(crate) connection: rusqlite::Connection,
     pub plan: Plan,
     pub manifest: Manifest,
     /// Held for as long as the directory is open.
@@ -31,69 +30,92 @@ pub struct RunDirectory {
 }
 
 impl RunDirectory {
-    /// Makes a new run directory; it must not exist or must be empty.
-    pub fn create(path: &Path, plan: Plan, manifest: Manifest) -> Result<Self, StoreError> {
-        fs::create_dir_all(path).map_err(file("make", path))?;
-        if path.join(RESULTS).exists() {
+    /// Refuses what cannot become a run directory: it must not exist, or must be empty, and this user
+    /// must be able to write to it. Nothing is made or opened.
+    pub fn refuse_unfit(path: &Path) -> Result<(), StoreError> {
+        if path.join(RESULTS).symlink_metadata().is_ok() {
             return Err(StoreError::Taken(path.to_path_buf()));
         }
-        if !is_free(path).map_err(file("read", path))? {
+        if path.is_dir() && !is_free(path).map_err(file("read", path))? {
             // What is there may be the beginning of a run that another is making.
-            let busy = path.join(LOCK).exists() && Self::is_busy(path);
-            let error = if busy { StoreError::Busy } else { StoreError::NotEmpty };
+            let error = if is_locked(path) { StoreError::Busy } else { StoreError::NotEmpty };
             return Err(error(path.to_path_buf()));
         }
+        refuse_unwritable(path)
+    }
+
+    /// Makes a new run directory; it must not exist or must be empty.
+    pub fn create(path: &Path, plan: Plan, manifest: Manifest) -> Result<Self, StoreError> {
+        Self::refuse_unfit(path)?;
+        fs::create_dir_all(path).map_err(|source| {
+            let (path, there) = (path.to_path_buf(), path.to_path_buf());
+            StoreError::Unwritable { path, there, source }
+        })?;
         let lock = lock(path)?;
         // Another may have made its run and ended it since we looked.
-        if path.join(RESULTS).exists() {
-            return Err(StoreError::Taken(path.to_path_buf()));
-        }
-        let logs = path.join("logs");
+        Self::refuse_unfit(path)?;
+        files::remove_begun(path);
+        let logs = own(path, LOGS)?;
         fs::create_dir_all(&logs).map_err(file("make", &logs))?;
         write_whole(&path.join(PLAN), |out| out.write_all(plan.to_toml().as_bytes()))?;
         write_manifest(path, &manifest)?;
-
-        // The tables are made under another name, so that a results file always has them.
-        let results = path.join(RESULTS);
-        let fresh = path.join(FRESH_RESULTS);
-        // One that was begun is no beginning.
-        match fs::remove_file(&fresh) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(file("remove", &fresh)(error));
-            }
-            _ => {}
-        }
-        let connection = Connection::open(&fresh)?;
-        connection.execute_batch(schema::TABLES)?;
-        connection.execute_batch(pass::TABLES)?;
-        connection.execute_batch(profile::TABLES)?;
-        connection.pragma_update(None, "user_version", schema::VERSION)?;
-        drop(connection);
-        fs::rename(&fresh, &results).map_err(file("make", &results))?;
-        let connection = open_results(path, false)?;
+        results::make(path)?;
+        let connection = results::open(path, false)?;
         Ok(RunDirectory { path: path.to_path_buf(), connection, plan, manifest, _lock: lock })
     }
 
     /// Opens a run to go on with it.
     pub fn resume(path: &Path) -> Result<Self, StoreError> {
-        if !path.join(RESULTS).exists() {
-            return Err(StoreError::NoRun(path.to_path_buf()));
-        }
+        // A folder that holds no run gets no lock.
+        results::refuse_foreign(path)?;
+        read_plan_and_manifest(path)?;
         let lock = lock(path)?;
-        let connection = open_results(path, false)?;
+        files::remove_begun(path);
+        refuse_linked_logs(path)?;
+        let connection = results::open(path, false)?;
         let (plan, manifest) = read_plan_and_manifest(path)?;
         Ok(RunDirectory { path: path.to_path_buf(), connection, plan, manifest, _lock: lock })
+    }
+
+    /// Writes to the results: all of it or nothing.
+    pub(crate) fn transact<T>(
+        &mut self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let transacted = || {
+            let transaction = self.connection.transaction()?;
+            let done = work(&transaction)?;
+            transaction.commit()?;
+            Ok(done)
+        };
+        transacted().map_err(|error: StoreError| error.in_results(&self.path.join(RESULTS)))
+    }
+
+    pub(crate) fn unreadable(&self, error: rusqlite::Error) -> StoreError {
+        StoreError::damaged(self.path.join(RESULTS), error)
     }
 
     pub fn path(&self) -> &Path {
         &self.path
     }
 
+    /// What the run's data directories are called by. A run from elsewhere may have any text for that.
+    pub fn id(&self) -> Result<&str, StoreError> {
+        let id = self.manifest.id.as_str();
+        match rqps_system::is_id(id) {
+            true => Ok(id),
+            false => {
+                let reason = format!("its id '{id}' is none that rqps gives");
+                Err(StoreError::damaged(self.path.join(MANIFEST), reason))
+            }
+        }
+    }
+
     /// Where the server of a contender writes its log: a file of its own.
     pub fn log(&self, contender: &str) -> PathBuf {
         let names: Vec<String> = self.plan.contenders.iter().map(Contender::name).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        self.path.join("logs").join(file_name(contender, &names) + ".log")
+        self.path.join(LOGS).join(file_name(contender, &names) + ".log")
     }
 
     /// Notes the order in which the contenders run.
@@ -126,74 +148,36 @@ impl RunDirectory {
         name: &str,
         contents: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<PathBuf, StoreError> {
-        let path = self.path.join(name);
+        let path = own(&self.path, name)?;
         write_whole(&path, contents)?;
         Ok(path)
     }
 
     /// Whether a process is at work in a run directory.
     pub fn is_busy(path: &Path) -> bool {
-        matches!(lock(path), Err(StoreError::Busy(_)))
+        is_locked(path)
     }
 }
 
-/// Whether nothing is in a directory but what an rqps left that was killed while it made a run there:
-/// a lock, and of the other files those that come before the results.
+/// Whether nothing is in a directory but the beginning of a run.
 fn is_free(path: &Path) -> io::Result<bool> {
-    const FIRST: [&str; 8] = [
-        LOCK,
-        "logs",
-        PLAN,
-        "plan.toml.new",
-        MANIFEST,
-        "manifest.json.new",
-        FRESH_RESULTS,
-        "results.new-journal",
-    ];
-    let names = fs::read_dir(path)?.map(|entry| Ok(entry?.file_name()));
-    let names = names.collect::<io::Result<Vec<_>>>()?;
-    let is_ours = names.iter().any(|name| name == LOCK)
-        && names.iter().all(|name| FIRST.iter().any(|first| name == first))
-        && fs::read_dir(path.join("logs")).map_or(true, |mut logs| logs.next().is_none());
-    Ok(names.is_empty() || is_ours)
+    let logs = path.join(LOGS);
+    let has_no_log = || match logs.symlink_metadata() {
+        Ok(found) => {
+            found.is_dir() && fs::read_dir(&logs).is_ok_and(|mut all| all.next().is_none())
+        }
+        Err(_) => true,
+    };
+    Ok(files::is_free(path, &[LOGS, PLAN, MANIFEST])? && has_no_log())
 }
 
-pub(crate) fn open_results(path: &Path, read_only: bool) -> Result<Connection, StoreError> {
-    let results = path.join(RESULTS);
-    if !results.exists() {
-        return Err(StoreError::NoRun(path.to_path_buf()));
+/// Servers write to these files, whatever they are.
+fn refuse_linked_logs(path: &Path) -> Result<(), StoreError> {
+    let logs = own(path, LOGS)?;
+    for log in fs::read_dir(&logs).into_iter().flatten().flatten() {
+        own(&logs, log.file_name())?;
     }
-    let damaged = |error: rusqlite::Error| StoreError::Damaged {
-        path: results.clone(),
-        reason: error.to_string(),
-    };
-    // Also to read: what a killed rqps had begun to write is taken back first. A file that nobody may
-    // write to is opened all the same.
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
-    let connection = Connection::open_with_flags(&results, flags).map_err(damaged)?;
-    let found: u32 =
-        connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(damaged)?;
-    if found != schema::VERSION {
-        let (path, found) = (results.clone(), found.to_string());
-        return Err(StoreError::Version { path, found, expected: schema::VERSION });
-    }
-    // SQLite takes what is missing of the last page for zeros.
-    let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-    let whole = number("page_count").map_err(damaged)? * number("page_size").map_err(damaged)?;
-    let length = fs::metadata(&results).map_err(file("read", &results))?.len() as i64;
-    if length < whole {
-        let reason = format!("its end is missing: it has {length} of {whole} bytes");
-        return Err(StoreError::Damaged { path: results, reason });
-    }
-    let settings: &[(&str, &str)] = match read_only {
-        true => &[("query_only", "on")],
-        // A step that is said to be done must be on the disk; what is of a pass goes with it.
-        false => &[("synchronous", "full"), ("foreign_keys", "on")],
-    };
-    for (name, value) in settings {
-        connection.pragma_update(None, name, value).map_err(damaged)?;
-    }
-    Ok(connection)
+    fs::create_dir_all(&logs).map_err(file("make", &logs))
 }
 
 /// What a file of one of `names` can be called: a name of its own, whatever in it cannot be in a
@@ -215,60 +199,38 @@ fn plain(name: &str) -> String {
 }
 
 pub(crate) fn read_plan_and_manifest(path: &Path) -> Result<(Plan, Manifest), StoreError> {
-    let read = |name: &str| {
-        let path = path.join(name);
-        fs::read_to_string(&path).map_err(file("read", &path))
-    };
-    let damaged =
-        |name: &str, reason: String| StoreError::Damaged { path: path.join(name), reason };
-    let plan = Plan::from_toml(&read(PLAN)?).map_err(|error| damaged(PLAN, error.to_string()))?;
-    let manifest = serde_json::from_str(&read(MANIFEST)?)
-        .map_err(|error| damaged(MANIFEST, error.to_string()))?;
+    let plan = Plan::from_toml(&read_own(path, PLAN)?)
+        .map_err(|error| StoreError::damaged(path.join(PLAN), error))?;
+    let in_plan = serde_json::to_value(&plan).expect("a plan is plain data");
+    if shown(in_plan.clone()) != in_plan {
+        return Err(StoreError::damaged(path.join(PLAN), "a text in it has control characters"));
+    }
+    let manifest: Manifest = serde_json::from_str(&read_own(path, MANIFEST)?)
+        .and_then(|manifest: Value| serde_json::from_value(shown(manifest)))
+        .map_err(|error| StoreError::damaged(path.join(MANIFEST), error))?;
+    let groups = manifest.groups.iter().flatten().flatten();
+    let arms = plan.contenders.len() + 1;
+    if let Some(place) = groups.copied().find(|place| *place >= arms) {
+        let reason = format!("a group has place {place} of {arms}");
+        return Err(StoreError::damaged(path.join(MANIFEST), reason));
+    }
     Ok((plan, manifest))
+}
+
+/// The same data with its texts as they may be shown.
+fn shown(value: Value) -> Value {
+    let text = |text: String| printable(&text).into_owned();
+    match value {
+        Value::String(of) => Value::String(text(of)),
+        Value::Array(items) => items.into_iter().map(shown).collect(),
+        Value::Object(fields) => {
+            fields.into_iter().map(|(name, value)| (text(name), shown(value))).collect()
+        }
+        other => other,
+    }
 }
 
 fn write_manifest(path: &Path, manifest: &Manifest) -> Result<(), StoreError> {
     let text = serde_json::to_vec_pretty(manifest).expect("a manifest is plain data");
     write_whole(&path.join(MANIFEST), |out| out.write_all(&text))
-}
-
-/// Writes beside the file and renames, so that a reader never sees half of it.
-pub fn write_whole(
-    path: &Path,
-    contents: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<(), StoreError> {
-    // With its whole name: relative.csv and relative.txt may be written at once.
-    let fresh = path.with_added_extension("new");
-    let write = || {
-        let mut file = BufWriter::new(File::create(&fresh)?);
-        contents(&mut file)?;
-        file.into_inner()?.sync_all()?;
-        fs::rename(&fresh, path)
-    };
-    write().map_err(file("write", path))
-}
-
-fn lock(path: &Path) -> Result<File, StoreError> {
-    let lock = path.join(LOCK);
-    let held = File::create(&lock).map_err(file("write", &lock))?;
-    match flock(&held, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(held),
-        Err(_) => Err(StoreError::Busy(path.to_path_buf())),
-    }
-}
-
-/// The right to work in a directory of several runs, which one process at a time has; given back
-/// when dropped. The directory itself is locked, so that no file is in it for that.
-pub fn alone_in(path: &Path) -> Result<File, StoreError> {
-    let held = File::open(path).map_err(file("open", path))?;
-    match flock(&held, FlockOperation::NonBlockingLockExclusive) {
-        Err(Errno::WOULDBLOCK) => Err(StoreError::Busy(path.to_path_buf())),
-        // A file system that knows no such locks is no reason not to measure.
-        _ => Ok(held),
-    }
-}
-
-pub(crate) fn file(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> StoreError {
-    let path = path.to_path_buf();
-    move |source| StoreError::File { what, path, source }
 }

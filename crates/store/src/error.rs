@@ -1,7 +1,10 @@
 //! What can be wrong with a run directory.
 
+use std::fmt::Display;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -10,11 +13,22 @@ pub enum StoreError {
     #[error("'{}' is not empty and holds no run: name another --out", .0.display())]
     NotEmpty(PathBuf),
     #[error(
+        "nothing can be written to '{}': {source}: '{}'; name another place",
+        path.display(), there.display()
+    )]
+    Unwritable { path: PathBuf, there: PathBuf, source: io::Error },
+    #[error(
         "'{}' holds no run: there is no results.sqlite in it (of a matrix, name one of its folders, or make a \
          page of all with rqps report --index DIR)",
         .0.display()
     )]
     NoRun(PathBuf),
+    #[error(
+        "the run in '{}' has the id of the one in '{}', to which the data belong: go on with that one, or \
+         begin another",
+        path.display(), other.display()
+    )]
+    SameId { path: PathBuf, other: PathBuf },
     #[error("another rqps is at work in '{}'", .0.display())]
     Busy(PathBuf),
     #[error(
@@ -22,13 +36,81 @@ pub enum StoreError {
          manifest.json names; the reports that are there are as they were",
         path.display()
     )]
-    Version { path: PathBuf, found: String, expected: u32 },
+    Version { path: PathBuf, found: u32, expected: u32 },
     #[error("cannot {what} '{}': {source}", path.display())]
     File { what: &'static str, path: PathBuf, source: io::Error },
-    #[error("'{}' is damaged: {reason}", path.display())]
+    #[error(
+        "cannot write '{}': {reason}: {free} left on the disk that is mounted at '{}'; make room there, \
+         then go on with --resume",
+        path.display(), disk.display()
+    )]
+    Full { path: PathBuf, disk: PathBuf, free: String, reason: String },
+    #[error("'{}' is damaged: {reason}; {}", path.display(), left(path))]
     Damaged { path: PathBuf, reason: String },
+    #[error(
+        "'{}' is a symbolic link, and none is followed in a run directory: copy the run with what its \
+         links lead to, as cp -rL does",
+        .0.display()
+    )]
+    Link(PathBuf),
+    #[error("'{}' is named as a file of the run in '{}', and is not in it", named.display(), root.display())]
+    Outside { named: PathBuf, root: PathBuf },
     #[error("the results cannot be stored: {0}")]
     Sql(rusqlite::Error),
+}
+
+/// What can be done without a file.
+fn left(path: &Path) -> &'static str {
+    match path.file_name().and_then(|name| name.to_str()) {
+        Some("plan.toml") => {
+            "the measurements are whole in results.sqlite beside it: put back a copy of the plan"
+        }
+        Some("manifest.json") => {
+            "the measurements are whole in results.sqlite beside it: put back a copy of the manifest"
+        }
+        Some(name) if name.ends_with(".folded.gz") => {
+            "the verdicts do not need it: put back a copy, or read the reports that are there"
+        }
+        _ => {
+            "put back a copy; without one, the reports that are there can be read, and rqps run with \
+             plan.toml measures again"
+        }
+    }
+}
+
+impl StoreError {
+    pub(crate) fn damaged(path: PathBuf, reason: impl Display) -> Self {
+        // A parser may say more than a line.
+        let reason = reason.to_string();
+        let lines: Vec<&str> =
+            reason.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        StoreError::Damaged { path, reason: lines.join(" ") }
+    }
+
+    /// What became of a file. A full disk is named.
+    pub(crate) fn file(what: &'static str, path: PathBuf, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                StoreError::full(path, source.to_string())
+            }
+            _ => StoreError::File { what, path, source },
+        }
+    }
+
+    /// What was met while the results were written.
+    pub(crate) fn in_results(self, results: &Path) -> Self {
+        match self {
+            StoreError::Sql(error) if error.sqlite_error_code() == Some(ErrorCode::DiskFull) => {
+                StoreError::full(results.to_path_buf(), error.to_string())
+            }
+            other => other,
+        }
+    }
+
+    fn full(path: PathBuf, reason: String) -> Self {
+        let (disk, free) = disk_of(&path);
+        StoreError::Full { path, disk, free, reason }
+    }
 }
 
 // Not as its source: what it says is said already.
@@ -36,4 +118,19 @@ impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         StoreError::Sql(error)
     }
+}
+
+/// Where the file system of a file begins, and how much room this user has in it.
+fn disk_of(path: &Path) -> (PathBuf, String) {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new(".")).canonicalize();
+    let folder = folder.unwrap_or_else(|_| PathBuf::from("/"));
+    let device = |path: &Path| rustix::fs::stat(path).ok().map(|found| found.st_dev);
+    let is_same = |above: &&Path| device(above) == device(&folder);
+    let disk = folder.ancestors().take_while(is_same).last().unwrap_or(&folder).to_path_buf();
+    let free = match rustix::fs::statvfs(&folder) {
+        Ok(found) => format!("{} KB are", found.f_bavail.saturating_mul(found.f_frsize) / 1024),
+        Err(_) => "an unknown number of bytes are".to_string(),
+    };
+    (disk, free)
 }

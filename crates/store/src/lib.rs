@@ -5,6 +5,7 @@
 
 mod directory;
 mod error;
+mod files;
 mod join;
 mod merge;
 mod packed;
@@ -12,13 +13,15 @@ mod pass;
 mod profile;
 mod read;
 mod record;
+mod results;
 mod schema;
 pub mod selftest;
 mod series;
 mod write;
 
-pub use directory::{RunDirectory, alone_in, file_name, write_whole};
+pub use directory::{RunDirectory, file_name};
 pub use error::StoreError;
+pub use files::{alone_in, refuse_unwritable, refuse_unwritable_file, write_whole};
 pub use join::Unlike;
 pub use merge::{Difference, MergeError, Part, merge};
 pub use packed::PackedHistogram;

@@ -6,7 +6,10 @@ use rqps_observe::{EngineReading, EngineValue, Kind, Metric, Reading};
 use rusqlite::{Connection, Row, Transaction, params};
 
 use crate::error::StoreError;
-use crate::read::{engine_values, json, samples, workers};
+use crate::read::{
+    client, count, engine_values, json, metric, nanos, place, samples, seconds, some_count,
+    some_text, statements, target_rate, text, workers,
+};
 use crate::schema::Owner;
 use crate::write::{insert_samples, insert_worker};
 use crate::{PackedHistogram, RunDirectory, Series, StatementRecord, WorkerRecord};
@@ -196,28 +199,26 @@ create table slice (
 impl RunDirectory {
     /// Keeps a pass: all of it or nothing.
     pub fn save_pass(&mut self, pass: &PassRecord) -> Result<(), StoreError> {
-        let transaction = self.connection.transaction()?;
-        insert(&transaction, pass)?;
-        Ok(transaction.commit()?)
+        self.transact(|transaction| insert(transaction, pass))
     }
 
     /// Keeps passes in the place of all that was kept of their tests in their rounds: a round of whole runs
     /// as far as it has come. All of them or nothing.
     pub fn replace_passes(&mut self, passes: &[&PassRecord]) -> Result<(), StoreError> {
-        let transaction = self.connection.transaction()?;
-        for pass in passes {
-            transaction.execute(
-                "delete from pass where round = ?1 and test = ?2 and part = ?3",
-                params![pass.round, pass.test, pass.part],
-            )?;
-        }
-        passes.iter().try_for_each(|pass| insert(&transaction, pass))?;
-        Ok(transaction.commit()?)
+        self.transact(|transaction| {
+            for pass in passes {
+                transaction.execute(
+                    "delete from pass where round = ?1 and test = ?2 and part = ?3",
+                    params![pass.round, pass.test, pass.part],
+                )?;
+            }
+            passes.iter().try_for_each(|pass| insert(transaction, pass))
+        })
     }
 
     /// The passes that are kept, in the order in which they were made.
     pub fn passes(&self) -> Result<Vec<PassRecord>, StoreError> {
-        Ok(passes(&self.connection)?)
+        passes(&self.connection).map_err(|error| self.unreadable(error))
     }
 }
 
@@ -353,16 +354,16 @@ pub(crate) fn passes(connection: &Connection) -> Result<Vec<PassRecord>, rusqlit
 fn pass(row: &Row<'_>) -> Result<PassRecord, rusqlite::Error> {
     Ok(PassRecord {
         round: row.get("round")?,
-        test: row.get("test")?,
+        test: text(row, "test")?,
         place: row.get("place")?,
         part: row.get("part")?,
-        class: row.get("class")?,
-        group: row.get("grouped")?,
+        class: text(row, "class")?,
+        group: text(row, "grouped")?,
         load: row.get("load")?,
         attempt: row.get("attempt")?,
-        invalid: row.get("invalid")?,
-        started: row.get("started")?,
-        seconds: row.get("seconds")?,
+        invalid: some_text(row, "invalid")?,
+        started: text(row, "started")?,
+        seconds: seconds(row, "seconds")?,
         cpus: json(row, "cpus")?,
         canary: json(row, "canary")?,
         cost: BTreeMap::new(),
@@ -382,9 +383,7 @@ fn costs(
     let mut rows = select.query([pass])?;
     let mut costs: BTreeMap<String, Reading> = BTreeMap::new();
     while let Some(row) = rows.next()? {
-        let metric = Metric::from_name(&row.get::<_, String>(1)?);
-        let metric = metric.ok_or(rusqlite::Error::InvalidQuery)?;
-        costs.entry(row.get(0)?).or_default().set(metric, row.get::<_, i64>(2)? as u64);
+        costs.entry(text(row, "contender")?).or_default().set(metric(row)?, count(row, "value")?);
     }
     Ok(costs)
 }
@@ -397,15 +396,15 @@ fn sides(
     let rows = select.query_map([pass], |row| {
         let side = SideRecord {
             slot: row.get("slot")?,
-            watched: row.get::<_, i64>("watched")? as u64,
-            bytes_before: row.get::<_, Option<i64>>("bytes_before")?.map(|bytes| bytes as u64),
-            statements: json(row, "statements")?,
-            note: row.get("note")?,
-            failed: row.get("failed")?,
-            target_rate: row.get("target_rate")?,
+            watched: count(row, "watched")?,
+            bytes_before: some_count(row, "bytes_before")?,
+            statements: statements(row)?,
+            note: some_text(row, "note")?,
+            failed: some_text(row, "failed")?,
+            target_rate: target_rate(row)?,
             ..SideRecord::default()
         };
-        Ok((row.get::<_, i64>("id")?, row.get::<_, String>("contender")?, side))
+        Ok((row.get::<_, i64>("id")?, text(row, "contender")?, side))
     })?;
     let mut sides = BTreeMap::new();
     let mut in_slices = costs(connection, "pass_slice_cost", pass)?;
@@ -428,25 +427,24 @@ fn slices(connection: &Connection, pass: i64) -> Result<Vec<SliceRecord>, rusqli
     let mut select =
         connection.prepare("select * from slice where pass = ?1 order by place, client")?;
     let rows = select.query_map([pass], |row| {
-        let count = |index: usize| row.get::<_, i64>(index).map(|count| count as u64);
         Ok(SliceRecord {
-            place: row.get(1)?,
-            client: row.get(2)?,
-            contender: row.get(3)?,
-            began: count(4)?,
-            nanos: count(5)?,
-            operations: count(6)?,
-            head_operations: count(7)?,
-            rows: count(8)?,
-            reads: count(9)?,
-            writes: count(10)?,
-            others: count(11)?,
-            retries: count(12)?,
-            client_cpu: count(13)?,
-            server_cpu: count(14)?,
-            server_run_queue_wait: count(15)?,
-            server_switches: count(16)?,
-            reading_cpu: count(17)?,
+            place: place(row)?,
+            client: client(row)?,
+            contender: text(row, "contender")?,
+            began: count(row, "began")?,
+            nanos: nanos(row)?,
+            operations: count(row, "operations")?,
+            head_operations: count(row, "head_operations")?,
+            rows: count(row, "rows")?,
+            reads: count(row, "reads")?,
+            writes: count(row, "writes")?,
+            others: count(row, "others")?,
+            retries: count(row, "retries")?,
+            client_cpu: count(row, "client_cpu")?,
+            server_cpu: count(row, "server_cpu")?,
+            server_run_queue_wait: count(row, "server_run_queue_wait")?,
+            server_switches: count(row, "server_switches")?,
+            reading_cpu: count(row, "reading_cpu")?,
         })
     })?;
     rows.collect()

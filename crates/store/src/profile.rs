@@ -3,21 +3,27 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use rqps_plan::Contender;
+use rqps_system::printable;
 use rusqlite::{Connection, params};
 
 use crate::RunDirectory;
 use crate::directory::file_name;
 use crate::error::StoreError;
+use crate::files::{file, open_own, own};
+use crate::read::{count, seconds, text};
+use crate::results::RESULTS;
 
 /// Where stacks are kept.
 const FOLDER: &str = "profiles";
+/// The most that is unpacked of a file, which grows a thousandfold at most.
+const LONGEST: u64 = 256 << 20;
 
 /// One test of one contender, profiled once.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -63,19 +69,16 @@ create table profile (
 impl RunDirectory {
     /// Keeps a profile: its file first, so that what is noted is there.
     pub fn save_profile(&mut self, profile: &ProfileRecord) -> Result<(), StoreError> {
-        let folder = self.path().join(FOLDER);
-        let failed = |what, path: &Path| {
-            let path = path.to_path_buf();
-            move |source| StoreError::File { what, path, source }
-        };
-        fs::create_dir_all(&folder).map_err(failed("make", &folder))?;
+        let folder = own(self.path(), FOLDER)?;
+        fs::create_dir_all(&folder).map_err(file("make", &folder))?;
         let names: Vec<String> = self.plan.contenders.iter().map(Contender::name).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let contender = file_name(&profile.contender, &names);
-        let file = format!("{FOLDER}/{}-{contender}-{}.folded.gz", profile.test, profile.round);
-        let packed = pack(&profile.stacks).map_err(failed("write", &folder))?;
-        self.write(&file, |out| out.write_all(&packed))?;
-        self.connection.execute(
+        let name = format!("{FOLDER}/{}-{contender}-{}.folded.gz", profile.test, profile.round);
+        let packed = pack(&profile.stacks).map_err(file("write", &folder))?;
+        self.write(&name, |out| out.write_all(&packed))?;
+        self.transact(|transaction| {
+            transaction.execute(
             "insert or replace into profile values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
             params![
                 profile.test,
@@ -88,10 +91,11 @@ impl RunDirectory {
                 profile.server_cpu as i64,
                 profile.samples as i64,
                 profile.has_kernel,
-                file,
+                name,
             ],
         )?;
-        Ok(())
+            Ok(())
+        })
     }
 
     /// The profiles that are kept.
@@ -105,30 +109,35 @@ pub(crate) fn profiles(
     connection: &Connection,
     run: &Path,
 ) -> Result<Vec<ProfileRecord>, StoreError> {
-    let mut select = connection.prepare("select * from profile order by test, contender, round")?;
+    let damaged = |error: rusqlite::Error| StoreError::damaged(run.join(RESULTS), error);
+    let sql = "select * from profile order by test, contender, round";
+    let mut select = connection.prepare(sql).map_err(damaged)?;
     let rows = select.query_map([], |row| {
-        let count = |name: &str| row.get::<_, i64>(name).map(|count| count as u64);
         let profile = ProfileRecord {
-            test: row.get("test")?,
-            contender: row.get("contender")?,
+            test: text(row, "test")?,
+            contender: text(row, "contender")?,
             round: row.get("round")?,
             turn: row.get("turn")?,
-            started: row.get("started")?,
-            seconds: row.get("seconds")?,
-            statements: count("statements")?,
-            server_cpu: count("server_cpu")?,
-            samples: count("samples")?,
+            started: text(row, "started")?,
+            seconds: seconds(row, "seconds")?,
+            statements: count(row, "statements")?,
+            server_cpu: count(row, "server_cpu")?,
+            samples: count(row, "samples")?,
             has_kernel: row.get("has_kernel")?,
             stacks: BTreeMap::new(),
         };
         Ok((profile, row.get::<_, String>("file")?))
-    })?;
+    });
+    let rows = rows.map_err(damaged)?;
     let mut profiles = Vec::new();
     for row in rows {
-        let (mut profile, file) = row?;
-        let path = run.join(file);
-        let read = File::open(&path).and_then(unpack);
-        profile.stacks = read.map_err(|source| StoreError::File { what: "read", path, source })?;
+        let (mut profile, file) = row.map_err(damaged)?;
+        if Path::new(&file).parent() != Some(Path::new(FOLDER)) {
+            let reason = format!("it has a profile in '{file}', which is not in {FOLDER}");
+            return Err(StoreError::damaged(run.join(RESULTS), reason));
+        }
+        let stacks = unpack(open_own(run, &file)?);
+        profile.stacks = stacks.map_err(|error| StoreError::damaged(run.join(file), error))?;
         profiles.push(profile);
     }
     Ok(profiles)
@@ -140,12 +149,16 @@ fn pack(stacks: &BTreeMap<String, u64>) -> std::io::Result<Vec<u8>> {
     gzip.finish()
 }
 
-fn unpack(file: File) -> std::io::Result<BTreeMap<String, u64>> {
+fn unpack(file: File) -> io::Result<BTreeMap<String, u64>> {
     let mut text = String::new();
-    GzDecoder::new(file).read_to_string(&mut text)?;
+    GzDecoder::new(file).take(LONGEST + 1).read_to_string(&mut text)?;
+    let wrong = |reason| io::Error::new(io::ErrorKind::InvalidData, reason);
+    if text.len() as u64 > LONGEST {
+        return Err(wrong("it is longer than any that rqps writes"));
+    }
     let stack = |line: &str| {
         let (stack, nanos) = line.rsplit_once(' ')?;
-        Some((stack.to_string(), nanos.parse().ok()?))
+        Some((printable(stack).into_owned(), nanos.parse().ok()?))
     };
-    Ok(text.lines().filter_map(stack).collect())
+    text.lines().map(stack).collect::<Option<_>>().ok_or_else(|| wrong("a line has no number"))
 }

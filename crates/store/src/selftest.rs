@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use rqps_plan::{Contender, Dbms, Method};
 use serde::{Deserialize, Serialize};
 
-use crate::directory::{file, write_whole};
 use crate::error::StoreError;
+use crate::files::{file, write_whole};
 
 /// The file in rqps's home.
 const FILE: &str = "selftest.json";

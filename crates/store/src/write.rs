@@ -15,9 +15,9 @@ use crate::series::Series;
 impl RunDirectory {
     /// Keeps what a contender turned out to be; what was kept before is replaced.
     pub fn save_contender(&mut self, record: &ContenderRecord) -> Result<(), StoreError> {
-        let transaction = self.connection.transaction()?;
-        transaction.execute("delete from setting where contender = ?1", [&record.name])?;
-        transaction.execute(
+        self.transact(|transaction| {
+            transaction.execute("delete from setting where contender = ?1", [&record.name])?;
+            transaction.execute(
             "insert or replace into contender (name, spec, dbms, version, source, archive_sha256, \
              server_sha256, compiler, libc, transport, start_seconds) \
              values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
@@ -35,13 +35,14 @@ impl RunDirectory {
                 record.start_seconds,
             ],
         )?;
-        for (name, value) in &record.settings {
-            transaction.execute(
+            for (name, value) in &record.settings {
+                transaction.execute(
                 "insert into setting (contender, name, value, is_default) values (?1, ?2, ?3, ?4)",
                 params![record.name, name, value, record.defaults.contains(name)],
             )?;
-        }
-        Ok(transaction.commit()?)
+            }
+            Ok(())
+        })
     }
 
     /// Notes that a step is begun. The record's attempt becomes one more than the last.
@@ -53,41 +54,41 @@ impl RunDirectory {
         )?;
         record.attempt = attempts + 1;
         record.status = Status::Running;
-        let transaction = self.connection.transaction()?;
-        insert_step(&transaction, record)?;
-        Ok(transaction.commit()?)
+        self.transact(|transaction| insert_step(transaction, record).map(drop))
     }
 
     /// Keeps a step that has ended, in place of the note that it was begun: all of it or nothing.
     pub fn finish_step(&mut self, record: &StepRecord) -> Result<(), StoreError> {
-        let transaction = self.connection.transaction()?;
-        transaction.execute(
-            "delete from step where contender = ?1 and place = ?2 and attempt = ?3",
-            params![record.contender, record.order, record.attempt],
-        )?;
-        let step = insert_step(&transaction, record)?;
-        let owner = Owner::Step(step);
-        for worker in &record.workers {
-            insert_worker(&transaction, owner, worker)?;
-        }
-        let mut cost =
-            transaction.prepare("insert into cost (step, metric, value) values (?1, ?2, ?3)")?;
-        for (metric, value) in record.cost.iter() {
-            cost.execute(params![step, metric.name(), value as i64])?;
-        }
-        drop(cost);
-        insert_engine(&transaction, step, record)?;
-        insert_samples(&transaction, owner, &record.samples, &record.engine_samples)?;
-        Ok(transaction.commit()?)
+        self.transact(|transaction| {
+            transaction.execute(
+                "delete from step where contender = ?1 and place = ?2 and attempt = ?3",
+                params![record.contender, record.order, record.attempt],
+            )?;
+            let step = insert_step(transaction, record)?;
+            let owner = Owner::Step(step);
+            for worker in &record.workers {
+                insert_worker(transaction, owner, worker)?;
+            }
+            let mut cost = transaction
+                .prepare("insert into cost (step, metric, value) values (?1, ?2, ?3)")?;
+            for (metric, value) in record.cost.iter() {
+                cost.execute(params![step, metric.name(), value as i64])?;
+            }
+            drop(cost);
+            insert_engine(transaction, step, record)?;
+            insert_samples(transaction, owner, &record.samples, &record.engine_samples)
+        })
     }
 
     /// The places of the steps of a contender that are done.
     pub fn done_steps(&self, contender: &str) -> Result<Vec<u32>, StoreError> {
-        let mut select = self.connection.prepare(
-            "select distinct place from step where contender = ?1 and status = 'done' order by place",
-        )?;
-        let places = select.query_map([contender], |row| row.get(0))?;
-        Ok(places.collect::<Result<_, _>>()?)
+        let places = || {
+            let mut select = self.connection.prepare(
+                "select distinct place from step where contender = ?1 and status = 'done' order by place",
+            )?;
+            select.query_map([contender], |row| row.get(0))?.collect::<Result<_, rusqlite::Error>>()
+        };
+        places().map_err(|error| self.unreadable(error))
     }
 }
 

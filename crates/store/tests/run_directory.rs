@@ -330,15 +330,18 @@ fn a_directory_in_which_a_run_was_being_made_is_taken() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     drop(create(path));
-    fs::rename(path.join("results.sqlite"), path.join("results.new")).unwrap();
+    fs::rename(path.join("results.sqlite"), path.join(".rqps-1.new")).unwrap();
     fs::write(path.join("logs/a.log"), "").unwrap();
     let make = || RunDirectory::create(path, plan(), Manifest::default());
     assert!(make().unwrap_err().to_string().contains("not empty"), "there was a server");
     fs::remove_file(path.join("logs/a.log")).unwrap();
     let mut run = make().unwrap();
+    assert!(!path.join(".rqps-1.new").exists(), "what was begun is gone");
     run.begin_step(&mut step("sqlite", 0)).unwrap();
     drop(run);
     fs::remove_file(path.join("results.sqlite")).unwrap();
+    fs::write(path.join("lock"), "").unwrap();
+    assert!(make().unwrap_err().to_string().contains("not empty"), "a lock of another program's");
     fs::remove_file(path.join("lock")).unwrap();
     assert!(make().unwrap_err().to_string().contains("not empty"), "a plan of the user's own");
 }

@@ -1,6 +1,7 @@
 //! Events as lines of text, for whoever reads a log.
 
 use rqps_lab::{Enough, Event, Standing};
+use rqps_system::printable;
 
 use super::number::grouped;
 
@@ -16,7 +17,18 @@ pub(super) enum Told {
     Nothing,
 }
 
+/// What servers and files say of it does not steer the terminal.
 pub(super) fn told(event: &Event) -> Told {
+    let shown = |text: String| printable(&text).into_owned();
+    match words(event) {
+        Told::Now(text) => Told::Now(shown(text)),
+        Told::Done(text) => Told::Done(shown(text)),
+        Told::Noted(text) => Told::Noted(shown(text)),
+        Told::Nothing => Told::Nothing,
+    }
+}
+
+fn words(event: &Event) -> Told {
     use Told::{Done, Noted, Nothing, Now};
     match event {
         Event::Starting { contender } => Now(format!("{contender}: starting")),
@@ -107,4 +119,17 @@ fn budget_spent(rounds: u32, enough: Option<Enough>) -> String {
         )
     });
     format!("the budget ended the comparison after {rounds} round{plural}{enough}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_says_steers_no_terminal() {
+        let error = "\x1b[2J\x1b]0;owned\x07".to_string();
+        let event = Event::Failed { contender: "a".to_string(), error };
+        let Told::Noted(text) = told(&event) else { panic!("it must be seen") };
+        assert_eq!(text, r"error: a: \x1b[2J\x1b]0;owned\x07");
+    }
 }

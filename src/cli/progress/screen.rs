@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use console::{Term, measure_text_width};
 
+use super::super::output::styled;
+
 /// The clock and the share of what is done are drawn so often.
 const LOOK: Duration = Duration::from_secs(1);
 /// Whatever happens, it is not drawn again sooner.
@@ -114,10 +116,11 @@ impl<V: View> State<V> {
     fn try_draw(&mut self, above: Option<&str>) -> io::Result<()> {
         self.clear()?;
         if let Some(text) = above {
-            self.term.write_line(text)?;
+            self.term.write_line(&styled(text))?;
         }
         let (height, width) = self.term.size();
-        self.drawn = self.view.lines(width.into(), height.into());
+        let lines = self.view.lines(width.into(), height.into());
+        self.drawn = lines.iter().map(|line| styled(line).into_owned()).collect();
         for line in &self.drawn {
             self.term.write_line(line)?;
         }

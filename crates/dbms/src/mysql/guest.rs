@@ -34,7 +34,7 @@ const UNKNOWN_VARIABLE: &str = "1193";
 const NEEDED_BY_OTHERS: [&str; 3] = ["1217", "1451", "3730"];
 
 /// The longest packet of a load, with room for what is around it; no workload sends less.
-const LOAD: u64 = 40 << 10;
+const LOAD: u64 = 61 << 10;
 
 /// What every session sets. What only changes what a statement costs (the optimizer's switches,
 /// memory, binary logs, caches) is the server's and stays.

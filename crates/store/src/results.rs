@@ -1,0 +1,120 @@
+//! `results.sqlite` of a run directory, which may be damaged or come from elsewhere.
+
+use std::io::Read;
+use std::path::Path;
+
+use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
+use rusqlite::{Connection, OpenFlags};
+
+use crate::error::StoreError;
+use crate::files::{begin, file, open_own, own};
+use crate::{pass, profile, schema};
+
+pub(crate) const RESULTS: &str = "results.sqlite";
+const JOURNAL: &str = "results.sqlite-journal";
+/// What SQLite opens beside it by itself.
+const BESIDE: [&str; 3] = [JOURNAL, "results.sqlite-wal", "results.sqlite-shm"];
+
+/// What the file begins with (SQLite, Database File Format, 1.3).
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+
+/// The longest value: a number for each second of a month has a tenth of that.
+const LONGEST_VALUE: i32 = 64 << 20;
+
+/// What a database that somebody else made may not do: its triggers and views are not run, and what
+/// its schema calls has no effects.
+const CONFINED: [(DbConfig, bool); 6] = [
+    (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
+    (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
+    (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
+    (DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false),
+    (DbConfig::SQLITE_DBCONFIG_ENABLE_ATTACH_CREATE, false),
+    (DbConfig::SQLITE_DBCONFIG_ENABLE_ATTACH_WRITE, false),
+];
+
+/// Makes the file with its tables under another name, so that a results file always has them.
+pub(crate) fn make(root: &Path) -> Result<(), StoreError> {
+    let results = root.join(RESULTS);
+    let fresh = begin(root).map_err(file("make", &results))?;
+    let tables = || {
+        let connection = Connection::open(fresh.path())?;
+        // A file that is not whole is not used: it needs no journal.
+        connection.pragma_update(None, "journal_mode", "off")?;
+        connection.execute_batch(schema::TABLES)?;
+        connection.execute_batch(pass::TABLES)?;
+        connection.execute_batch(profile::TABLES)?;
+        connection.pragma_update(None, "user_version", schema::VERSION)
+    };
+    tables().map_err(|error| StoreError::from(error).in_results(&results))?;
+    let synced = fresh.as_file().sync_all();
+    synced.map_err(file("write", &results))?;
+    fresh.persist_noclobber(&results).map_err(|error| file("make", &results)(error.error))?;
+    Ok(())
+}
+
+/// Refuses a folder without results, and results that are none of rqps's as far as that can be seen
+/// without opening them for writing.
+pub(crate) fn refuse_foreign(root: &Path) -> Result<(), StoreError> {
+    let damaged = |reason: &str| StoreError::damaged(root.join(RESULTS), reason);
+    if root.join(RESULTS).symlink_metadata().is_err() {
+        return Err(StoreError::NoRun(root.to_path_buf()));
+    }
+    for name in BESIDE {
+        own(root, name)?;
+    }
+    let mut start = Vec::new();
+    let read = open_own(root, RESULTS)?.take(MAGIC.len() as u64).read_to_end(&mut start);
+    read.map_err(file("read", &root.join(RESULTS)))?;
+    match start.as_slice() {
+        // With a journal, the beginning is in that.
+        _ if root.join(JOURNAL).exists() => Ok(()),
+        b"" => Err(damaged("it is empty")),
+        start if start != MAGIC => Err(damaged("it is no SQLite database")),
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn open(root: &Path, read_only: bool) -> Result<Connection, StoreError> {
+    refuse_foreign(root)?;
+    let results = root.join(RESULTS);
+    let damaged = |error: rusqlite::Error| StoreError::damaged(results.clone(), error);
+    // Also to read: what a killed rqps had begun to write is taken back first. A file that nobody may
+    // write to is opened all the same.
+    let real = root.canonicalize().map_err(file("open", root))?.join(RESULTS);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let connection = Connection::open_with_flags(&real, flags).map_err(damaged)?;
+    for (config, value) in CONFINED {
+        connection.set_db_config(config, value).map_err(damaged)?;
+    }
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST_VALUE).map_err(damaged)?;
+    let found: u32 =
+        connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(damaged)?;
+    if found != schema::VERSION {
+        return Err(match found {
+            // SQLite's own beginning.
+            0 => StoreError::damaged(results, "it is a database without the mark of rqps's"),
+            found => StoreError::Version { path: results, found, expected: schema::VERSION },
+        });
+    }
+    // SQLite takes what is missing of the last page for zeros.
+    let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let pages = number("page_count").map_err(damaged)?;
+    let whole = pages.saturating_mul(number("page_size").map_err(damaged)?);
+    let length = results.metadata().map_err(file("read", &results))?.len() as i64;
+    if length < whole {
+        let reason = format!("its end is missing: it has {length} of {whole} bytes");
+        return Err(StoreError::damaged(results, reason));
+    }
+    let settings: &[(&str, &str)] = match read_only {
+        true => &[("query_only", "on")],
+        // A step that is said to be done must be on the disk; what is of a pass goes with it.
+        false => &[("synchronous", "full"), ("foreign_keys", "on")],
+    };
+    for (name, value) in settings {
+        connection.pragma_update(None, name, value).map_err(damaged)?;
+    }
+    Ok(connection)
+}
