@@ -7,11 +7,16 @@ use rqps_dbms::{Guesthouse, Left, Needs};
 use rqps_plan::Contender;
 use rqps_workload::is_table;
 
+use super::cancel::Cancel;
 use super::dbms::table;
 use super::exit::Exit;
 use super::output;
 
-pub(super) fn run(contender: &Contender) -> anyhow::Result<Exit> {
+pub(super) fn run(contender: &Contender, cancel: &Cancel) -> anyhow::Result<Exit> {
+    rqps_lab::interruptible(&|| cancel.is_wanted(), || clean(contender))
+}
+
+fn clean(contender: &Contender) -> anyhow::Result<Exit> {
     let Some(server) = Guesthouse::at(contender)? else {
         bail!(
             "'{contender}' is not the URL of a server: what rqps makes for servers of its own is \

@@ -97,7 +97,7 @@ pub(crate) fn run(verb: &Verb) -> anyhow::Result<Exit> {
         }
         Verb::Stop { pids, all } => stop(&home, pids, *all),
         Verb::Shell { contender } => shell(&home, &cancel, contender),
-        Verb::Clean { server } => clean::run(server),
+        Verb::Clean { server } => clean::run(server, &cancel),
         Verb::Prune { builds, data } => prune(&home, &cancel, *builds, *data),
     }
 }
@@ -304,7 +304,8 @@ fn shell(home: &Home, cancel: &Cancel, contender: &Contender) -> anyhow::Result<
 
 /// Reads statements, one a line, and prints what they return.
 fn converse(target: &Target, cancel: &Cancel) -> anyhow::Result<()> {
-    let mut connection = target.connect()?;
+    let is_wanted = || cancel.is_wanted();
+    let mut connection = rqps_lab::interruptible(&is_wanted, || target.connect())?;
     let ask = || match std::io::stdin().is_terminal() {
         true => output::print("sql> "),
         false => Ok(()),
@@ -316,7 +317,7 @@ fn converse(target: &Target, cancel: &Cancel) -> anyhow::Result<()> {
             break;
         }
         if !line.trim().is_empty() {
-            answer(&mut *connection, &line)?;
+            rqps_lab::interruptible(&is_wanted, || answer(&mut *connection, &line))?;
         }
         ask()?;
     }

@@ -55,6 +55,9 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
     if let Some(error) = error.downcast_ref::<StoreError>() {
         return of_store(error);
     }
+    if let Some(rqps_wire::Error::Interrupted) = error.downcast_ref() {
+        return Exit::Interrupted;
+    }
     if let Some(error) = error.downcast_ref::<DbmsError>() {
         return of_dbms(error);
     }
@@ -89,7 +92,7 @@ fn of_store(error: &StoreError) -> Exit {
 
 fn of_dbms(error: &DbmsError) -> Exit {
     match error {
-        DbmsError::Cancelled => Exit::Interrupted,
+        DbmsError::Cancelled | DbmsError::Wire(rqps_wire::Error::Interrupted) => Exit::Interrupted,
         DbmsError::Source(error) => of_source(error),
         DbmsError::Guest(error) if error.is_refusal() => Exit::Usage,
         DbmsError::Config { .. }

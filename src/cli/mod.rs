@@ -94,6 +94,7 @@ pub(crate) fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
+    progress::tell_of_waiting();
     let result = match cli.verb {
         Verb::Compare(arguments) => compare::run(&arguments),
         Verb::Ibench(arguments) => ibench::run(&arguments),

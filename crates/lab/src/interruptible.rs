@@ -9,10 +9,7 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Does work whose waiting for servers that say nothing ends as soon as the user wants to stop.
-pub(crate) fn interruptible<T>(
-    cancelled: &(dyn Fn() -> bool + Sync),
-    work: impl FnOnce() -> T,
-) -> T {
+pub fn interruptible<T>(cancelled: &(dyn Fn() -> bool + Sync), work: impl FnOnce() -> T) -> T {
     let (end, ended) = channel::<()>();
     thread::scope(|scope| {
         scope.spawn(move || {

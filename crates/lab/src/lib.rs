@@ -34,7 +34,7 @@ pub use confine::memory_hold;
 pub use error::LabError;
 pub use estimate::{Estimate, Time, build_bytes, estimate, log_share, pace};
 pub use event::{Enough, Event, Pace, Watch};
-use interruptible::interruptible;
+pub use interruptible::interruptible;
 pub use remaining::Remaining;
 pub use selftest::{obstacle, run_injected};
 

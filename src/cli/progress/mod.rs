@@ -7,6 +7,7 @@ mod number;
 mod replay;
 mod screen;
 mod standing;
+mod waiting;
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -25,6 +26,8 @@ use lines::{Told, told};
 pub(crate) use number::clock;
 use screen::{Screen, View};
 pub(crate) use standing::standing;
+use waiting::tell_above;
+pub(crate) use waiting::tell_of_waiting;
 
 /// Whether there is somebody at a terminal who would see a view change. A log of CI is none, even
 /// where it looks like a terminal.
@@ -173,6 +176,7 @@ impl Progress {
         self.clock.remaining.begin(workload, now);
         let (board, clock) = (self.boards[workload].clone(), self.clock.clone());
         self.screen = is_live().then(|| Screen::start(Live { board, clock }));
+        self.screen.iter().for_each(tell_above);
     }
 
     /// The workload has ended, and the terminal is free.

@@ -66,6 +66,12 @@ impl<V: View> Screen<V> {
     pub(super) fn line(&self, text: &str) {
         self.shared.lock().draw(Some(text));
     }
+
+    /// The same for other threads; answers no once the screen is gone.
+    pub(super) fn teller(&self) -> impl Fn(&str) -> bool + Send + use<V> {
+        let shared = Arc::downgrade(&self.shared);
+        move |text| shared.upgrade().map(|shared| shared.lock().draw(Some(text))).is_some()
+    }
 }
 
 impl<V: View> Drop for Screen<V> {
