@@ -93,7 +93,7 @@ fn a_running_server_is_measured_and_left_as_it_was() {
     shell(&rqps, &url, "create schema rqps\ncreate table rqps.pi1 (mine text)\n").ok();
     let out = rqps.path("again").display().to_string();
     let refused = rqps.run(&format!("ibench {url} --rows 1K --only l.i0 --out {out}"));
-    refused.expect_code(3).says(&["schema 'rqps'", "not made by rqps"]);
+    refused.expect_code(2).says(&["schema 'rqps'", "was not made by rqps"]);
     let answer = shell(&rqps, &url, "select 'kept ' || count(*) from rqps.pi1\n").ok().stdout;
     assert!(answer.contains("kept 0"), "{answer}");
     rqps.run("dbms stop --all").ok();
