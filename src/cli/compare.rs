@@ -11,7 +11,7 @@ use rqps_plan::{
     Cache, Compared, Comparison, Count, InsertBenchmark, Method, Microbenchmark, Plan, PlanError,
     Profile, Profiled, Span, Workload, default_pause,
 };
-use rqps_store::refuse_unwritable_file;
+use rqps_store::{refuse_unwritable, refuse_unwritable_file};
 use rqps_workload::microbenchmark::{Sequence, select};
 
 use super::contenders::Contenders;
@@ -366,7 +366,11 @@ fn stored_base(path: &Path, plan: &mut Plan) -> anyhow::Result<()> {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let Arguments { contenders, session, junit, .. } = arguments;
     if let Some(path) = junit {
-        refuse_unwritable_file(path)?;
+        match path.parent().filter(|folder| session.makes(Arguments::VERB, folder)) {
+            // It is made with the run directory.
+            Some(folder) => refuse_unwritable(folder)?,
+            None => refuse_unwritable_file(path)?,
+        }
     }
     session::run(
         Arguments::VERB,

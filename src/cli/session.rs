@@ -96,6 +96,13 @@ pub(super) fn ignored(verb: &Command, matches: &ArgMatches) -> Vec<String> {
 }
 
 impl Session {
+    /// Whether a folder is the run directory that a verb makes, or one that it lies in.
+    pub(crate) fn makes(&self, verb: &str, folder: &Path) -> bool {
+        let whole = |path: &Path| std::path::absolute(path).ok();
+        let run = whole(&self.sitting.directory(verb));
+        run.zip(whole(folder)).is_some_and(|(run, folder)| run.starts_with(folder))
+    }
+
     /// How much of the data each DBMS is to cache, if that was said.
     pub(crate) fn cache(&self) -> Option<Cache> {
         match (self.cached, self.io_bound) {

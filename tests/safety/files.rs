@@ -122,7 +122,7 @@ fn reports_replace_no_file_of_somebody_elses() {
 
 #[test]
 fn an_output_that_cannot_be_written_is_refused_before_anything_is_measured() {
-    let rqps = Rqps::new();
+    let rqps = Rqps::with_own_locks();
     fs::write(rqps.path("file"), THEIRS).unwrap();
     symlink(rqps.path("nowhere"), rqps.path("dangling")).unwrap();
     let path = |name: &str| rqps.path(name).display().to_string();
@@ -144,6 +144,13 @@ fn an_output_that_cannot_be_written_is_refused_before_anything_is_measured() {
         );
     }
     assert_eq!(fs::read_to_string(rqps.path("file")).unwrap(), THEIRS);
+    // The folder that the run directory is made in is made, too.
+    let few = "--workload micro:point-query --rows 1K --secs 0.2 --rounds 3 --no-guards --no-twin";
+    let beside = "--out made/run --junit made/run.xml";
+    let ended = rqps.run(&format!("compare sqlite again=sqlite {few} {beside}"));
+    // Equals may be told apart by chance.
+    assert!(matches!(ended.status.code(), Some(0 | 1)), "{}", ended.stderr);
+    assert!(rqps.work().join("made/run.xml").is_file());
 }
 
 /// Each file of a run directory as a link to the same file elsewhere.

@@ -11,6 +11,7 @@ use rustix::fs::OFlags;
 use rustix::process::Signal;
 
 use crate::error::DbmsError;
+use crate::source::Installed;
 
 /// How much of a log an error shows.
 const TAIL_LINES: usize = 8;
@@ -29,6 +30,13 @@ pub(crate) struct Runs<'a> {
     /// The build is a directory of the user's own.
     pub(crate) is_own_build: bool,
     pub(crate) detached: bool,
+}
+
+impl<'a> Runs<'a> {
+    /// A program of a build, which ends with rqps.
+    pub(crate) fn of(installed: &Installed, user: Option<User>, folder: &'a Path) -> Runs<'a> {
+        Runs { user, folder, is_own_build: installed.source.is_none(), detached: false }
+    }
 }
 
 /// A command that runs as the server's user. Unless it is detached, it is sent SIGQUIT when the

@@ -9,7 +9,8 @@ use std::process::{Command, Stdio};
 use super::Mysql;
 use crate::Place;
 use crate::error::DbmsError;
-use crate::{process, theirs};
+use crate::process::{self, Runs};
+use crate::theirs;
 
 /// The scripts that make the system tables, in order; each under the names that versions give it.
 const SCRIPTS: [&[&str]; 4] = [
@@ -48,7 +49,7 @@ impl Mysql {
     }
 
     fn making(&self, data: &Path, log: &Path) -> Result<Command, DbmsError> {
-        let mut command = self.options.server(self.runs(data, false));
+        let mut command = self.options.server(Runs::of(&self.installed, self.user, data));
         process::log_to(&mut command, log)?;
         command.arg("--no-defaults").args(directories(data)).args(self.told());
         Ok(command)

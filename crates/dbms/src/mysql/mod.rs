@@ -99,11 +99,6 @@ impl Mysql {
         self.installed.dbms
     }
 
-    fn runs<'a>(&self, folder: &'a Path, detached: bool) -> Runs<'a> {
-        let is_own_build = self.installed.source.is_none();
-        Runs { user: self.user, folder, is_own_build, detached }
-    }
-
     /// Writes the settings of this start beside the server's socket: into the data directory whoever runs
     /// servers could write, too.
     fn configure(&self, place: &Place, start: &Start<'_>) -> Result<PathBuf, DbmsError> {
@@ -165,7 +160,8 @@ impl Dbms for Mysql {
         place.check_maker(&self.installed)?;
         let prepare = |start: &Start<'_>| {
             let file = self.configure(place, start)?;
-            let mut command = self.options.server(self.runs(&place.data, place.detached));
+            let runs = Runs::of(&self.installed, self.user, &place.data);
+            let mut command = self.options.server(Runs { detached: place.detached, ..runs });
             let mut defaults = OsString::from("--defaults-file=");
             defaults.push(file);
             command.arg(defaults);

@@ -64,9 +64,7 @@ impl Options {
         let mut options = Options { program, leading, places, share, plugin, known: Vec::new() };
         let start = |reason: String| DbmsError::Start { what: installed.dbms.name(), reason };
         let folder = home.empty()?;
-        let is_own_build = installed.source.is_none();
-        let runs = Runs { user, folder: &folder, is_own_build, detached: false };
-        let mut command = options.server(runs);
+        let mut command = options.server(Runs::of(installed, user, &folder));
         command.arg("--no-defaults").args(options.common());
         // Some versions look into the default data directory even for this.
         command.arg(format!("--datadir={}", folder.display())).args(["--verbose", "--help"]);

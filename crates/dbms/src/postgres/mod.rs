@@ -93,14 +93,9 @@ impl Postgres {
         place.make_data(&self.installed, self.user, &[], fill)
     }
 
-    fn runs<'a>(&self, folder: &'a Path, detached: bool) -> Runs<'a> {
-        let is_own_build = self.installed.source.is_none();
-        Runs { user: self.user, folder, is_own_build, detached }
-    }
-
     fn initialize(&self, data: &Path, log: &Path) -> Result<(), DbmsError> {
         let initdb = self.installed.root.join("bin/initdb");
-        let mut command = process::command(&initdb, self.runs(data, false));
+        let mut command = process::command(&initdb, Runs::of(&self.installed, self.user, data));
         process::log_to(&mut command, log)?;
         command.arg("--pgdata").arg(data).args(["--username", SUPERUSER]);
         command.args(["--auth-local", "trust", "--auth-host", self.method()]);
@@ -151,7 +146,9 @@ impl Postgres {
         let settings = self.configure(place, start)?;
         let program = self.installed.root.join("bin/postgres");
         let data = &place.data;
-        let mut command = process::command(&program, self.runs(data, place.detached));
+        let runs = Runs::of(&self.installed, self.user, data);
+        let runs = Runs { detached: place.detached, ..runs };
+        let mut command = process::command(&program, runs);
         let mut config = OsString::from("config_file=");
         config.push(settings);
         command.arg("-D").arg(data).arg("-c").arg(config);
@@ -237,9 +234,7 @@ fn setting_names(
     let start = |reason: String| DbmsError::Start { what: "postgres", reason };
     let (program, folder) = (installed.root.join("bin/postgres"), home.empty()?);
     can_reach(user, &[&program])?;
-    let is_own_build = installed.source.is_none();
-    let runs = Runs { user, folder: &folder, is_own_build, detached: false };
-    let mut command = process::command(&program, runs);
+    let mut command = process::command(&program, Runs::of(installed, user, &folder));
     command.arg("--describe-config");
     let said = program::run(&mut command, TELLING, &mut || ControlFlow::Continue(()));
     let said = said.map_err(|error| start(error.to_string()))?;
