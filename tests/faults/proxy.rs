@@ -160,8 +160,12 @@ impl Server {
 
     /// The server's URL, but for the folder of its socket.
     fn behind(&self, name: &str, fault: Fault) -> String {
+        stand_between(&self.rqps.path(name), &self.socket, Some(fault));
+        self.url_behind(name)
+    }
+
+    fn url_behind(&self, name: &str) -> String {
         let (own, other) = (self.socket.parent().unwrap(), self.rqps.path(name));
-        stand_between(&other, &self.socket, Some(fault));
         self.url.replace(&*own.to_string_lossy(), &other.to_string_lossy())
     }
 
@@ -180,12 +184,17 @@ impl Server {
         let folder = self.rqps.path(name);
         fs::remove_file(folder.join(self.socket.file_name().unwrap())).unwrap();
         stand_between(&folder, &self.socket, None);
-        // Whom the server did not let in has no result.
-        let has_result = self.out(name).join("result.json").exists();
-        let before = has_result.then(|| RunResult::of(&self.out(name)));
-        let mut command = self.rqps.command(["ibench", "--resume", "--out"]);
-        command.arg(self.out(name));
-        Running::start(command).finish().ok();
+        // Who was not let in, or could not look round, has no run yet, or no result.
+        let has = |file: &str| self.out(name).join(file).exists();
+        let before = has("result.json").then(|| RunResult::of(&self.out(name)));
+        match has("results.sqlite") {
+            true => {
+                let mut command = self.rqps.command(["ibench", "--resume", "--out"]);
+                command.arg(self.out(name));
+                Running::start(command).finish().ok();
+            }
+            false => drop(self.run(name, &self.url_behind(name)).finish().ok()),
+        }
         let result = RunResult::of(&self.out(name));
         assert_eq!(result.steps(), STEPS, "{name}");
         result.assert_all_done();

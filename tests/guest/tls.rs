@@ -451,10 +451,11 @@ fn mysql_is_encrypted_and_checked_as_its_clients_do() {
 fn mariadb_is_encrypted_or_says_that_it_cannot() {
     let fixture = Fixture::start("mariadb@11.4.5?skip_ssl=1");
     let port = scalar(&mut *fixture.control(), "select @@port").unwrap().unwrap();
-    let url = format!("mariadb://root@127.0.0.1:{port}/ib?ssl-mode=REQUIRED");
+    fixture.control().run("create user ann").unwrap();
+    let url = format!("mariadb://ann@127.0.0.1:{port}/?ssl-mode=REQUIRED");
     let error = fails(&Target::Mysql(mysql::login(&url).unwrap()));
     assert_eq!(error, "no TLS with 127.0.0.1: the server has it switched off");
-    let url = format!("mariadb://root@127.0.0.1:{port}/ib");
+    let url = format!("mariadb://ann@127.0.0.1:{port}/");
     let plain = Target::Mysql(mysql::login(&url).unwrap()).connect().unwrap();
     assert_eq!(plain.transport(), "tcp without TLS");
 }
