@@ -28,7 +28,7 @@ impl Fixture {
         let mut patient = |_| std::ops::ControlFlow::Continue(());
         let dbms = rqps_dbms::prepare(&home, &contender, &mut patient).unwrap();
         let (data, log) = (directory.path().join("data"), directory.path().join("log"));
-        let password = Some(rqps_dbms::new_password());
+        let password = Some("pa ss".to_string());
         let place = Place { data, log, password, ..Place::default() };
         let server = dbms.start(&home, &place, &|| false).unwrap();
         Fixture { server, directory, _turn: rqps }
@@ -171,11 +171,16 @@ impl Postgres {
         let mut control = self.fixture.control();
         control.run(&format!("create role {user} login password 'pa ss'")).unwrap();
         control.run(&format!("grant select on t to {user}")).unwrap();
-        let file = self.fixture.data().join("pg_hba.conf");
-        let before = fs::read_to_string(&file).unwrap();
-        self.fixture.give("pg_hba.conf", &format!("{rule}\n{before}"));
+        self.put_ahead(&format!("{rule}\n"));
         self.rules += 1;
         self.set(&[("work_mem", &format!("{}MB", 4 + self.rules))]);
+    }
+
+    /// Puts rules of logging in ahead of those that there are.
+    fn put_ahead(&self, rules: &str) {
+        let file = scalar(&mut *self.fixture.control(), "show hba_file").unwrap().unwrap();
+        let before = fs::read_to_string(&file).unwrap();
+        fs::write(&file, format!("{rules}{before}")).unwrap();
     }
 
     fn to(&self, user: &str, host: &str, query: &str) -> Target {
@@ -332,9 +337,7 @@ fn postgres_is_logged_into_by_the_way_and_the_proof_that_were_asked_for() {
     ] {
         server.rule(user, rule);
     }
-    let before = fs::read_to_string(server.fixture.data().join("pg_hba.conf")).unwrap();
-    let refusals = "hostnossl all solo all reject\nhostssl all never all reject\n";
-    server.fixture.give("pg_hba.conf", &format!("{refusals}{before}"));
+    server.put_ahead("hostnossl all solo all reject\nhostssl all never all reject\n");
     server.set(&[("work_mem", "64MB")]);
     let certificate = server.fixture.own("client.crt", &made.certificate);
     let key = server.fixture.own("client.key", &made.key);
