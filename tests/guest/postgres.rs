@@ -74,6 +74,8 @@ fn a_second_run_is_told_who_is_there_and_the_first_goes_on() {
         "another rqps works in schema 'rqps' of database 'bench'",
         "of 'guest'",
         "since 20",
+        // By another name than measured sessions, whose end counters are waited for.
+        "rqps control",
     ]);
     assert!(!second.exists());
     rqps.run(&format!("dbms clean {url}")).expect_code(2).says(&["another rqps works in"]);

@@ -30,9 +30,12 @@ const LOCK_ROWS: &str = "l.locktype = 'advisory' and l.classid = 1920036979 and 
 const NEEDED_BY_OTHERS: &str = "2BP01";
 
 /// What sessions for control set before they know what the server has: all versions know these.
-/// They wait for no standby, since what they commit is no part of what is measured.
+/// They wait for no standby, since what they commit is no part of what is measured; and they have a
+/// name of their own, since one of them stays: counters are read when no session called `rqps` is
+/// left, which are counted when they end.
 const AT_ONCE: &str = "set statement_timeout = 0; set lock_timeout = 0; \
-     set default_transaction_read_only = off; set synchronous_commit = local";
+     set default_transaction_read_only = off; set synchronous_commit = local; \
+     set application_name = 'rqps control'";
 
 /// What limits sessions in later versions, too: the first of them, and the setting.
 const LIMITS_SINCE: [(i64, &str); 3] = [
@@ -396,7 +399,7 @@ impl Guest for PostgresGuest {
         let sql = format!(
             "select pg_terminate_backend(a.pid) from pg_stat_activity a \
              where a.datname = current_database() and a.usename = current_user \
-             and a.application_name = 'rqps' and a.pid <> pg_backend_pid() and exists (\
+             and a.application_name like 'rqps%' and a.pid <> pg_backend_pid() and exists (\
               select from pg_namespace n join pg_locks l on l.pid = a.pid \
               left join pg_class c on c.oid = l.relation where n.nspname = '{SCHEMA}' \
               and (c.relnamespace = n.oid \
