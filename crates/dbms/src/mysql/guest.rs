@@ -131,6 +131,39 @@ impl MysqlGuest {
         Ok(Some(std::array::from_fn(|_| fields.next().unwrap_or_default())))
     }
 
+    fn write_mark(
+        connection: &mut dyn Connection,
+        token: &str,
+        was_there: bool,
+    ) -> Result<(), DbmsError> {
+        let since = "select date_format(utc_timestamp(), '%Y-%m-%d %H:%i:%s UTC')";
+        let since = text(connection, since)?;
+        let mark = format!("{DATABASE}.{MARK}");
+        connection.run(&format!("drop table if exists {mark}"))?;
+        connection.run(&format!(
+            "create table {mark} (token varchar(64) not null primary key, \
+             since varchar(40) not null, was_there integer not null)"
+        ))?;
+        let was_there = u8::from(was_there);
+        connection
+            .run(&format!("insert into {mark} values ('{token}', '{since}', {was_there})"))?;
+        Ok(())
+    }
+
+    /// Removes the database that was just made and could not be marked, unless another run, or
+    /// anybody else, has come to it since.
+    fn remove_unmarked(&self) -> Result<(), DbmsError> {
+        let connection = &mut *self.connect()?;
+        if self.lock(connection)?
+            && let Some(Contents { mark: None, tables, others }) = self.contents(connection)?
+            && tables.is_empty()
+            && others.is_empty()
+        {
+            connection.run(&format!("drop database {DATABASE}"))?;
+        }
+        Ok(())
+    }
+
     fn exists(connection: &mut dyn Connection) -> Result<bool, DbmsError> {
         let sql = format!(
             "select count(*) from information_schema.schemata where schema_name = '{DATABASE}'"
@@ -364,21 +397,17 @@ impl Guest for MysqlGuest {
             Some([_, _, was_there]) => was_there == "1",
             None => Self::exists(connection)?,
         };
-        let since = "select date_format(utc_timestamp(), '%Y-%m-%d %H:%i:%s UTC')";
-        let since = text(connection, since)?;
-        if !Self::exists(connection)? {
+        let is_made = !Self::exists(connection)?;
+        if is_made {
             connection.run(&format!("create database {DATABASE}"))?;
         }
-        let mark = format!("{DATABASE}.{MARK}");
-        connection.run(&format!("drop table if exists {mark}"))?;
-        connection.run(&format!(
-            "create table {mark} (token varchar(64) not null primary key, \
-             since varchar(40) not null, was_there integer not null)"
-        ))?;
-        let was_there = u8::from(was_there);
-        connection
-            .run(&format!("insert into {mark} values ('{token}', '{since}', {was_there})"))?;
-        Ok(())
+        let marked = Self::write_mark(connection, token, was_there);
+        if marked.is_err() && is_made {
+            // MySQL cannot make and mark it at once, so nobody would know later whose it is. Where it
+            // cannot be removed either, the next run takes it as one that was there.
+            let _ = self.remove_unmarked();
+        }
+        marked
     }
 
     fn remove(&self, connection: &mut dyn Connection) -> Result<(), DbmsError> {
