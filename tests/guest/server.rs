@@ -205,8 +205,20 @@ impl Server {
         self.folder.path()
     }
 
-    /// Everything that exists on the server, by name.
+    /// Everything that exists on the server, by name, locks included. Those of a connection that has
+    /// been closed go when the server notices.
     pub(crate) fn everything(&self) -> BTreeSet<String> {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        loop {
+            let all = self.everything_now();
+            if !all.iter().any(|name| name.contains(": lock ")) || Instant::now() > deadline {
+                return all;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn everything_now(&self) -> BTreeSet<String> {
         let names = |database: &str, sql: &str| {
             let rows = self.sql(database, &[sql]);
             rows.into_iter()
@@ -257,6 +269,12 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+            let lines: Vec<&str> = log.lines().collect();
+            eprintln!("end of the server's log:");
+            lines[lines.len().saturating_sub(80)..].iter().for_each(|line| eprintln!("{line}"));
+        }
         // Postgres's other processes end with the first only if that is asked to end.
         let signal = if self.is_postgres { Signal::QUIT } else { Signal::KILL };
         let _ = kill_process(Pid::from_child(&self.child), signal);
