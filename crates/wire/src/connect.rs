@@ -64,7 +64,7 @@ fn one_address(address: SocketAddr, waits: &Waits) -> Result<TcpStream, Error> {
     let socket = socket_with(family, SocketType::STREAM, flags, None).map_err(failed)?;
     match connect(&socket, &address) {
         Ok(()) => {}
-        Err(Errno::INPROGRESS) => await_connected(&socket, waits)?,
+        Err(Errno::INPROGRESS) => await_ready(&socket, PollFlags::OUT, waits)?,
         Err(error) => return Err(failed(error)),
     }
     socket_error(&socket).and_then(|result| result).map_err(failed)?;
@@ -74,10 +74,15 @@ fn one_address(address: SocketAddr, waits: &Waits) -> Result<TcpStream, Error> {
     Ok(stream)
 }
 
-fn await_connected(socket: &OwnedFd, waits: &Waits) -> Result<(), Error> {
+/// Waits until a socket can be read from, or written to, for as long as that is wanted.
+pub(crate) fn await_ready(
+    socket: &OwnedFd,
+    wanted: PollFlags,
+    waits: &Waits,
+) -> Result<(), Error> {
     let mut silences = 0;
     loop {
-        let mut request = [PollFd::new(socket, PollFlags::OUT)];
+        let mut request = [PollFd::new(socket, wanted)];
         match poll(&mut request, Some(&timespec(SILENCE))) {
             Ok(0) => waits.after_silence(&mut silences)?,
             Ok(_) => return Ok(()),

@@ -9,9 +9,9 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::address::Address;
-use crate::connect::{self, look_up_every};
+use crate::connect::{self, await_ready, look_up_every};
 use crate::error::Error;
-use crate::patience::Waits;
+use crate::patience::{Waits, wait_on};
 use crate::tls::{Encrypted, Tls};
 
 /// A longer message is a broken stream rather than a row that a benchmark reads.
@@ -159,14 +159,13 @@ impl Socket {
                 };
             }
         };
-        let mut silences = 0;
         while !bytes.is_empty() {
             match send(socket, bytes, SendFlags::NOSIGNAL) {
                 Ok(sent) => bytes = &bytes[sent..],
                 // What the server has said before it went is still to be received, and then the
                 // end.
                 Err(Errno::PIPE | Errno::CONNRESET) => break,
-                Err(error) => retry(error, &self.waits, &mut silences)?,
+                Err(error) => retry(error, socket, PollFlags::OUT, &self.waits)?,
             }
         }
         Ok(())
@@ -275,7 +274,7 @@ pub(crate) fn skip_run(
 fn await_input(socket: &OwnedFd, waits: &Waits) -> Result<(), Error> {
     let mut request = [PollFd::new(socket, PollFlags::IN)];
     while let Err(error) = poll(&mut request, None) {
-        retry(error, waits, &mut 0)?;
+        retry(error, socket, PollFlags::IN, waits)?;
     }
     Ok(())
 }
@@ -283,22 +282,26 @@ fn await_input(socket: &OwnedFd, waits: &Waits) -> Result<(), Error> {
 /// Answers how many bytes there were; 0 at the end of the stream.
 #[inline]
 fn receive_some(socket: &OwnedFd, room: &mut [u8], waits: &Waits) -> Result<usize, Error> {
-    let mut silences = 0;
     loop {
         match recv(socket, &mut *room, RecvFlags::empty()) {
             Ok((received, _)) => return Ok(received),
-            Err(error) => retry(error, waits, &mut silences)?,
+            Err(error) => retry(error, socket, PollFlags::IN, waits)?,
         }
     }
 }
 
-/// A signal is not an error, nor is silence while the answer is wanted; anything else is.
+/// A signal is not an error, nor is silence while the answer is wanted; anything else is. How long a
+/// silence lasts is counted here, out of the way of answers that come at once.
 #[cold]
-fn retry(error: Errno, waits: &Waits, silences: &mut u32) -> Result<(), Error> {
+#[inline(never)]
+fn retry(error: Errno, socket: &OwnedFd, wanted: PollFlags, waits: &Waits) -> Result<(), Error> {
     match error {
         // An interrupted system call is a look up, too.
         Errno::INTR => waits.in_time(),
-        Errno::AGAIN => waits.after_silence(silences),
+        Errno::AGAIN => {
+            wait_on()?;
+            await_ready(socket, wanted, waits)
+        }
         // The peer is gone and has left something unread.
         Errno::CONNRESET => Err(Error::Closed),
         _ => Err(Error::Io(error.into())),
