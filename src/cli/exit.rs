@@ -124,6 +124,7 @@ fn of_source(error: &SourceError) -> Exit {
         | SourceError::NotInstalled(_)
         | SourceError::NotThatInstalled { .. }
         | SourceError::UnknownVersion { .. }
+        | SourceError::NotAlike { .. }
         | SourceError::NoPackage { .. }
         | SourceError::NotOurs(_)
         | SourceError::NoUser(_)

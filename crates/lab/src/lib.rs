@@ -25,7 +25,7 @@ use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rqps_dbms::{Dbms, Home, source, with_cache};
 use rqps_observe::SessionLock;
-use rqps_plan::{Contender, Plan, Workload};
+use rqps_plan::{Build, Contender, Plan, Workload};
 use rqps_store::{PassRecord, RunDirectory};
 use serde::{Deserialize, Serialize};
 
@@ -134,11 +134,14 @@ pub fn prepare(
     rqps_dbms::reap(home)?;
     rqps_observe::Group::reap();
     memory_hold(plan)?;
-    let mut prepare = |contender: &Contender| {
-        Ok(match cache(plan, contender, rqps_dbms::memory())? {
-            Some(bytes) => rqps_dbms::prepare(home, &with_cache(contender, bytes), tell)?,
-            None => rqps_dbms::prepare(home, contender, tell)?,
-        })
+    let wanted: Vec<_> = plan.contenders.iter().map(|it| (it.dbms, it.build.clone())).collect();
+    let builds = source::alike(home, &wanted, tell).map_err(rqps_dbms::DbmsError::from)?;
+    let mut prepare = |contender: &Contender, build: Build| {
+        let contender = match cache(plan, contender, rqps_dbms::memory())? {
+            Some(bytes) => with_cache(contender, bytes),
+            None => contender.clone(),
+        };
+        Ok(rqps_dbms::prepare(home, &Contender { build, ..contender }, tell)?)
     };
     if let Workload::Comparison(comparison) = &plan.workload {
         compare::Parts::new(plan, comparison)?;
@@ -146,7 +149,7 @@ pub fn prepare(
             rqps_observe::probe()?;
         }
     }
-    plan.contenders.iter().map(&mut prepare).collect()
+    plan.contenders.iter().zip(builds).map(|(contender, build)| prepare(contender, build)).collect()
 }
 
 /// Looks at the servers of a plan that are running already: whether they let it be carried out, and

@@ -75,11 +75,7 @@ fn one_address(address: SocketAddr, waits: &Waits) -> Result<TcpStream, Error> {
 }
 
 /// Waits until a socket can be read from, or written to, for as long as that is wanted.
-pub(crate) fn await_ready(
-    socket: &OwnedFd,
-    wanted: PollFlags,
-    waits: &Waits,
-) -> Result<(), Error> {
+pub(crate) fn await_ready(socket: &OwnedFd, wanted: PollFlags, waits: &Waits) -> Result<(), Error> {
     let mut silences = 0;
     loop {
         let mut request = [PollFd::new(socket, wanted)];

@@ -198,7 +198,7 @@ impl Socket {
         if size > self.longest {
             return Err(too_long(size));
         }
-        while self.end < size {
+        loop {
             if self.end == self.buffer.len() {
                 // With what has come, not with what is told to come: that may be a lie.
                 self.buffer.resize(2 * self.end, 0);
@@ -218,12 +218,12 @@ impl Socket {
                 return Err(Error::Closed);
             }
             self.end += received;
-            // A login may not be drawn out byte by byte either.
-            if self.end < size {
-                self.waits.in_time()?;
+            if self.end >= size {
+                return Ok(());
             }
+            // A login may not be drawn out byte by byte either.
+            self.waits.in_time()?;
         }
-        Ok(())
     }
 
     /// Drops the next `size` bytes, which must have been received.

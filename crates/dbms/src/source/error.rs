@@ -31,6 +31,12 @@ pub enum SourceError {
     UnknownVersion { dbms: Dbms, version: String, hint: String },
     #[error("cannot get {what}: {}", .reasons.join("; "))]
     Unavailable { what: String, reasons: Vec<String> },
+    #[error(
+        "no one kind of build has {dbms} {versions}{}: those of different makers differ by more than \
+         their release, so name others, or, to compare these all the same, where each is from, as in \
+         {alone}", nearest.iter().map(|it| format!("; {it}")).collect::<String>()
+    )]
+    NotAlike { dbms: Dbms, versions: String, nearest: Vec<String>, alone: String },
     #[error("nothing prebuilt of {dbms} for {arch}: name your own build, as in {dbms}@/opt/{dbms}")]
     NoPackage { dbms: Dbms, arch: &'static str },
     #[error("{source_name}: {program} is not on PATH: install it, as with {install}")]

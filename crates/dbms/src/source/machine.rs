@@ -319,7 +319,11 @@ impl Machine {
     }
 
     /// The versions of a package, as its source lists them.
-    fn versions(&self, package: &Package, tell: &mut Tell) -> Result<Vec<Packaged>, SourceError> {
+    pub(super) fn versions(
+        &self,
+        package: &Package,
+        tell: &mut Tell,
+    ) -> Result<Vec<Packaged>, SourceError> {
         let source = package.registry.source();
         report(tell, Progress::Looking { source: source.clone() })?;
         let folder = private_folder().map_err(at(&std::env::temp_dir()))?;

@@ -4,6 +4,7 @@
 //! A DBMS is added with rows in `catalog`; a source with a `Registry` there and a file beside `npm`
 //! that lists the versions of a package and fetches one.
 
+mod alike;
 mod catalog;
 mod client;
 mod deb;
@@ -120,6 +121,17 @@ pub fn obtain_with_any_hash(
 ) -> Result<Installed, SourceError> {
     let machine = Machine { accepts_new_hash: true, ..Machine::this() };
     machine.obtain(home, dbms, build, tell)
+}
+
+/// The builds to be obtained for contenders that are compared: like those that are wanted, but the
+/// ones of one DBMS of which only the versions are told are of one source, the first that has all
+/// of them. Fetches nothing; may ask sources for their lists.
+pub fn alike(
+    home: &Home,
+    wanted: &[(Dbms, Build)],
+    tell: &mut Tell,
+) -> Result<Vec<Build>, SourceError> {
+    Machine::this().alike(home, wanted, tell)
 }
 
 /// The build that [`obtain`] would answer without asking any registry; none if it has to be

@@ -1,5 +1,6 @@
 //! Getting builds from a registry that is a folder, through clients that are shell scripts.
 
+mod alike;
 mod debian;
 mod mysql;
 mod pins;

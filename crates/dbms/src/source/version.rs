@@ -118,6 +118,11 @@ pub(super) fn alternatives<'a>(wanted: &str, known: &'a [String]) -> Vec<&'a str
     newest
 }
 
+/// Whether two versions begin with the same number.
+pub(super) fn are_of_one_series(a: &str, b: &str) -> bool {
+    major(a) == major(b)
+}
+
 fn major(version: &str) -> &str {
     version.split('.').next().unwrap_or(version)
 }

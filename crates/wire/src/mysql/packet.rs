@@ -29,6 +29,7 @@ pub(super) fn next_payload<'a>(
 }
 
 /// Receives the next packet, and answers its length.
+#[inline(always)]
 pub(super) fn receive_packet(socket: &mut Socket) -> Result<usize, Error> {
     socket.receive(HEAD)?;
     let length = told_length(socket.received()).unwrap_or(HEAD);

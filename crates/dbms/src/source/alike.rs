@@ -1,0 +1,177 @@
+//! Builds of one kind for all sides of a comparison: what different makers have built differs by
+//! more than its release.
+
+use rqps_plan::{Build, Dbms, Source};
+
+use super::catalog;
+use super::error::SourceError;
+use super::lists::List;
+use super::machine::Machine;
+use super::progress::Tell;
+use super::version::{self, Packaged};
+use super::{store, system};
+use crate::home::Home;
+
+/// What a source has of a DBMS.
+struct Offer {
+    source: Source,
+    /// In the store, or installed.
+    there: Vec<String>,
+    /// To be fetched.
+    listed: Vec<Packaged>,
+}
+
+impl Offer {
+    fn has(&self, wanted: &str) -> bool {
+        self.there.iter().any(|version| version == wanted)
+    }
+
+    /// The version, or the newest whose start it is.
+    fn choose(&self, wanted: &str) -> Option<String> {
+        if let Some(chosen) = version::choose(&self.listed, wanted) {
+            return Some(chosen.version.clone());
+        }
+        let fitting = self.there.iter().filter(|version| version::is(version, wanted));
+        fitting.max_by(|a, b| version::compare(a, b)).cloned()
+    }
+
+    /// What it has in place of each version; none if it has nothing of one's series.
+    fn nearest(&self, wanted: &[&str]) -> Option<Vec<String>> {
+        let mut known = version::newest_first(&self.listed);
+        known.extend(self.there.iter().cloned());
+        known.sort_by(|a, b| version::compare(b, a));
+        known.dedup();
+        let nearest = |wanted: &&str| {
+            let same = known.iter().find(|version| version == wanted);
+            same.or_else(|| known.iter().find(|it| version::are_of_one_series(it, wanted))).cloned()
+        };
+        wanted.iter().map(nearest).collect()
+    }
+}
+
+impl Machine {
+    /// The builds of contenders, where those of one DBMS of which only the versions are told are of
+    /// one source: the first that has them all. What is there already is taken without asking
+    /// anybody; lists of versions are asked for once a day.
+    pub(super) fn alike(
+        &self,
+        home: &Home,
+        wanted: &[(Dbms, Build)],
+        tell: &mut Tell,
+    ) -> Result<Vec<Build>, SourceError> {
+        let mut builds: Vec<Build> = wanted.iter().map(|(_, build)| build.clone()).collect();
+        for dbms in Dbms::ALL {
+            let mut versions: Vec<&str> = Vec::new();
+            for (_, build) in wanted.iter().filter(|(of, _)| *of == dbms) {
+                if let Build::Version { source: None, version } = build
+                    && !versions.contains(&version.as_str())
+                {
+                    versions.push(version);
+                }
+            }
+            if versions.len() < 2 {
+                continue;
+            }
+            let Some((common, chosen)) = self.common(home, dbms, &versions, tell)? else {
+                continue;
+            };
+            for (build, (of, _)) in builds.iter_mut().zip(wanted) {
+                if let Build::Version { source: source @ None, version } = build
+                    && *of == dbms
+                    && let Some(index) = versions.iter().position(|wanted| wanted == version)
+                {
+                    *source = Some(common.clone());
+                    version.clone_from(&chosen[index]);
+                }
+            }
+        }
+        Ok(builds)
+    }
+
+    /// The first source that has all versions, and which they are there. None if there is a version
+    /// that no source has.
+    fn common(
+        &self,
+        home: &Home,
+        dbms: Dbms,
+        versions: &[&str],
+        tell: &mut Tell,
+    ) -> Result<Option<(Source, Vec<String>)>, SourceError> {
+        let mut offers = self.there(home, dbms, tell)?;
+        if let Some(offer) = offers.iter().find(|offer| versions.iter().all(|it| offer.has(it))) {
+            let exactly = versions.iter().map(|version| version.to_string()).collect();
+            return Ok(Some((offer.source.clone(), exactly)));
+        }
+        for offer in &mut offers {
+            offer.listed = self.listed(home, dbms, &offer.source, tell)?;
+            let chosen = versions.iter().map(|wanted| offer.choose(wanted));
+            if let Some(chosen) = chosen.collect() {
+                return Ok(Some((offer.source.clone(), chosen)));
+            }
+        }
+        let is_somewhere = |wanted: &&str| offers.iter().any(|it| it.choose(wanted).is_some());
+        if !versions.iter().all(is_somewhere) {
+            return Ok(None);
+        }
+        let nearest = offers.iter().filter_map(|offer| {
+            Some(format!("{} has {}", offer.source, offer.nearest(versions)?.join(" and ")))
+        });
+        let first = versions[0];
+        let of_one = offers.iter().find(|offer| offer.choose(first).is_some());
+        let source = of_one.map(|offer| offer.source.to_string()).unwrap_or_default();
+        Err(SourceError::NotAlike {
+            dbms,
+            versions: versions.join(" and "),
+            nearest: nearest.collect(),
+            alone: format!("{dbms}@{source}-{first}"),
+        })
+    }
+
+    /// The sources of a DBMS in order of preference, with what is there of them.
+    fn there(&self, home: &Home, dbms: Dbms, tell: &mut Tell) -> Result<Vec<Offer>, SourceError> {
+        let stored = store::builds(home)?;
+        let mut offers: Vec<Offer> = Vec::new();
+        let packages = catalog::packages(dbms, self.arch, None);
+        let sources = packages.map(|package| package.registry.source());
+        for source in [Source::Src, Source::System].into_iter().chain(sources) {
+            if offers.iter().any(|offer| offer.source == source) {
+                continue;
+            }
+            let of_store =
+                stored.iter().filter(|it| it.dbms == dbms && it.source.as_ref() == Some(&source));
+            let mut there: Vec<String> = of_store.map(|it| it.version.clone()).collect();
+            if source == Source::System {
+                let found = system::builds(dbms, self, tell)?;
+                there.extend(found.into_iter().map(|found| found.version));
+            }
+            offers.push(Offer { source, there, listed: Vec::new() });
+        }
+        Ok(offers)
+    }
+
+    /// The versions that a source lists; nothing where it cannot be asked.
+    fn listed(
+        &self,
+        home: &Home,
+        dbms: Dbms,
+        source: &Source,
+        tell: &mut Tell,
+    ) -> Result<Vec<Packaged>, SourceError> {
+        let list = List::of(home, dbms, Some(source))?;
+        let mut listed = list.fresh();
+        if !listed.is_empty() {
+            return Ok(listed);
+        }
+        for package in catalog::packages(dbms, self.arch, Some(source)) {
+            match self.versions(package, tell) {
+                Ok(packaged) => listed.extend(packaged),
+                Err(error) if error.is_of_one_source() => return Ok(Vec::new()),
+                Err(error) => return Err(error),
+            }
+        }
+        if !listed.is_empty() {
+            list.note(&listed)?;
+        }
+        Ok(listed)
+    }
+}
