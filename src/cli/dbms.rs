@@ -114,7 +114,7 @@ fn list(home: &Home, cancel: &Cancel) -> anyhow::Result<Exit> {
     let mut tell = |event| fetching.tell(event, cancel);
     let installed = source::installed(home, &mut tell).map_err(rqps_dbms::DbmsError::from)?;
     let available = [Dbms::Postgres, Dbms::Mysql, Dbms::Mariadb]
-        .map(|dbms| (dbms, source::available(dbms, &mut tell)));
+        .map(|dbms| (dbms, source::available(home, dbms, &mut tell)));
     fetching.finish();
 
     let mut builds = table(&["INSTALLED", "SOURCE", "COMPILER", "LIBC", "DIRECTORY"]);

@@ -128,6 +128,10 @@ fn of_source(error: &SourceError) -> Exit {
         | SourceError::NoPackage { .. }
         | SourceError::NotOurs(_)
         | SourceError::NoUser(_)
+        | SourceError::UnknownSource { .. }
+        | SourceError::NotServed { .. }
+        | SourceError::Sources { .. }
+        | SourceError::ForeignSources { .. }
         | SourceError::ForeignClient { .. } => Exit::Usage,
         _ => Exit::Failed,
     }

@@ -78,6 +78,10 @@ impl Fetching {
                 ));
                 Default::default()
             }
+            Fetch::PassedOver { why } => {
+                self.notes.push(format!("passed over: {why}"));
+                Default::default()
+            }
             Fetch::Waiting => ("waiting for another rqps that is fetching".to_string(), None),
         };
         if let (Some(screen), false) = (&self.screen, text.is_empty()) {

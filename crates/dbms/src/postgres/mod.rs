@@ -94,9 +94,10 @@ impl Postgres {
     }
 
     fn initialize(&self, data: &Path, log: &Path) -> Result<(), DbmsError> {
-        let initdb = self.installed.root.join("bin/initdb");
+        let (initdb, leading) = self.installed.initdb()?;
         let mut command = process::command(&initdb, Runs::of(&self.installed, self.user, data));
         process::log_to(&mut command, log)?;
+        command.args(leading);
         command.arg("--pgdata").arg(data).args(["--username", SUPERUSER]);
         command.args(["--auth-local", "trust", "--auth-host", self.method()]);
         // -N is --no-sync, which versions before 10 spell otherwise.
@@ -144,14 +145,14 @@ impl Postgres {
     /// The command of one start, with its settings written, and how to reach what it starts.
     fn prepare_start(&self, place: &Place, start: &Start<'_>) -> Result<Prepared, DbmsError> {
         let settings = self.configure(place, start)?;
-        let program = self.installed.root.join("bin/postgres");
+        let (program, leading) = self.installed.command(&self.installed.server()?);
         let data = &place.data;
         let runs = Runs::of(&self.installed, self.user, data);
         let runs = Runs { detached: place.detached, ..runs };
         let mut command = process::command(&program, runs);
         let mut config = OsString::from("config_file=");
         config.push(settings);
-        command.arg("-D").arg(data).arg("-c").arg(config);
+        command.args(leading).arg("-D").arg(data).arg("-c").arg(config);
         command.envs(place.environment.iter().cloned());
         let (socket, port) = (start.folder.socket(), start.port.unwrap_or(SOCKETS_PORT));
         let login = |database: &str| {
@@ -232,10 +233,11 @@ fn setting_names(
     user: Option<User>,
 ) -> Result<Vec<String>, DbmsError> {
     let start = |reason: String| DbmsError::Start { what: "postgres", reason };
-    let (program, folder) = (installed.root.join("bin/postgres"), home.empty()?);
-    can_reach(user, &[&program])?;
+    let (server, folder) = (installed.server()?, home.empty()?);
+    can_reach(user, &[&server])?;
+    let (program, leading) = installed.command(&server);
     let mut command = process::command(&program, Runs::of(installed, user, &folder));
-    command.arg("--describe-config");
+    command.args(leading).arg("--describe-config");
     let said = program::run(&mut command, TELLING, &mut || ControlFlow::Continue(()));
     let said = said.map_err(|error| start(error.to_string()))?;
     if !said.status.success() {

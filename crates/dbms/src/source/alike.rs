@@ -3,7 +3,6 @@
 
 use rqps_plan::{Build, Dbms, Source};
 
-use super::catalog;
 use super::error::SourceError;
 use super::lists::List;
 use super::machine::Machine;
@@ -131,8 +130,8 @@ impl Machine {
     fn there(&self, home: &Home, dbms: Dbms, tell: &mut Tell) -> Result<Vec<Offer>, SourceError> {
         let stored = store::builds(home)?;
         let mut offers: Vec<Offer> = Vec::new();
-        let packages = catalog::packages(dbms, self.arch, None);
-        let sources = packages.map(|package| package.registry.source());
+        let packages = self.packages(home, dbms, None)?;
+        let sources = packages.iter().map(|package| package.registry.source());
         for source in [Source::Src, Source::System].into_iter().chain(sources) {
             if offers.iter().any(|offer| offer.source == source) {
                 continue;
@@ -162,9 +161,12 @@ impl Machine {
         if !listed.is_empty() {
             return Ok(listed);
         }
-        for package in catalog::packages(dbms, self.arch, Some(source)) {
+        if matches!(source, Source::Src | Source::System) {
+            return Ok(listed);
+        }
+        for package in &self.packages(home, dbms, Some(source))? {
             match self.versions(package, tell) {
-                Ok(packaged) => listed.extend(packaged),
+                Ok(list) => listed.extend(list.packaged),
                 Err(error) if error.is_of_one_source() => return Ok(Vec::new()),
                 Err(error) => return Err(error),
             }

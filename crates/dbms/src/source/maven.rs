@@ -119,7 +119,7 @@ fn folder_of_build<'a>(
 }
 
 fn coordinates(package: &Package) -> (&str, &str) {
-    package.name.split_once(':').unwrap_or((package.name, package.name))
+    package.name.split_once(':').unwrap_or((&package.name, &package.name))
 }
 
 /// The versions in a `maven-metadata.xml`.

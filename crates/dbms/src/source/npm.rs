@@ -35,7 +35,7 @@ pub(super) fn versions(
         Many(Vec<String>),
     }
     let looking = Progress::Looking { source: Source::Npm };
-    let json = npm(machine, &["view", package.name, "versions"], folder, LOOK_UP, &looking, tell)?;
+    let json = npm(machine, &["view", &package.name, "versions"], folder, LOOK_UP, &looking, tell)?;
     match parse(&json)? {
         Versions::One(version) => Ok(vec![version]),
         Versions::Many(versions) => Ok(versions),

@@ -67,12 +67,21 @@ pub(super) fn server(dbms: Dbms, root: &Path) -> Result<PathBuf, SourceError> {
     if programs.is_empty() {
         return Err(SourceError::BuiltIn(dbms));
     }
-    let mut servers = programs.iter().map(|program| root.join(program));
+    let mut servers = programs.iter().flat_map(|program| place(root, program));
     servers.find(|server| server.is_file()).ok_or_else(|| {
         let usual = programs.iter().filter(|program| program.starts_with("bin/"));
         let program = usual.copied().collect::<Vec<_>>().join(" or ");
         SourceError::NotABuild { path: root.to_path_buf(), program }
     })
+}
+
+/// The path that a program may have below a root. Where a star stands for several names there is none:
+/// which of them is meant nobody could tell.
+fn place(root: &Path, program: &str) -> Option<PathBuf> {
+    let Some((above, below)) = program.split_once("/*/") else { return Some(root.join(program)) };
+    let names = fs::read_dir(root.join(above)).into_iter().flatten().flatten();
+    let mut found = names.map(|name| name.path().join(below)).filter(|place| place.is_file());
+    found.next().filter(|_| found.next().is_none())
 }
 
 /// Asks the server for its version, with the command that runs it: the first word that starts with

@@ -16,6 +16,8 @@ pub enum Progress {
     Fetching { what: String },
     /// What was downloaded is in no catalogue that could tell its hash.
     Unpinned { what: String, hash: String },
+    /// A source lists something that cannot be fetched from it: another is taken, if there is one.
+    PassedOver { why: String },
     /// Bytes of the archive that are unpacked, and its size.
     Unpacking { done: u64, total: u64 },
     /// A server's program is asked for its version.

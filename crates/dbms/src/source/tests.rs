@@ -3,6 +3,7 @@
 mod alike;
 mod debian;
 mod mysql;
+mod named;
 mod pins;
 
 use std::cell::Cell;
@@ -264,7 +265,7 @@ fn the_next_source_is_asked_when_one_does_not_answer() {
              mkdir -p $d; echo '{list}' > $d/maven-metadata-central.xml; exit 1"
         ),
     );
-    let available = world.machine.available(Dbms::Postgres, &mut go_on).unwrap();
+    let available = world.machine.available(&world.home, Dbms::Postgres, &mut go_on).unwrap();
     assert_eq!(available.versions, ["17.6"]);
     assert_eq!(available.unasked, ["npm view failed: no network"]);
     let error = world.error(version("17.6"));

@@ -13,7 +13,7 @@ enum Stage {
 }
 
 /// A version in a package registry, as `17.6.0-beta.15`, `11.22.1`, `10.5.0-1`, `9.6.24`, `8.0.33.1`,
-/// `10.11.14-0+deb12u2` or `11.8.9+ds-0+deb13u1`.
+/// `10.11.14-0+deb12u2` or `1:11.8.9+ds-0+deb13u1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Packaged {
     /// What the registry calls it.
@@ -29,7 +29,9 @@ pub(super) struct Packaged {
 impl Packaged {
     /// Nothing where the name does not start with numbers.
     pub(super) fn parse(dbms: Dbms, source: &Source, name: &str) -> Option<Packaged> {
-        let (upstream, tag) = name.split_once('-').unwrap_or((name, ""));
+        // The epoch of Debian's, by which apt orders: `1:11.8.6`.
+        let (_, version) = name.split_once(':').unwrap_or(("", name));
+        let (upstream, tag) = version.split_once('-').unwrap_or((version, ""));
         // Debian says behind a plus what it left out of the sources: `11.8.9+ds`.
         let numbers = upstream.split_once('+').map_or(upstream, |(numbers, _)| numbers);
         let numbers: Vec<u32> =
@@ -196,7 +198,9 @@ mod tests {
             (Dbms::Mysql, Source::Debian, "9.7.4-2", "9.7.4"),
             (Dbms::Mariadb, Source::Maven, "10.11.5", "10.11.5"),
             (Dbms::Mariadb, Source::Debian, "11.8.6-0+deb13u1", "11.8.6"),
-            (Dbms::Mariadb, Source::Debian, "11.8.9+ds-0+deb13u1", "11.8.9"),
+            (Dbms::Mariadb, Source::Debian, "1:11.8.9+ds-0+deb13u1", "11.8.9"),
+            (Dbms::Mariadb, Source::Debian, "1:11.4.5+maria~deb12", "11.4.5"),
+            (Dbms::Mysql, Source::Debian, "8.0.36-28-1.bookworm", "8.0.36"),
         ] {
             let packaged = Packaged::parse(dbms, &source, name).unwrap();
             assert_eq!((packaged.version.as_str(), packaged.stage), (version, Stage::Final));

@@ -32,7 +32,7 @@ pub(super) fn package(path: &Path, files: &[(&str, &str)], data_name: &str) {
 
 impl World {
     /// With an apt that has MySQL and a C library, and writes down each time it is called.
-    fn with_apt() -> World {
+    pub(super) fn with_apt() -> World {
         let world = World::new();
         fs::write(&world.machine.keyring, "").unwrap();
         fs::create_dir(world.file("pool")).unwrap();
@@ -59,14 +59,121 @@ impl World {
                  indextargets*) echo 'Other|Other|http://other.example'; echo '{target}';;\n\
                  *update*) {update}; stat -c 'folder %a' . >> {folder}/calls\n\
                  cat suite.sources >> {folder}/calls;;\n\
-                 *install*) cp {folder}/pool/*.deb cache/archives;;\n\
+                 *install*) for a; do case $a in Dir::Cache::archives=*)\n\
+                 cp {folder}/pool/*.deb ${{a#*=}};; esac; done;;\n\
                  esac"
             ),
         );
-        self.program(
-            "apt-cache",
-            "echo ' mysql-server-core | 1:9.7.4-2 | http://mirror.example/debian sid/main Packages'",
+        self.lists(&[("mysql-server-core", "1:9.7.4-2")]);
+    }
+
+    /// Has apt list these packages, each with a version.
+    pub(super) fn lists(&self, packages: &[(&str, &str)]) {
+        let of = |(name, version): &(&str, &str)| {
+            format!(
+                "case \"$*\" in *madison*\" {name}\"|*madison*\" {name} \"*)\n\
+                 echo ' {name} | {version} | http://mirror.example/debian sid/main Packages';;\n\
+                 *pkgnames*) echo {name};; esac\n"
+            )
+        };
+        let folder = self.folder.path().display();
+        let lists: String = packages.iter().map(of).collect();
+        self.program("apt-cache", &format!("echo \"$*\" >> {folder}/calls\n{lists}true"));
+    }
+
+    /// The same with a Postgres instead, of which it has the server's version.
+    pub(super) fn with_postgres_of_apt(major: &str, version: &str) -> World {
+        let world = World::with_apt();
+        fs::remove_file(world.file("pool/mysql-server-core_9.7.4.deb")).unwrap();
+        world.pack_postgres(major, version.split('-').next().unwrap());
+        let names = [format!("postgresql-{major}"), format!("postgresql-client-{major}")];
+        world.lists(&[(&names[0], version), (&names[1], version)]);
+        world
+    }
+
+    pub(super) fn pack_postgres(&self, major: &str, version: &str) {
+        let server = format!(
+            "#!/bin/sh\n[ -n \"$LOADED\" ] && echo \"postgres (PostgreSQL) {version} (Debian)\"\n"
         );
+        let bin = format!("usr/lib/postgresql/{major}/bin");
+        let (postgres, initdb) = (format!("{bin}/postgres"), format!("{bin}/initdb"));
+        let (share, man) = (format!("usr/share/postgresql/{major}"), "man/man1/psql.1.gz");
+        let (sample, man) = (format!("{share}/postgresql.conf.sample"), format!("{share}/{man}"));
+        let initdb_text = "#!/bin/sh\n\"${0%/*}/postgres\" -V; echo \"$@\"\n";
+        let files: [(&str, &str); 4] =
+            [(&postgres, &server), (&initdb, initdb_text), (&sample, ""), (&man, "")];
+        package(&self.file("pool/postgresql.deb"), &files, "data.tar.xz");
+    }
+
+    /// What has been told to apt, without options: `update`, `install … postgresql-17=17.6-1`.
+    pub(super) fn told_apt(&self, verb: &str) -> Vec<String> {
+        let calls = fs::read_to_string(self.file("calls")).unwrap_or_default();
+        let of_verb = calls.lines().filter_map(|call| call.split_once(&format!(" {verb}")));
+        of_verb.map(|(_, rest)| format!("{verb}{rest}")).collect()
+    }
+}
+
+#[test]
+fn a_postgres_lies_where_its_packages_have_it_and_is_run_by_its_own_loader() {
+    let world = World::with_postgres_of_apt("17", "17.12-0+deb13u1");
+    let installed = world.obtain(from(Source::Debian, "17.12")).unwrap();
+    assert_eq!(installed.version, "17.12");
+    assert!(installed.root.ends_with("builds/postgres-17.12-debian"));
+    let server = installed.server().unwrap();
+    assert_eq!(server, installed.root.join("usr/lib/postgresql/17/bin/postgres"));
+    let share = installed.root.join("usr/share/postgresql/17");
+    assert!(share.join("postgresql.conf.sample").is_file() && !share.join("man").exists());
+
+    // `initdb` starts what lies beside it, and is told where the rest is.
+    let (program, args) = installed.initdb().unwrap();
+    let output = Command::new(program).args(args).arg("--pgdata").output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let expected =
+        format!("postgres (PostgreSQL) 17.12 (Debian)\n-L {} --pgdata\n", share.display());
+    assert_eq!(said, expected, "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn only_the_suite_that_can_have_it_is_asked_once_and_for_just_this_version() {
+    let world = World::with_postgres_of_apt("17", "17.12-0+deb13u1");
+    world.obtain(from(Source::Debian, "17.12")).unwrap();
+    assert_eq!(world.told_apt("update").len(), 1);
+    let calls = fs::read_to_string(world.file("calls")).unwrap();
+    assert!(calls.contains("\nSuites: trixie\n") && !calls.contains("\nSuites: sid\n"));
+    let both = "postgresql-17=17.12-0+deb13u1 postgresql-client-17=17.12-0+deb13u1";
+    assert_eq!(world.told_apt("install"), [format!("install --download-only --yes {both}")]);
+
+    let error = world.error(from(Source::Debian, "14.1"));
+    let expected = "postgres 14.1 is not to be had: did you mean '17.12'? (there are: 17.12)";
+    assert_eq!(error, expected, "whoever cannot have it is asked what there is instead");
+}
+
+#[test]
+fn a_package_that_is_listed_and_not_there_is_told_as_that() {
+    let world = World::with_postgres_of_apt("17", "17.12-0+deb13u1");
+    let gone =
+        "echo 'E: Failed to fetch http://m/libz3-4_4.13.3.deb  404  Not Found' >&2; exit 100";
+    world.program(
+        "apt-get",
+        &format!(
+            "case \"$*\" in indextargets*) echo 'Debian|Debian|http://m';; *install*) {gone};; esac"
+        ),
+    );
+    for asked in ["17.12", "17"] {
+        let mut told = Vec::new();
+        let mut tell = |progress| {
+            if let Progress::PassedOver { why } = progress {
+                told.push(why);
+            }
+            ControlFlow::Continue(())
+        };
+        let build = from(Source::Debian, asked);
+        let got = world.machine.obtain(&world.home, Dbms::Postgres, &build, &mut tell);
+        let why = "postgresql-17 17.12-0+deb13u1 is listed, but its 'libz3-4_4.13.3.deb' is not there \
+                   to be fetched (404)";
+        assert_eq!(got.unwrap_err().to_string(), format!("cannot get postgres {asked}: {why}"));
+        assert_eq!(told.contains(&why.to_string()), asked == "17");
+        assert_eq!(world.kept(), Vec::<String>::new());
     }
 }
 
