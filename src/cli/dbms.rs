@@ -122,7 +122,7 @@ fn list(home: &Home, cancel: &Cancel) -> anyhow::Result<Exit> {
     for build in &installed {
         builds.add_row([
             format!("{}@{}", build.dbms, build.version),
-            build.source.map_or("path".to_string(), |source| source.to_string()),
+            build.source.as_ref().map_or("path".to_string(), |source| source.to_string()),
             build.compiler.clone().unwrap_or_default(),
             build.libc.clone().unwrap_or_default(),
             build.root.display().to_string(),

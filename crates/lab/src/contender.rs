@@ -271,9 +271,10 @@ pub(crate) fn describe(
 ) -> Result<ContenderRecord, LabError> {
     let build = dbms.build();
     let source = match (build, &contender.build) {
-        (Some(build), _) => {
-            build.source.map_or(build.root.display().to_string(), |source| source.to_string())
-        }
+        (Some(build), _) => build
+            .source
+            .as_ref()
+            .map_or(build.root.display().to_string(), |source| source.to_string()),
         (None, Build::Server { .. }) => "running server".to_string(),
         (None, _) => "in rqps".to_string(),
     };

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -58,8 +59,8 @@ impl FromStr for Dbms {
 }
 
 /// A maker of builds that can be asked for by name: `postgres@maven-17.6`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub enum Source {
     /// What the operating system has installed.
     System,
@@ -69,17 +70,25 @@ pub enum Source {
     Maven,
     /// Debian packages of any suite, unpacked and never installed.
     Debian,
+    /// What rqps has made from source.
+    Src,
+    /// A repository of packages that the user has named.
+    Named(SourceName),
 }
 
 impl Source {
-    pub const ALL: [Source; 4] = [Source::System, Source::Npm, Source::Maven, Source::Debian];
+    /// All that need not be named by the user.
+    pub const BUILT_IN: [Source; 5] =
+        [Source::System, Source::Npm, Source::Maven, Source::Debian, Source::Src];
 
-    pub fn name(self) -> &'static str {
+    pub fn name(&self) -> &str {
         match self {
             Source::System => "system",
             Source::Npm => "npm",
             Source::Maven => "maven",
             Source::Debian => "debian",
+            Source::Src => "src",
+            Source::Named(name) => &name.0,
         }
     }
 }
@@ -87,6 +96,54 @@ impl Source {
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+impl FromStr for Source {
+    type Err = ContenderError;
+
+    fn from_str(name: &str) -> Result<Self, ContenderError> {
+        let built_in = Source::BUILT_IN.into_iter().find(|source| source.name() == name);
+        match built_in {
+            Some(source) => Ok(source),
+            None => SourceName::new(name).map(Source::Named),
+        }
+    }
+}
+
+impl From<Source> for String {
+    fn from(source: Source) -> String {
+        source.to_string()
+    }
+}
+
+impl TryFrom<String> for Source {
+    type Error = ContenderError;
+    fn try_from(name: String) -> Result<Self, ContenderError> {
+        name.parse()
+    }
+}
+
+/// What the user calls a repository. It stands before a version, `pgdg-17.6`, and in names of
+/// folders.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SourceName(Arc<str>);
+
+impl SourceName {
+    pub fn new(name: &str) -> Result<SourceName, ContenderError> {
+        let refused = |why| Err(ContenderError::SourceName { name: name.to_string(), why });
+        let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+        if Source::BUILT_IN.iter().any(|source| source.name() == name) {
+            return refused("it is the name of one that rqps has");
+        }
+        if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(allowed) {
+            return refused("it may hold only a to z and digits, and starts with a letter");
+        }
+        Ok(SourceName(name.into()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
     }
 }
 
@@ -140,6 +197,8 @@ pub enum ContenderError {
     Label(String),
     #[error("a contender holds the character {}, which no table can show: leave it away", .0.escape_default())]
     Unprintable(char),
+    #[error("a source cannot be called '{name}': {why}")]
+    SourceName { name: String, why: &'static str },
     #[error("sqlite is part of rqps: it has no other builds, so '@{0}' cannot be chosen")]
     SqliteBuild(String),
     #[error("'{0}' is asked for twice: give one a label, as in again={0}")]
@@ -373,10 +432,14 @@ fn parse_build(dbms: Dbms, build: &str) -> Result<Build, ContenderError> {
     if build == Source::System.name() {
         return Ok(Build::System);
     }
-    for source in Source::ALL {
-        if let Some(version) = build.strip_prefix(source.name()).and_then(|v| v.strip_prefix('-')) {
-            return Ok(Build::Version { source: Some(source), version: version.to_string() });
-        }
+    // Which sources there are is looked up later: the user's own are in a file. In front of what is no
+    // version, only the name of a built-in one can be meant.
+    if let Some((name, version)) = build.split_once('-')
+        && let Ok(source) = name.parse::<Source>()
+        && (!matches!(source, Source::Named(_))
+            || version.starts_with(|c: char| c.is_ascii_digit()))
+    {
+        return Ok(Build::Version { source: Some(source), version: version.to_string() });
     }
     Ok(Build::Version { source: None, version: build.to_string() })
 }
@@ -448,6 +511,49 @@ mod tests {
         assert_eq!(contender.build, Build::Version { source: Some(Source::Npm), version });
         assert_eq!(contender.config.as_deref(), Some("x10a"));
         assert_eq!(contender.settings, [("wal_compression".to_string(), "pglz".to_string())]);
+    }
+
+    #[test]
+    fn a_source_is_what_stands_before_the_first_dash_and_a_digit() {
+        let named = |name| Some(Source::Named(SourceName::new(name).unwrap()));
+        for (build, source, version) in [
+            ("src-17.6", Some(Source::Src), "17.6"),
+            ("debian-15.18", Some(Source::Debian), "15.18"),
+            ("pgdg-17.6", named("pgdg"), "17.6"),
+            ("pgdg-17.6-1", named("pgdg"), "17.6-1"),
+            ("p2-17", named("p2"), "17"),
+            ("17.6-beta.1", None, "17.6-beta.1"),
+            ("7zip-17", None, "7zip-17"),
+            ("pgdg-head", None, "pgdg-head"),
+            ("PGDG-17", None, "PGDG-17"),
+            ("pg.dg-17", None, "pg.dg-17"),
+        ] {
+            let version = version.to_string();
+            let contender = parse(&format!("postgres@{build}"));
+            assert_eq!(contender.build, Build::Version { source, version }, "{build}");
+            assert_eq!(contender.to_string(), format!("postgres@{build}"));
+        }
+    }
+
+    #[test]
+    fn sources_are_written_by_name_and_read_again() {
+        let named = Source::Named(SourceName::new("pgdg").unwrap());
+        for (source, name) in [(Source::Npm, "npm"), (Source::Src, "src"), (named, "pgdg")] {
+            let written = toml::Value::try_from(&source).unwrap();
+            assert_eq!(written.as_str(), Some(name));
+            assert_eq!(written.try_into::<Source>().unwrap(), source);
+        }
+        for (name, why) in [
+            ("npm", "it is the name of one that rqps has"),
+            ("Pgdg", "it may hold only a to z and digits, and starts with a letter"),
+            ("9p", "it may hold only a to z and digits, and starts with a letter"),
+            ("", "it may hold only a to z and digits, and starts with a letter"),
+        ] {
+            let error = SourceName::new(name).unwrap_err().to_string();
+            assert_eq!(error, format!("a source cannot be called '{name}': {why}"));
+        }
+        let path = toml::Value::from("../x").try_into::<Source>();
+        assert!(path.is_err(), "it is part of paths");
     }
 
     #[test]

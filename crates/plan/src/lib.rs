@@ -18,7 +18,9 @@ mod sweep;
 
 pub use cache::{Cache, CacheError, row_bytes};
 pub use comparison::{Choice, Compared, Comparison, ComparisonError, Method, Profiled, StoredBase};
-pub use contender::{Build, Contender, ContenderError, Dbms, Source, check_names, is_path};
+pub use contender::{
+    Build, Contender, ContenderError, Dbms, Source, SourceName, check_names, is_path,
+};
 pub use counts::Counts;
 pub use group::Group;
 pub use injection::{Dose, Injection};

@@ -104,12 +104,12 @@ const PACKAGES: [Package; 9] = [
 pub(super) fn packages(
     dbms: Dbms,
     arch: &str,
-    source: Option<Source>,
+    source: Option<&Source>,
 ) -> impl Iterator<Item = &'static Package> {
     PACKAGES.iter().filter(move |package| {
         package.dbms == dbms
             && package.archs.contains(&arch)
-            && source.is_none_or(|source| source == package.registry.source())
+            && source.is_none_or(|source| *source == package.registry.source())
     })
 }
 

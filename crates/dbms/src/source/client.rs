@@ -108,7 +108,7 @@ impl Client {
     fn find(&self, machine: &Machine) -> Result<PathBuf, SourceError> {
         let found = program::find(self.program, &machine.path);
         let program = found.ok_or(SourceError::MissingClient {
-            source_name: self.source,
+            source_name: self.source.clone(),
             program: self.program,
             install: self.install,
         })?;

@@ -22,7 +22,11 @@ pub(super) struct List {
 }
 
 impl List {
-    pub(super) fn of(home: &Home, dbms: Dbms, source: Option<Source>) -> Result<Self, SourceError> {
+    pub(super) fn of(
+        home: &Home,
+        dbms: Dbms,
+        source: Option<&Source>,
+    ) -> Result<Self, SourceError> {
         let of_source = source.map(|source| format!("-{source}")).unwrap_or_default();
         let file = home.builds()?.join(format!(".versions-{dbms}{of_source}.json"));
         Ok(List { file, dbms })
@@ -36,14 +40,14 @@ impl List {
         }
         let text = fs::read_to_string(&self.file).unwrap_or_default();
         let names: Vec<(Source, String)> = serde_json::from_str(&text).unwrap_or_default();
-        let parse = |(source, name): &(Source, String)| Packaged::parse(self.dbms, *source, name);
+        let parse = |(source, name): &(Source, String)| Packaged::parse(self.dbms, source, name);
         names.iter().filter_map(parse).collect()
     }
 
     /// Notes what the sources have now.
     pub(super) fn note(&self, packaged: &[Packaged]) -> Result<(), SourceError> {
-        let names: Vec<(Source, &str)> =
-            packaged.iter().map(|packaged| (packaged.source, packaged.name.as_str())).collect();
+        let names: Vec<(&Source, &str)> =
+            packaged.iter().map(|packaged| (&packaged.source, packaged.name.as_str())).collect();
         store::replace(&self.file, |file| Ok(serde_json::to_writer(file, &names)?))
     }
 }

@@ -58,7 +58,7 @@ impl Machine {
         }
         match build {
             Build::Version { source, version } => {
-                self.fetch_version(home, dbms, *source, version, tell)
+                self.fetch_version(home, dbms, source.as_ref(), version, tell)
             }
             Build::Any | Build::System | Build::Path(_) | Build::Server { .. } => {
                 self.fetch_newest(home, dbms, tell)
@@ -93,15 +93,15 @@ impl Machine {
                 {
                     return Ok(Some(installed));
                 }
-                for package in catalog::packages(dbms, self.arch, *source) {
+                for package in catalog::packages(dbms, self.arch, source.as_ref()) {
                     let source = package.registry.source();
-                    if let Some(stored) = store::find(home, dbms, version, source)? {
+                    if let Some(stored) = store::find(home, dbms, version, &source)? {
                         return Ok(Some(stored));
                     }
                 }
-                let list = List::of(home, dbms, *source)?;
+                let list = List::of(home, dbms, source.as_ref())?;
                 match version::choose(&list.fresh(), version) {
-                    Some(chosen) => store::find(home, dbms, &chosen.version, chosen.source),
+                    Some(chosen) => store::find(home, dbms, &chosen.version, &chosen.source),
                     None => Ok(None),
                 }
             }
@@ -175,7 +175,7 @@ impl Machine {
         &self,
         home: &Home,
         dbms: Dbms,
-        source: Option<Source>,
+        source: Option<&Source>,
         wanted: &str,
         tell: &mut Tell,
     ) -> Result<Installed, SourceError> {
@@ -216,7 +216,8 @@ impl Machine {
             }
             None => {
                 let stored = store::builds(home)?.into_iter().find(|build| {
-                    let is_of_source = source.is_none_or(|source| build.source == Some(source));
+                    let is_of_source =
+                        source.is_none_or(|source| build.source.as_ref() == Some(source));
                     build.dbms == dbms && is_of_source && version::is(&build.version, wanted)
                 });
                 let none = || self.not_to_be_had(dbms, Some(wanted), &known, reasons);
@@ -258,7 +259,7 @@ impl Machine {
         let (dbms, source) = (package.dbms, package.registry.source());
         let changing = store::Changing::begin(home, tell)?;
         // Whoever was changing the store until now may have fetched just this.
-        if let Some(stored) = store::find(home, dbms, &chosen.version, source)? {
+        if let Some(stored) = store::find(home, dbms, &chosen.version, &source)? {
             return Ok(stored);
         }
         let (downloads, build) = (changing.downloads()?, changing.build()?);
@@ -279,7 +280,7 @@ impl Machine {
             }
             Registry::Debian { suite } => debian::fetch(package, suite, self, folder, into, tell)?,
         };
-        let installed = self.describe((dbms, source), fetched, folder, into, tell)?;
+        let installed = self.describe((dbms, &source), fetched, folder, into, tell)?;
         if installed.version != chosen.version {
             let archives = installed.archives.into_iter().map(|archive| archive.name);
             let archive = archives.collect::<Vec<_>>().join(" ");
@@ -289,21 +290,22 @@ impl Machine {
         if source != Source::Debian {
             known.note(&installed.archives)?;
         }
-        changing.finish(build, installed, source)
+        changing.finish(build, installed, &source)
     }
 
     /// Describes a build that has just been unpacked, with the libraries that it asks for and the system does
     /// not have.
     fn describe(
         &self,
-        (dbms, source): (Dbms, Source),
+        (dbms, source): (Dbms, &Source),
         mut fetched: Fetched,
         folder: &Path,
         into: &Path,
         tell: &mut Tell,
     ) -> Result<Installed, SourceError> {
         loop {
-            let described = probe::describe(dbms, Some(source), into, fetched.clone(), tell);
+            let described =
+                probe::describe(dbms, Some(source.clone()), into, fetched.clone(), tell);
             let Err(SourceError::MissingLibrary { package: Some(package), .. }) = described else {
                 return described;
             };
@@ -319,7 +321,7 @@ impl Machine {
     /// The versions of a package, as its source lists them.
     fn versions(&self, package: &Package, tell: &mut Tell) -> Result<Vec<Packaged>, SourceError> {
         let source = package.registry.source();
-        report(tell, Progress::Looking { source })?;
+        report(tell, Progress::Looking { source: source.clone() })?;
         let folder = private_folder().map_err(at(&std::env::temp_dir()))?;
         let names = match package.registry {
             Registry::Npm => npm::versions(package, self, folder.path(), tell)?,
@@ -328,7 +330,7 @@ impl Machine {
                 debian::versions(package, suite, self, folder.path(), tell)?
             }
         };
-        let parsed = names.iter().filter_map(|name| Packaged::parse(package.dbms, source, name));
+        let parsed = names.iter().filter_map(|name| Packaged::parse(package.dbms, &source, name));
         Ok(parsed.collect())
     }
 

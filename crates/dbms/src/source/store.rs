@@ -27,7 +27,7 @@ pub(super) fn find(
     home: &Home,
     dbms: Dbms,
     version: &str,
-    source: Source,
+    source: &Source,
 ) -> Result<Option<Installed>, SourceError> {
     Ok(read(&home.builds()?.join(name(dbms, version, source))))
 }
@@ -57,7 +57,7 @@ fn read(root: &Path) -> Option<Installed> {
     Some(installed)
 }
 
-fn name(dbms: Dbms, version: &str, source: Source) -> String {
+fn name(dbms: Dbms, version: &str, source: &Source) -> String {
     format!("{dbms}-{version}-{source}")
 }
 
@@ -126,7 +126,7 @@ impl Changing<'_> {
         &self,
         build: TempDir,
         mut installed: Installed,
-        source: Source,
+        source: &Source,
     ) -> Result<Installed, SourceError> {
         let unfinished = build.path();
         let root = self.builds.join(name(installed.dbms, &installed.version, source));

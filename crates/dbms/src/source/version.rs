@@ -28,7 +28,7 @@ pub(super) struct Packaged {
 
 impl Packaged {
     /// Nothing where the name does not start with numbers.
-    pub(super) fn parse(dbms: Dbms, source: Source, name: &str) -> Option<Packaged> {
+    pub(super) fn parse(dbms: Dbms, source: &Source, name: &str) -> Option<Packaged> {
         let (upstream, tag) = name.split_once('-').unwrap_or((name, ""));
         // Debian says behind a plus what it left out of the sources: `11.8.9+ds`.
         let numbers = upstream.split_once('+').map_or(upstream, |(numbers, _)| numbers);
@@ -45,7 +45,8 @@ impl Packaged {
             _ if tag.starts_with(|c: char| c.is_ascii_alphabetic()) => Stage::Beta,
             _ => Stage::Final,
         };
-        Some(Packaged { name: name.to_string(), version, source, stage, repackaging })
+        let (name, source) = (name.to_string(), source.clone());
+        Some(Packaged { name, version, source, stage, repackaging })
     }
 
     fn rank(&self) -> (Stage, &[u32]) {
@@ -62,8 +63,8 @@ pub(super) fn is(version: &str, wanted: &str) -> bool {
 /// The best packaging of just this version by the first source that has it: an alpha only when
 /// there is nothing else, then the highest.
 pub(super) fn exact<'a>(packaged: &'a [Packaged], wanted: &str) -> Option<&'a Packaged> {
-    let source = packaged.iter().find(|p| p.version == wanted)?.source;
-    let of_source = packaged.iter().filter(|p| p.version == wanted && p.source == source);
+    let source = &packaged.iter().find(|p| p.version == wanted)?.source;
+    let of_source = packaged.iter().filter(|p| p.version == wanted && p.source == *source);
     of_source.max_by(|a, b| a.rank().cmp(&b.rank()))
 }
 
@@ -142,7 +143,7 @@ mod tests {
     const MAVEN: &[&str] = &["9.6.10", "9.6.24", "10.5.0", "10.5.0-1", "11.22.0", "11.22.1"];
 
     fn all(names: &[&str]) -> Vec<Packaged> {
-        let parse = |name: &&str| Packaged::parse(Dbms::Postgres, Source::Npm, name);
+        let parse = |name: &&str| Packaged::parse(Dbms::Postgres, &Source::Npm, name);
         names.iter().map(|name| parse(name).unwrap()).collect()
     }
 
@@ -192,7 +193,7 @@ mod tests {
             (Dbms::Mariadb, Source::Debian, "11.8.6-0+deb13u1", "11.8.6"),
             (Dbms::Mariadb, Source::Debian, "11.8.9+ds-0+deb13u1", "11.8.9"),
         ] {
-            let packaged = Packaged::parse(dbms, source, name).unwrap();
+            let packaged = Packaged::parse(dbms, &source, name).unwrap();
             assert_eq!((packaged.version.as_str(), packaged.stage), (version, Stage::Final));
         }
     }
@@ -214,7 +215,7 @@ mod tests {
     #[test]
     fn names_that_are_no_versions_are_passed_over() {
         for name in ["", "latest", "-1", "17.x.0", "17..6", "99999999999.1"] {
-            assert_eq!(Packaged::parse(Dbms::Mysql, Source::Maven, name), None, "{name}");
+            assert_eq!(Packaged::parse(Dbms::Mysql, &Source::Maven, name), None, "{name}");
         }
     }
 
