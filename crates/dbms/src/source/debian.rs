@@ -181,15 +181,26 @@ fn loader(root: &Path) -> Result<Loader, SourceError> {
 }
 
 /// Apt in a folder of its own.
-struct Apt<'a> {
-    machine: &'a Machine,
-    folder: &'a Path,
-    progress: Progress,
+pub(super) struct Apt<'a> {
+    pub(super) machine: &'a Machine,
+    pub(super) folder: &'a Path,
+    pub(super) progress: Progress,
 }
 
 impl Apt<'_> {
     /// Gets the list of a suite's packages.
     fn update(&self, suite: &str, tell: &mut Tell) -> Result<(), SourceError> {
+        self.update_of("deb", "Packages", suite, tell)
+    }
+
+    /// Gets a list of a suite: of its packages, or of the sources that they are made from.
+    pub(super) fn update_of(
+        &self,
+        kind: &str,
+        list: &str,
+        suite: &str,
+        tell: &mut Tell,
+    ) -> Result<(), SourceError> {
         let archive = self.archive(tell)?;
         let keyring = &self.machine.keyring;
         if !keyring.is_file() {
@@ -208,8 +219,8 @@ impl Apt<'_> {
             other => other,
         };
         let sources = format!(
-            "Types: deb\nURIs: {archive}\nSuites: {suite}\nComponents: main\n\
-             Architectures: {arch}\nTargets: Packages\nSigned-By: {}\n",
+            "Types: {kind}\nURIs: {archive}\nSuites: {suite}\nComponents: main\n\
+             Architectures: {arch}\nTargets: {list}\nSigned-By: {}\n",
             keyring.display()
         );
         let pretended = PRETENDED.iter().map(|name| {
@@ -254,7 +265,12 @@ impl Apt<'_> {
         })
     }
 
-    fn run(&self, client: &Client, args: &[&str], tell: &mut Tell) -> Result<String, SourceError> {
+    pub(super) fn run(
+        &self,
+        client: &Client,
+        args: &[&str],
+        tell: &mut Tell,
+    ) -> Result<String, SourceError> {
         let mut all = vec!["--config-file".into(), self.folder.join("apt.conf").into()];
         for (option, name) in [
             ("Dir::State", ""),

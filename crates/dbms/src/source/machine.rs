@@ -13,7 +13,7 @@ use super::pins::Known;
 use super::progress::{Progress, Tell, report};
 use super::version::{self, Packaged};
 use super::{
-    Available, Fetched, Installed, debian, libraries, maven, npm, pins, probe, store, system,
+    Available, Fetched, Installed, build, debian, libraries, maven, npm, pins, probe, store, system,
 };
 use crate::home::Home;
 
@@ -57,6 +57,9 @@ impl Machine {
             return Ok(present);
         }
         match build {
+            Build::Version { source: Some(Source::Src), version } => {
+                build::obtain(self, home, dbms, version, tell)
+            }
             Build::Version { source, version } => {
                 self.fetch_version(home, dbms, source.as_ref(), version, tell)
             }
@@ -85,6 +88,9 @@ impl Machine {
             Build::System => self.of_system(dbms, None, tell).map(Some),
             Build::Version { source: Some(Source::System), version } => {
                 self.of_system(dbms, Some(version), tell).map(Some)
+            }
+            Build::Version { source: Some(Source::Src), version } => {
+                build::find(home, dbms, version)
             }
             Build::Version { source, version } => {
                 if source.is_none()
