@@ -40,6 +40,8 @@ pub enum BuildError {
         "another build is called '{contender}', with {other}: give this one a name of its own with --name"
     )]
     NameTaken { contender: String, other: String },
+    #[error("{what} was built, and its '{product}' is not there: look at its recipe")]
+    NoProduct { what: String, product: String },
     #[error("{0}")]
     Failed(Box<Failure>),
 }
@@ -52,6 +54,7 @@ impl BuildError {
             BuildError::MissingTools { .. }
                 | BuildError::Compiler { .. }
                 | BuildError::NoTarball { .. }
+                | BuildError::NoProduct { .. }
                 | BuildError::Failed(_)
         )
     }

@@ -447,7 +447,7 @@ impl<'a> Maker<'a> {
                 return Err(SourceError::DiskFull(workshop.folder().to_path_buf()));
             }
             Outcome::Failed { step, reason } => {
-                let contender = format!("{}{}", self.as_typed(), what);
+                let contender = format!("{}{}", self.as_typed(), contender(dbms, version, None));
                 let step = format!("{step} with {}", means.identity.name);
                 let what = format!("{dbms} {version}");
                 let failure = Failure {
@@ -467,8 +467,8 @@ impl<'a> Maker<'a> {
         let made = changing.build()?;
         workshop.take(user, &self.recipe.prefix, made.path(), tell)?;
         if !made.path().join(&self.recipe.product).is_file() {
-            let path = made.path().to_path_buf();
-            return Err(SourceError::NotABuild { path, program: self.recipe.product.clone() });
+            let product = self.recipe.product.clone();
+            return Err(BuildError::NoProduct { what, product }.into());
         }
         let kept = made.path().join(LOG);
         fs::rename(&log, &kept).map_err(at(&kept))?;
@@ -499,9 +499,9 @@ impl<'a> Maker<'a> {
 
     /// The options of this build, as they are to be typed again before the contender.
     fn as_typed(&self) -> String {
-        let Options { flags, compiler, lto, source, .. } = &self.options;
+        let Options { flags, compiler, lto, source, name, .. } = &self.options;
         let mut text = String::new();
-        for (option, value) in [("flags", flags), ("cc", compiler)] {
+        for (option, value) in [("flags", flags), ("cc", compiler), ("name", name)] {
             if let Some(value) = value {
                 text += &format!("--{option} '{value}' ");
             }

@@ -53,7 +53,8 @@ impl Workshop {
         let workshop = Workshop { folder: all.join(dbms.name()), _lock: lock };
         workshop.clear().map_err(at(&workshop.folder))?;
         make(&workshop.folder, 0o755)?;
-        make(&workshop.downloads(), 0o700)?;
+        // Root's apt downloads as a user of its own, who passes through; nobody else may write.
+        make(&workshop.downloads(), 0o711)?;
         Ok(workshop)
     }
 
