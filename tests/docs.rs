@@ -25,9 +25,12 @@ const PRELUDE: &str = r#"
 "#;
 
 /// What no test runs, by how the command begins, and why. Every other command of a page is run.
-const NOT_RUN: [(&str, &str); 15] = [
+const NOT_RUN: [(&str, &str); 18] = [
     ("rqps dbms clean", "tests/guest clean servers with it that have something to clean"),
     (".ci/run", "it runs these tests"),
+    ("rqps dbms build", "it builds a DBMS for minutes; tests/build.rs builds a small one"),
+    ("rqps compare postgres@src-15.18 postgres@src-18.6", "it builds both first"),
+    ("rqps compare postgres@src-18.6 postgres@src-18.6+clang", "it needs a build with clang"),
     ("cargo install", "it builds rqps, or what packs it, once more"),
     ("cargo build", "it builds rqps once more"),
     ("packaging/deb", "it builds rqps once more"),

@@ -14,6 +14,7 @@ use rqps_plan::{Build, Contender, Dbms, Sweep};
 use rqps_store::RunDirectory;
 use rqps_wire::{Connection, Row, Target};
 
+use super::build;
 use super::cancel::Cancel;
 use super::clean;
 use super::configs;
@@ -45,6 +46,8 @@ pub(crate) enum Verb {
         #[arg(long)]
         accept_new_hash: bool,
     },
+    /// Build releases from source, all in one way, and print the contenders that they are.
+    Build(build::Arguments),
     /// Start a server that stays up, and print how to reach it.
     Start {
         contender: Contender,
@@ -73,7 +76,7 @@ pub(crate) enum Verb {
     },
     /// Remove data directories that nobody needs any more, and more if asked.
     Prune {
-        /// Remove the fetched builds, too.
+        /// Remove the builds that were fetched or made, too, and the logs of those that failed.
         #[arg(long)]
         builds: bool,
         /// Remove the data of interrupted runs and of servers that were stopped, too.
@@ -92,6 +95,7 @@ pub(crate) fn run(verb: &Verb) -> anyhow::Result<Exit> {
         Verb::Fetch { contenders, accept_new_hash } => {
             fetch(&home, &cancel, contenders, *accept_new_hash)
         }
+        Verb::Build(arguments) => build::run(&home, &cancel, arguments),
         Verb::Start { contender, data, tcp } => {
             start(&home, &cancel, contender, data.as_deref(), *tcp)
         }
@@ -121,7 +125,7 @@ fn list(home: &Home, cancel: &Cancel) -> anyhow::Result<Exit> {
     builds.add_row(["sqlite", "in rqps", "", "", ""]);
     for build in &installed {
         builds.add_row([
-            format!("{}@{}", build.dbms, build.version),
+            build.contender().unwrap_or_else(|| format!("{}@{}", build.dbms, build.version)),
             build.source.as_ref().map_or("path".to_string(), |source| source.to_string()),
             build.compiler.clone().unwrap_or_default(),
             build.libc.clone().unwrap_or_default(),
@@ -387,6 +391,10 @@ fn prune(home: &Home, cancel: &Cancel, builds: bool, data: bool) -> anyhow::Resu
             source::remove(home, build, &mut tell).map_err(rqps_dbms::DbmsError::from)?;
             fetching.finish();
             output::note(&format!("removed {}", build.root.display()));
+        }
+        let failed = source::forget_failed_builds(home).map_err(rqps_dbms::DbmsError::from)?;
+        if failed > 0 {
+            output::note(&format!("removed the logs of {failed} builds that failed"));
         }
     }
     Ok(Exit::Done)

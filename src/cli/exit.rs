@@ -117,7 +117,9 @@ fn of_source(error: &SourceError) -> Exit {
     match error {
         SourceError::Cancelled => Exit::Interrupted,
         SourceError::Home(HomeError::Unsafe { .. }) => Exit::Usage,
-        SourceError::BuiltIn(_)
+        SourceError::Build(error) if !error.is_refusal() => Exit::Failed,
+        SourceError::Build(_)
+        | SourceError::BuiltIn(_)
         | SourceError::Running(_)
         | SourceError::NotABuild { .. }
         | SourceError::OtherDbms { .. }

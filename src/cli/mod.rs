@@ -1,6 +1,7 @@
 //! The command line: one file per verb. A verb turns its flags into a plan and hands it to the lab;
 //! only this folder parses flags, prints and exits.
 
+mod build;
 mod cancel;
 mod clean;
 mod compare;

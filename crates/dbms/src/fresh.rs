@@ -126,6 +126,7 @@ mod tests {
             libc: None,
             compiler: None,
             loader: None,
+            built: None,
         }
     }
 

@@ -99,6 +99,11 @@ impl Home {
         self.folder("logs")
     }
 
+    /// Where builds are made from source, and the logs of those that failed.
+    pub fn source(&self) -> Result<PathBuf, HomeError> {
+        self.folder("source")
+    }
+
     /// A folder with nothing in it, for programs that look into the one that they run in.
     pub fn empty(&self) -> Result<PathBuf, HomeError> {
         self.folder("empty")

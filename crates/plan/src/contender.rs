@@ -199,7 +199,7 @@ pub enum ContenderError {
     Unprintable(char),
     #[error("a source cannot be called '{name}': {why}")]
     SourceName { name: String, why: &'static str },
-    #[error("sqlite is part of rqps: it has no other builds, so '@{0}' cannot be chosen")]
+    #[error("sqlite is part of rqps, which cannot load another build of it yet: leave '@{0}' away")]
     SqliteBuild(String),
     #[error("'{0}' is asked for twice: give one a label, as in again={0}")]
     Twice(String),

@@ -2,6 +2,7 @@
 //! user that is said, without rqps's environment, and never outlives rqps.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::os::unix::process::CommandExt;
@@ -115,21 +116,21 @@ pub fn run(
     let mut group = Group(spawn(command, go_on)?);
     let stdout = collect(group.0.stdout.take());
     let stderr = collect(group.0.stderr.take());
-    let mut pause = Duration::from_millis(1);
-    let status = loop {
-        if let Some(status) = group.0.try_wait()? {
-            break status;
-        }
-        if go_on().is_break() {
-            return Err(RunError::Cancelled);
-        }
-        if begun.elapsed() > limit {
-            return Err(RunError::TooLong(limit));
-        }
-        thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(50));
-    };
+    let status = group.wait(begun, limit, go_on)?;
     Ok(Said { status, stdout: text(stdout), stderr: text(stderr) })
+}
+
+/// The same for one that prints too much, or for too long, to be kept in memory: all of it goes into
+/// a log.
+pub fn run_into(
+    log: &File,
+    command: &mut Command,
+    limit: Duration,
+    go_on: &mut dyn FnMut() -> ControlFlow<()>,
+) -> Result<ExitStatus, RunError> {
+    command.stdout(log.try_clone()?).stderr(log.try_clone()?);
+    let begun = Instant::now();
+    Group(spawn(command, go_on)?).wait(begun, limit, go_on)
 }
 
 /// Starts a program that may have been written a moment ago: when another thread starts a program
@@ -156,6 +157,30 @@ fn spawn(
 
 /// A child that takes its process group with it when it is dropped.
 struct Group(Child);
+
+impl Group {
+    fn wait(
+        &mut self,
+        begun: Instant,
+        limit: Duration,
+        go_on: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<ExitStatus, RunError> {
+        let mut pause = Duration::from_millis(1);
+        loop {
+            if let Some(status) = self.0.try_wait()? {
+                return Ok(status);
+            }
+            if go_on().is_break() {
+                return Err(RunError::Cancelled);
+            }
+            if begun.elapsed() > limit {
+                return Err(RunError::TooLong(limit));
+            }
+            thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(50));
+        }
+    }
+}
 
 impl Drop for Group {
     fn drop(&mut self) {
@@ -189,6 +214,8 @@ fn text(reader: Option<JoinHandle<Vec<u8>>>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Seek;
+
     use super::*;
 
     const PATIENCE: Duration = Duration::from_secs(100);
@@ -213,6 +240,19 @@ mod tests {
         let said = sh("seq 100000; seq 100000 >&2; exit 3", PATIENCE, go_on).unwrap();
         assert_eq!(said.status.code(), Some(3));
         assert!(said.stdout.ends_with("\n100000\n") && said.stderr == said.stdout);
+    }
+
+    #[test]
+    fn a_log_has_both_outputs_in_their_order() {
+        let mut log = tempfile::tempfile().unwrap();
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "echo one; echo two >&2; echo three; exit 4"]);
+        let status = run_into(&log, &mut command, PATIENCE, &mut || ControlFlow::Continue(()));
+        assert_eq!(status.unwrap().code(), Some(4));
+        let mut text = String::new();
+        log.seek(io::SeekFrom::Start(0)).unwrap();
+        log.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "one\ntwo\nthree\n");
     }
 
     #[test]

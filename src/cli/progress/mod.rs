@@ -82,6 +82,8 @@ impl Fetching {
                 self.notes.push(format!("passed over: {why}"));
                 Default::default()
             }
+            Fetch::WaitingToBuild { whom } => (format!("waiting for {whom}"), None),
+            Fetch::Building { what, step, gone, estimate } => building(&what, step, gone, estimate),
             Fetch::Waiting => ("waiting for another rqps that is fetching".to_string(), None),
         };
         if let (Some(screen), false) = (&self.screen, text.is_empty()) {
@@ -101,6 +103,27 @@ impl Fetching {
 
     /// Nothing but notes is left of it on the terminal, as when it is dropped.
     pub(crate) fn finish(self) {}
+}
+
+/// What is told once of a build, and what is shown while it is made.
+fn building(
+    what: &str,
+    step: &str,
+    gone: Duration,
+    estimate: Duration,
+) -> (String, Option<String>) {
+    let text = match step {
+        "configure" => {
+            format!("building {what} from source, which takes about {}", clock(estimate))
+        }
+        step => format!("building {what} from source ({step})"),
+    };
+    let left = match estimate.checked_sub(gone) {
+        Some(left) => format!("about {} left", clock(left)),
+        None => "longer than estimated".to_string(),
+    };
+    let gone = clock(gone);
+    (text, Some(format!("building {what} from source ({step}): {gone} gone, {left}")))
 }
 
 impl Drop for Fetching {

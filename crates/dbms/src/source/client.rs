@@ -42,11 +42,11 @@ const OF_ALL: [&str; 17] = [
 
 /// A client of a source.
 pub(super) struct Client {
-    source: Source,
+    pub(super) source: Source,
     pub(super) program: &'static str,
-    install: &'static str,
+    pub(super) install: &'static str,
     /// What it is given of rqps's environment beside what all are.
-    environment: &'static [&'static str],
+    pub(super) environment: &'static [&'static str],
 }
 
 pub(super) const NPM: Client = Client {

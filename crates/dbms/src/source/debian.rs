@@ -29,7 +29,8 @@ pub(super) fn versions(
     tell: &mut Tell,
 ) -> Result<Vec<String>, SourceError> {
     let (registry, source) = (&package.registry, package.registry.source());
-    let apt = Apt { machine, folder, registry, progress: Progress::Looking { source } };
+    let apt =
+        Apt { machine, folder, registry: Some(registry), progress: Progress::Looking { source } };
     apt.update(false, tell)?;
     let servers = servers(package, &apt, tell)?;
     if let (Registry::Named(repository), true) = (registry, servers.is_empty()) {
@@ -79,7 +80,7 @@ pub(super) fn fetch(
     tell: &mut Tell,
 ) -> Result<Fetched, SourceError> {
     let progress = Progress::Fetching { what: format!("{} {version}", server(package)) };
-    let apt = Apt { machine, folder: lists, registry: &package.registry, progress };
+    let apt = Apt { machine, folder: lists, registry: Some(&package.registry), progress };
     let asked = asked_for(package, version, &apt, tell)?;
     if matches!(&package.registry, Registry::Named(repository) if repository.base.is_some()) {
         apt.update(true, tell)?;

@@ -31,8 +31,16 @@ fn of_file<D: Digest>(path: &Path) -> Result<Vec<u8>, SourceError> {
 
 /// As the `sha256sum` program prints it.
 pub(super) fn sha256(path: &Path) -> Result<String, SourceError> {
-    let digest = of_file::<Sha256>(path)?;
-    Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&of_file::<Sha256>(path)?))
+}
+
+/// The same of what is in memory.
+pub(super) fn sha256_of(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// As npm prints it.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use rqps_plan::{Dbms, Source};
 use rqps_system::{Changeable, NoUser};
 
+use super::build::BuildError;
 use super::{libraries, store};
 use crate::home::HomeError;
 
@@ -106,6 +107,8 @@ pub enum SourceError {
     MissingLibrary { program: PathBuf, library: String, package: Option<&'static str> },
     #[error("'{}' is not in rqps's store: only fetched builds are removed", .0.display())]
     NotOurs(PathBuf),
+    #[error(transparent)]
+    Build(#[from] BuildError),
     #[error("cancelled")]
     Cancelled,
 }

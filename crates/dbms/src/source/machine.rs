@@ -14,7 +14,8 @@ use super::pins::Known;
 use super::progress::{Progress, Tell, report};
 use super::version::{self, Packaged};
 use super::{
-    Available, Fetched, Installed, debian, libraries, maven, named, npm, pins, probe, store, system,
+    Available, Fetched, Installed, build, debian, libraries, maven, named, npm, pins, probe, store,
+    system,
 };
 use crate::home::Home;
 
@@ -65,6 +66,9 @@ impl Machine {
             return Ok(present);
         }
         match build {
+            Build::Version { source: Some(Source::Src), version } => {
+                build::obtain(self, home, dbms, version, tell)
+            }
             Build::Version { source, version } => {
                 self.fetch_version(home, dbms, source.as_ref(), version, tell)
             }
@@ -94,12 +98,19 @@ impl Machine {
             Build::Version { source: Some(Source::System), version } => {
                 self.of_system(dbms, Some(version), tell).map(Some)
             }
+            Build::Version { source: Some(Source::Src), version } => {
+                build::find(home, dbms, version)
+            }
             Build::Version { source, version } => {
-                if source.is_none()
-                    && let Some(installed) =
-                        unless_absent(self.of_system(dbms, Some(version), tell))?
-                {
-                    return Ok(Some(installed));
+                if source.is_none() {
+                    let built = build::find(home, dbms, version)?;
+                    if let Some(built) = built.filter(|built| built.version == *version) {
+                        return Ok(Some(built));
+                    }
+                    let of_system = unless_absent(self.of_system(dbms, Some(version), tell))?;
+                    if let Some(installed) = of_system {
+                        return Ok(Some(installed));
+                    }
                 }
                 for source in self.sources(home, dbms, source.as_ref())? {
                     if let Some(stored) = store::find(home, dbms, version, &source)? {
@@ -116,8 +127,10 @@ impl Machine {
                 if let Some(installed) = unless_absent(self.of_system(dbms, None, tell))? {
                     return Ok(Some(installed));
                 }
+                let is_plain =
+                    |it: &Installed| it.built.as_ref().is_none_or(|it| it.variant.is_none());
                 let mut stored = store::builds(home)?.into_iter();
-                Ok(stored.find(|installed| installed.dbms == dbms))
+                Ok(stored.find(|installed| installed.dbms == dbms && is_plain(installed)))
             }
         }
     }
@@ -190,16 +203,18 @@ impl Machine {
         dbms: Dbms,
         source: Option<&Source>,
     ) -> Result<Vec<Package>, SourceError> {
-        let mut packages: Vec<Package> =
-            catalog::packages(dbms, self.arch, source).cloned().collect();
+        let in_catalog = catalog::packages(dbms, self.arch, source).cloned();
         if !matches!(source, None | Some(Source::Named(_))) {
-            return Ok(packages);
+            return Ok(in_catalog.collect());
         }
         let named = named::packages(home)?;
         let is_of_source =
             |package: &&Package| source.is_none_or(|source| *source == package.registry.source());
         let of_source: Vec<&Package> = named.iter().filter(is_of_source).collect();
-        packages.extend(of_source.iter().filter(|p| p.dbms == dbms).copied().cloned());
+        // What the user has named is what runs there.
+        let mut packages: Vec<Package> =
+            of_source.iter().filter(|p| p.dbms == dbms).copied().cloned().collect();
+        packages.extend(in_catalog);
         match source {
             Some(source) if of_source.is_empty() => {
                 let sources = named.iter().map(|package| package.registry.source());

@@ -7,6 +7,7 @@
 
 mod alike;
 mod apt;
+mod build;
 mod catalog;
 mod client;
 mod deb;
@@ -37,6 +38,7 @@ use std::path::{Path, PathBuf};
 use rqps_plan::{Build, Dbms, Source};
 use serde::{Deserialize, Serialize};
 
+pub use build::{BuildError, Built, Failure, LIMIT as BUILD_LIMIT, Options as BuildOptions};
 pub use error::SourceError;
 pub use layout::Loader;
 pub use progress::{Progress, Tell};
@@ -68,6 +70,9 @@ pub struct Installed {
     /// How it finds the libraries that it comes with; none if it comes with none of the system's.
     #[serde(default)]
     pub loader: Option<Loader>,
+    /// How rqps built it; none if somebody else did.
+    #[serde(default)]
+    pub built: Option<Built>,
 }
 
 /// What a source's client has fetched, and how it is to be run.
@@ -146,6 +151,23 @@ pub fn present(
     tell: &mut Tell,
 ) -> Result<Option<Installed>, SourceError> {
     Machine::this().present(home, dbms, build, tell)
+}
+
+/// Builds a version from source, or finds that build in the store. A build takes minutes, and is told again
+/// and again meanwhile.
+pub fn build(
+    home: &Home,
+    dbms: Dbms,
+    version: &str,
+    options: BuildOptions,
+    tell: &mut Tell,
+) -> Result<Installed, SourceError> {
+    build::make(&Machine::this(), home, dbms, version, options, tell)
+}
+
+/// Forgets which builds failed, and removes their logs. Answers how many there were.
+pub fn forget_failed_builds(home: &Home) -> Result<usize, SourceError> {
+    build::forget_failures(home)
 }
 
 /// The builds that are there: fetched ones, then the system's.

@@ -25,9 +25,9 @@ pub(super) struct Known<'a> {
     /// What its line starts with.
     key: String,
     released: Option<&'a str>,
-    /// The lines in the store, and their file.
+    /// The lines in the store, and the folder that they are in.
     seen: String,
-    file: PathBuf,
+    builds: PathBuf,
 }
 
 impl<'a> Known<'a> {
@@ -38,13 +38,10 @@ impl<'a> Known<'a> {
         version: &'a Packaged,
     ) -> Result<Known<'a>, SourceError> {
         let key = format!("{} {} {} ", version.source, package.name, version.name);
-        let file = builds.join(SEEN);
-        let seen = match std::fs::read_to_string(&file) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-            read => read.map_err(at(&file))?,
-        };
+        let (_, seen) = read_seen(builds)?;
+        let builds = builds.to_path_buf();
         let released = find(released, &key);
-        Ok(Known { package, version, key, released, seen, file })
+        Ok(Known { package, version, key, released, seen, builds })
     }
 
     /// Compares a file of this version with what it has to be, or else tells that nothing is known.
@@ -77,11 +74,32 @@ impl<'a> Known<'a> {
     /// Notes the hash of what was fetched, unless the release has one.
     pub(super) fn note(&self, archives: &[Archive]) -> Result<(), SourceError> {
         let ([archive, ..], None) = (archives, self.released) else { return Ok(()) };
-        let others = self.seen.lines().filter(|line| !line.starts_with(&self.key));
-        let mut text = others.map(|line| format!("{line}\n")).collect::<String>();
-        text += &format!("{}{}{}\n", self.key, digest::SHA256, archive.sha256);
-        store::replace(&self.file, |mut file| file.write_all(text.as_bytes()))
+        note_seen(&self.builds, &self.key, &format!("{}{}", digest::SHA256, archive.sha256))
     }
+}
+
+/// The hash that is noted in the store under a key, `source what version ` with its last space.
+pub(super) fn seen(builds: &Path, key: &str) -> Result<Option<String>, SourceError> {
+    let (_, lines) = read_seen(builds)?;
+    Ok(find(&lines, key).map(str::to_string))
+}
+
+/// Notes a hash under a key in place of another one.
+pub(super) fn note_seen(builds: &Path, key: &str, hash: &str) -> Result<(), SourceError> {
+    let (file, lines) = read_seen(builds)?;
+    let others = lines.lines().filter(|line| !line.starts_with(key));
+    let mut text = others.map(|line| format!("{line}\n")).collect::<String>();
+    text += &format!("{key}{hash}\n");
+    store::replace(&file, |mut file| file.write_all(text.as_bytes()))
+}
+
+fn read_seen(builds: &Path) -> Result<(PathBuf, String), SourceError> {
+    let file = builds.join(SEEN);
+    let seen = match std::fs::read_to_string(&file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        read => read.map_err(at(&file))?,
+    };
+    Ok((file, seen))
 }
 
 fn find<'a>(lines: &'a str, key: &str) -> Option<&'a str> {

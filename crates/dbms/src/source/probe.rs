@@ -58,6 +58,7 @@ pub(super) fn describe(
         libc,
         compiler: compiler(&bytes, elf.as_ref()),
         loader,
+        built: None,
     })
 }
 

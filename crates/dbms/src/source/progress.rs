@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use rqps_plan::Source;
 
@@ -24,6 +25,10 @@ pub enum Progress {
     Asking { server: PathBuf },
     /// Another rqps is fetching a build into the same store.
     Waiting,
+    /// A build from source has to wait for somebody.
+    WaitingToBuild { whom: String },
+    /// A build is made from source: what of it, for how long, and about how long all of it takes.
+    Building { what: String, step: &'static str, gone: Duration, estimate: Duration },
 }
 
 /// Called at each event, and again and again with the latest one while a client runs or an archive

@@ -32,6 +32,11 @@ pub(super) fn find(
     Ok(read(&home.builds()?.join(name(dbms, version, source))))
 }
 
+/// The build in a folder of the store.
+pub(super) fn find_folder(home: &Home, folder: &str) -> Result<Option<Installed>, SourceError> {
+    Ok(read(&home.builds()?.join(folder)))
+}
+
 /// All builds in the store, by DBMS and newest first.
 pub(super) fn builds(home: &Home) -> Result<Vec<Installed>, SourceError> {
     let folder = home.builds()?;
@@ -125,11 +130,22 @@ impl Changing<'_> {
     pub(super) fn finish(
         &self,
         build: TempDir,
-        mut installed: Installed,
+        installed: Installed,
         source: &Source,
     ) -> Result<Installed, SourceError> {
+        let folder = name(installed.dbms, &installed.version, source);
+        self.finish_as(build, installed, &folder)
+    }
+
+    /// The same with a name of the caller's choice for its folder.
+    pub(super) fn finish_as(
+        &self,
+        build: TempDir,
+        mut installed: Installed,
+        folder: &str,
+    ) -> Result<Installed, SourceError> {
         let unfinished = build.path();
-        let root = self.builds.join(name(installed.dbms, &installed.version, source));
+        let root = self.builds.join(folder);
         installed.root.clone_from(&root);
         let description = unfinished.join(DESCRIPTION);
         let text = serde_json::to_string_pretty(&installed).map_err(io::Error::from);

@@ -150,7 +150,7 @@ fn pins_are_current() {
                 None => lines.push(line),
             }
         };
-        match package.registry {
+        match &package.registry {
             Registry::Npm => {
                 let versions = npm::versions(package, &machine, folder.path(), &mut go_on).unwrap();
                 for (version, hash) in integrities(package, &versions, &machine, folder.path()) {
@@ -171,7 +171,7 @@ fn pins_are_current() {
                     take(version, &digest::like(digest::SHA256, &file.unwrap()).unwrap());
                 }
             }
-            Registry::Debian { .. } => {}
+            Registry::Debian { .. } | Registry::Named(_) => {}
         }
     }
     lines.retain(|line| !line.starts_with('#'));

@@ -1,10 +1,13 @@
 //! Compressed tar archives.
 
 use std::cell::Cell;
+use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::rc::Rc;
 
+use bzip2::read::MultiBzDecoder;
 use flate2::read::MultiGzDecoder;
 use liblzma::read::XzDecoder;
 use tar::{Entry, EntryType};
@@ -16,9 +19,33 @@ use crate::source::progress::{Progress, Tell, report};
 /// More than the headers of a member take: its own, and those with long names and the like.
 const MOST_HEADERS: u64 = 1 << 20;
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::source) enum Compression {
+    None,
     Gzip,
+    Bzip2,
     Xz,
+}
+
+impl Compression {
+    /// Of a tar archive, by the bytes that it begins with; none if it is no such archive.
+    pub(in crate::source) fn of(file: &File) -> io::Result<Option<Compression>> {
+        /// Where a tar archive says that it is one, and with what (tar(5)).
+        const USTAR: (usize, &[u8]) = (257, b"ustar");
+        let mut start = [0; USTAR.0 + USTAR.1.len()];
+        let length = file.read_at(&mut start, 0)?;
+        let start = &start[..length];
+        let kinds: [(usize, &[u8], Compression); 4] = [
+            (0, b"\x1f\x8b", Compression::Gzip),
+            (0, b"BZh", Compression::Bzip2),
+            (0, b"\xfd7zXZ\0", Compression::Xz),
+            (USTAR.0, USTAR.1, Compression::None),
+        ];
+        let is = |(at, magic, _): &&(usize, &[u8], Compression)| {
+            start.get(*at..).is_some_and(|rest| rest.starts_with(magic))
+        };
+        Ok(kinds.iter().find(is).map(|(.., compression)| *compression))
+    }
 }
 
 /// A compressed tar archive.
@@ -38,6 +65,8 @@ impl<R: Read> Tarball<'_, R> {
         let count = Rc::new(Cell::new(0));
         let counted = Counted { inner: self.bytes, count: Rc::clone(&count) };
         let tar: Box<dyn Read + '_> = match self.compression {
+            Compression::None => Box::new(counted),
+            Compression::Bzip2 => Box::new(MultiBzDecoder::new(counted)),
             Compression::Gzip => Box::new(MultiGzDecoder::new(counted)),
             Compression::Xz => Box::new(XzDecoder::new_multi_decoder(counted)),
         };

@@ -1,0 +1,329 @@
+//! How a DBMS is built from its sources, as data: a file per DBMS in `recipes`.
+
+use std::path::{Component, Path};
+
+use rqps_plan::Dbms;
+use serde::Deserialize;
+
+use super::error::BuildError;
+use crate::source::{digest, version};
+
+const RECIPES: [&str; 4] = [
+    include_str!("../../../recipes/postgres.toml"),
+    include_str!("../../../recipes/mysql.toml"),
+    include_str!("../../../recipes/mariadb.toml"),
+    include_str!("../../../recipes/sqlite.toml"),
+];
+
+/// What stands for a version in names.
+const VERSION: &str = "{version}";
+/// What stands for a tarball's own path in that of its checksum.
+const TARBALL: &str = "{tarball}";
+
+/// All that is known about building a DBMS.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::source) struct Recipe {
+    pub(super) dbms: Dbms,
+    /// The program, or library, that the build is for, below the prefix.
+    pub(super) product: String,
+    /// Where every build believes to be installed: paths of one length in every binary.
+    pub(super) prefix: String,
+    pub(super) cc: String,
+    pub(super) flags: String,
+    /// Of CPU that a build takes on an ordinary machine.
+    pub(super) seconds: u64,
+    /// On the disk that it needs while it is made.
+    pub(super) megabytes: u64,
+    /// Files that cannot change the server: `doc/`, `*.md`.
+    quiet: Vec<String>,
+    pub(super) version: Told,
+    pub(super) tarball: Named,
+    #[serde(default)]
+    pub(super) debian: Vec<Suite>,
+    #[serde(default)]
+    needs: Vec<Need>,
+    way: Vec<Way>,
+    /// What all of it was read from.
+    #[serde(skip)]
+    text: String,
+}
+
+/// Where sources say which version they are.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Told {
+    pub(super) file: String,
+    /// Its numbers stand behind these, and are joined by dots.
+    pub(super) marks: Vec<String>,
+}
+
+/// What a release's tarball is called, and where it lies on upstream's site and its mirrors.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Named {
+    pub(super) folder: String,
+    names: Vec<String>,
+    checksum: String,
+    /// None where no SHA-256 is published beside the tarballs.
+    pub(super) site: Option<String>,
+}
+
+/// A source package in a suite of Debian.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Suite {
+    /// What its versions start with.
+    pub(super) versions: String,
+    pub(super) suite: String,
+    pub(super) package: String,
+}
+
+/// A program that builds call.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Need {
+    pub(super) program: String,
+    /// Debian's package that has it.
+    pub(super) package: String,
+    from: Option<String>,
+    until: Option<String>,
+}
+
+/// The commands, for a shell that stops at the first error. They run in an empty folder and are told the
+/// sources as `$SRC`, the prefix as `$PREFIX`, what goes before it as `$ROOT`, the compilers as `$CC` and `$CXX`
+/// and their flags as `$CFLAGS`, `$CXXFLAGS` and `$LDFLAGS`, and `$JOBS`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Way {
+    from: Option<String>,
+    until: Option<String>,
+    /// Which sources it is for: those with this file.
+    pub(super) file: String,
+    pub(super) configure: String,
+    pub(super) build: String,
+    pub(super) install: String,
+}
+
+impl Recipe {
+    /// The one that comes with rqps.
+    pub(in crate::source) fn of(dbms: Dbms) -> Result<Recipe, BuildError> {
+        let all = RECIPES.iter().map(|text| Recipe::parse(text));
+        let mut all = all.filter(|recipe| recipe.as_ref().map_or(true, |r| r.dbms == dbms));
+        all.next().unwrap_or(Err(BuildError::NoRecipe(dbms)))
+    }
+
+    pub(super) fn parse(text: &str) -> Result<Recipe, BuildError> {
+        let wrong = |error: toml::de::Error| {
+            let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+            BuildError::Recipe { line: Some(line), reason: error.message().to_string() }
+        };
+        let mut recipe: Recipe = toml::from_str(text).map_err(wrong)?;
+        recipe.text = text.to_string();
+        recipe.check().map_err(|reason| BuildError::Recipe { line: None, reason })?;
+        Ok(recipe)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let inside = |path: &str| {
+            let mut parts = Path::new(path).components().peekable();
+            parts.peek().is_some() && parts.all(|part| matches!(part, Component::Normal(_)))
+        };
+        let files = self.way.iter().map(|way| &way.file);
+        let files = files.chain([&self.product, &self.version.file, &self.tarball.folder]);
+        if let Some(path) = files.chain(&self.quiet).find(|path| !inside(path)) {
+            return Err(format!("'{path}' is no path inside"));
+        }
+        if let Some(name) =
+            self.tarball.names.iter().find(|name| name.matches(VERSION).count() != 1)
+        {
+            return Err(format!("a tarball is called '{name}', which has not one {VERSION}"));
+        }
+        if !Path::new(&self.prefix).is_absolute() || self.prefix.contains([' ', '\'']) {
+            return Err(format!("prefix '{}' is no plain absolute path", self.prefix));
+        }
+        match () {
+            () if self.way.is_empty() => Err("it has no way".to_string()),
+            () if self.tarball.names.is_empty() => Err("its tarballs have no name".to_string()),
+            () if self.version.marks.is_empty() => Err("no mark stands before the version".into()),
+            () => Ok(()),
+        }
+    }
+
+    pub(super) fn sha256(&self) -> String {
+        digest::sha256_of(self.text.as_bytes())
+    }
+
+    /// What must be there to build a version; of a tree of sources, in which nothing may have been made
+    /// yet, whatever any version needs.
+    pub(super) fn needs(&self, version: Option<&str>) -> impl Iterator<Item = &Need> {
+        self.needs.iter().filter(move |need| {
+            version.is_none_or(|version| within(version, &need.from, &need.until))
+        })
+    }
+
+    /// How sources of a version are built.
+    pub(super) fn way(&self, version: &str, sources: &Path) -> Option<&Way> {
+        self.way
+            .iter()
+            .find(|way| within(version, &way.from, &way.until) && sources.join(&way.file).is_file())
+    }
+
+    /// The version that sources say they are; none where they do not.
+    pub(super) fn version_of(&self, text: &str) -> Option<String> {
+        let numbers = self.version.marks.iter().map(|mark| {
+            let (_, rest) = text.split_once(mark.as_str())?;
+            let rest = rest.trim_start_matches([' ', '\t', '"']);
+            let is_of_it = |c: char| c.is_ascii_alphanumeric() || c == '.';
+            let end = rest.find(|c| !is_of_it(c)).unwrap_or(rest.len());
+            Some(&rest[..end]).filter(|number| number.starts_with(|c: char| c.is_ascii_digit()))
+        });
+        numbers.collect::<Option<Vec<_>>>().map(|numbers| numbers.join("."))
+    }
+}
+
+impl Named {
+    /// The names of a version's tarball, the likeliest first.
+    pub(super) fn names(&self, version: &str) -> impl Iterator<Item = String> {
+        self.names.iter().map(move |name| name.replace(VERSION, version))
+    }
+
+    /// The version of a tarball that is called so.
+    pub(super) fn version<'a>(&self, name: &'a str) -> Option<&'a str> {
+        self.names.iter().find_map(|pattern| {
+            let (start, end) = pattern.split_once(VERSION)?;
+            let version = name.strip_prefix(start)?.strip_suffix(end)?;
+            version.starts_with(|c: char| c.is_ascii_digit()).then_some(version)
+        })
+    }
+
+    /// The folder of a version's tarball below a site.
+    pub(super) fn folder(&self, version: &str) -> String {
+        self.folder.replace(VERSION, version)
+    }
+
+    /// The path below a site of the file with the SHA-256 of a tarball.
+    pub(super) fn checksum(&self, version: &str, name: &str) -> String {
+        let tarball = format!("{}/{name}", self.folder(version));
+        self.checksum.replace(TARBALL, &tarball).replace(VERSION, version)
+    }
+}
+
+/// Whether a version lies between two, both of them and what they are the start of included.
+fn within(wanted: &str, from: &Option<String>, until: &Option<String>) -> bool {
+    let is_before = |a: &str, b: &str| version::compare(a, b).is_lt();
+    from.as_ref().is_none_or(|from| !is_before(wanted, from))
+        && until.as_ref().is_none_or(|until| version::is(wanted, until) || is_before(wanted, until))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &str = r#"
+dbms = "postgres"
+product = "bin/postgres"
+prefix = "/usr/local/rqps"
+cc = "gcc"
+flags = "-O2 -g"
+seconds = 1
+megabytes = 1
+quiet = ["doc/"]
+[version]
+file = "VERSION"
+marks = ["MAJOR=", "MINOR="]
+[tarball]
+folder = "v{version}"
+names = ["pg-{version}.tar.gz"]
+checksum = "v{version}/sums"
+[[needs]]
+program = "bison"
+package = "bison"
+from = "17"
+[[way]]
+until = "16"
+file = "configure"
+configure = "old"
+build = ""
+install = ""
+[[way]]
+file = "configure"
+configure = "new"
+build = ""
+install = ""
+"#;
+
+    #[test]
+    fn the_recipes_of_all_dbms_parse() {
+        for dbms in Dbms::ALL {
+            let recipe = Recipe::of(dbms).unwrap();
+            assert_eq!(recipe.dbms, dbms);
+            assert_eq!(recipe.prefix.len(), "/usr/local/rqps".len(), "{dbms}");
+            assert!(!recipe.flags.contains("-march"), "{dbms}: builds are shared by machines");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_one_is_told_with_its_line() {
+        for (change, reason) in [
+            (("cc = \"gcc\"", "cc = 3"), "recipe, line 5: "),
+            (("quiet =", "quite ="), "recipe, line 9: unknown field `quite`"),
+            (("bin/postgres", "/bin/postgres"), "recipe: '/bin/postgres' is no path inside"),
+            (("bin/postgres", "bin/../../x"), "recipe: 'bin/../../x' is no path inside"),
+            (("pg-{version}", "pg"), "recipe: a tarball is called 'pg.tar.gz'"),
+            (("/usr/local/rqps", "rqps"), "recipe: prefix 'rqps' is no plain absolute path"),
+        ] {
+            let text = SMALL.replacen(change.0, change.1, 1);
+            let error = Recipe::parse(&text).unwrap_err().to_string();
+            assert!(error.starts_with(reason), "{error}");
+        }
+    }
+
+    #[test]
+    fn needs_and_ways_are_those_of_the_version() {
+        let recipe = Recipe::parse(SMALL).unwrap();
+        let needs = |version| recipe.needs(version).count();
+        assert_eq!((needs(Some("16.9")), needs(Some("17.0")), needs(None)), (0, 1, 1));
+        let folder = tempfile::tempdir().unwrap();
+        assert!(recipe.way("16.9", folder.path()).is_none(), "these are no sources");
+        std::fs::write(folder.path().join("configure"), "").unwrap();
+        for (version, way) in [("15.1", "old"), ("16.9", "old"), ("17.0", "new")] {
+            assert_eq!(recipe.way(version, folder.path()).unwrap().configure, way);
+        }
+    }
+
+    #[test]
+    fn sources_tell_their_version() {
+        let recipe = Recipe::parse(SMALL).unwrap();
+        assert_eq!(recipe.version_of("MAJOR=17\nMINOR=6\n").as_deref(), Some("17.6"));
+        assert_eq!(recipe.version_of("MAJOR=17\nMINOR=$x\n"), None);
+        assert_eq!(recipe.version_of(""), None);
+        for (dbms, text, version) in [
+            (Dbms::Postgres, "PACKAGE_NAME='PostgreSQL'\nPACKAGE_VERSION='17.6'\n", "17.6"),
+            (Dbms::Postgres, "PACKAGE_VERSION='19beta1'\n", "19beta1"),
+            (
+                Dbms::Mysql,
+                "MYSQL_VERSION_MAJOR=8\nMYSQL_VERSION_MINOR=4\nMYSQL_VERSION_PATCH=6\n",
+                "8.4.6",
+            ),
+            (Dbms::Sqlite, "#define SQLITE_VERSION        \"3.46.1\"\n", "3.46.1"),
+        ] {
+            assert_eq!(Recipe::of(dbms).unwrap().version_of(text).as_deref(), Some(version));
+        }
+    }
+
+    #[test]
+    fn tarballs_are_called_as_on_upstreams_site() {
+        let tarball = Recipe::of(Dbms::Postgres).unwrap().tarball;
+        let names: Vec<String> = tarball.names("17.6").collect();
+        assert_eq!(names, ["postgresql-17.6.tar.bz2", "postgresql-17.6.tar.gz"]);
+        assert_eq!(tarball.folder("17.6"), "source/v17.6");
+        let checksum = tarball.checksum("17.6", &names[0]);
+        assert_eq!(checksum, "source/v17.6/postgresql-17.6.tar.bz2.sha256");
+        assert_eq!(tarball.version("postgresql-17.6.tar.gz"), Some("17.6"));
+        assert_eq!(tarball.version("postgresql-docs.tar.gz"), None);
+        let tarball = Recipe::of(Dbms::Mariadb).unwrap().tarball;
+        let name = tarball.names("11.8.9").next().unwrap();
+        assert_eq!(tarball.checksum("11.8.9", &name), "mariadb-11.8.9/source/sha256sums.txt");
+    }
+}

@@ -1,0 +1,342 @@
+//! Where the tarball of a release is from: what the user names, else a mirror of the user's, Debian's source
+//! packages, or upstream's own site, in this order.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rqps_plan::Source;
+
+use super::debian_source;
+use super::error::BuildError;
+use super::recipe::Recipe;
+use crate::source::client::{Client, DOWNLOAD};
+use crate::source::error::{SourceError, at, client_failed};
+use crate::source::machine::Machine;
+use crate::source::progress::{Progress, Tell};
+use crate::source::{digest, store, version};
+
+/// A folder or URL with tarballs, laid out as upstream's site.
+const SOURCES: &str = "RQPS_SOURCES";
+/// How long curl tries to reach a host.
+const CONNECT: Duration = Duration::from_secs(20);
+
+const CURL: Client = Client {
+    source: Source::Src,
+    program: "curl",
+    install: "'apt-get install curl'",
+    environment: &["CURL_*"],
+};
+
+/// A tarball, in a folder that only rqps's user can enter.
+pub(super) struct Supplied {
+    pub(super) file: PathBuf,
+    /// What messages call it.
+    pub(super) name: String,
+    pub(super) sha256: String,
+    /// As its place tells it; none of a file that the user has named.
+    pub(super) version: Option<String>,
+    /// Whether a published hash, or a signature, was compared.
+    pub(super) is_verified: bool,
+}
+
+impl Supplied {
+    pub(super) fn at(file: PathBuf, version: Option<String>) -> Result<Supplied, SourceError> {
+        let (name, sha256) = (store::file_name(&file), digest::sha256(&file)?);
+        Ok(Supplied { file, name, sha256, version, is_verified: false })
+    }
+
+    /// Compares its hash with the one in a list, as `sha256sum` writes it.
+    fn verify(&mut self, list: &str, whose: &str) -> Result<(), SourceError> {
+        let published = published(list, &self.name);
+        let unlisted = || SourceError::Client {
+            program: whose.to_string(),
+            reason: format!("it tells no SHA-256 of {}", self.name),
+        };
+        let expected = published.ok_or_else(unlisted)?;
+        if expected != self.sha256 {
+            let (archive, found) = (self.name.clone(), self.sha256.clone());
+            return Err(SourceError::Checksum { archive, expected, found });
+        }
+        self.is_verified = true;
+        Ok(())
+    }
+}
+
+/// The SHA-256 of a file in a list of them: `<hash>  <name>`, or the hash alone.
+fn published(list: &str, name: &str) -> Option<String> {
+    let is_hash = |word: &str| word.len() == 64 && word.bytes().all(|b| b.is_ascii_hexdigit());
+    list.lines().find_map(|line| {
+        let mut words = line.split_whitespace();
+        let hash = words.next().filter(|word| is_hash(word))?;
+        let is_of_it = words
+            .next()
+            .is_none_or(|listed| listed.trim_start_matches('*').rsplit('/').next() == Some(name));
+        is_of_it.then(|| hash.to_ascii_lowercase())
+    })
+}
+
+/// All places that a recipe's tarballs may be in.
+pub(super) struct Places<'a> {
+    pub(super) recipe: &'a Recipe,
+    pub(super) machine: &'a Machine,
+    /// A folder of tarballs that the user named for this build, and nothing else then.
+    pub(super) folder: Option<&'a Path>,
+    /// What [`SOURCES`] says.
+    pub(super) sources: Option<OsString>,
+}
+
+impl Places<'_> {
+    pub(super) fn sources_from_env() -> Option<OsString> {
+        std::env::var_os(SOURCES).filter(|sources| !sources.is_empty())
+    }
+
+    /// Gets the tarball of a version, or of the newest whose start that is, into a folder.
+    pub(super) fn fetch(
+        &self,
+        wanted: &str,
+        into: &Path,
+        tell: &mut Tell,
+    ) -> Result<Supplied, SourceError> {
+        let mut reasons = Vec::new();
+        if let Some(folder) = self.folder {
+            match self.from_folder(folder, wanted, into)? {
+                Some(found) => return Ok(found),
+                None => reasons.push(self.not_in(folder, wanted)),
+            }
+        } else {
+            let places: [&dyn Fn(&mut Tell, &mut Vec<String>) -> Result<_, _>; 3] = [
+                &|tell, reasons| self.from_sources(wanted, into, reasons, tell),
+                &|tell, reasons| self.from_debian(wanted, into, reasons, tell),
+                &|tell, reasons| self.from_upstream(wanted, into, reasons, tell),
+            ];
+            for place in places {
+                match place(tell, &mut reasons) {
+                    Ok(Some(found)) => return Ok(found),
+                    Ok(None) => {}
+                    Err(error) if error.is_of_one_source() => reasons.push(error.to_string()),
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        let what = format!("{} {wanted}", self.recipe.dbms);
+        Err(BuildError::NoTarball { what, reasons }.into())
+    }
+
+    fn from_sources(
+        &self,
+        wanted: &str,
+        into: &Path,
+        reasons: &mut Vec<String>,
+        tell: &mut Tell,
+    ) -> Result<Option<Supplied>, SourceError> {
+        let Some(sources) = &self.sources else {
+            reasons.push(format!("{SOURCES} is not set"));
+            return Ok(None);
+        };
+        let is_url = |text: &&str| text.starts_with("http://") || text.starts_with("https://");
+        if let Some(url) = sources.to_str().filter(is_url) {
+            return self.from_site(url, wanted, into, tell).map(Some);
+        }
+        let folder = Path::new(sources);
+        if !folder.is_dir() {
+            return Err(BuildError::Sources(sources.to_string_lossy().into_owned()).into());
+        }
+        let found = self.from_folder(folder, wanted, into)?;
+        if found.is_none() {
+            reasons.push(self.not_in(folder, wanted));
+        }
+        Ok(found)
+    }
+
+    fn not_in(&self, folder: &Path, wanted: &str) -> String {
+        let name = self.recipe.tarball.names(wanted).next().unwrap_or_default();
+        format!("'{}' has no {name}", folder.display())
+    }
+
+    /// From a folder, laid out as upstream's site or not at all.
+    fn from_folder(
+        &self,
+        root: &Path,
+        wanted: &str,
+        into: &Path,
+    ) -> Result<Option<Supplied>, SourceError> {
+        let tarball = &self.recipe.tarball;
+        let of_layout = root.join(&tarball.folder).parent().map(Path::to_path_buf);
+        let below = of_layout.iter().flat_map(|folder| folders(folder));
+        let mut newest: Option<(String, PathBuf)> = None;
+        for folder in [root.to_path_buf()].into_iter().chain(below) {
+            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let name = entry.file_name().to_string_lossy().into_owned();
+                let Some(found) = tarball.version(&name) else { continue };
+                let best = newest.as_ref().map(|(best, _)| best.as_str());
+                let is_better = best.is_none_or(|best| version::compare(found, best).is_gt());
+                if version::is(found, wanted) && is_better && entry.path().is_file() {
+                    newest = Some((found.to_string(), entry.path()));
+                }
+            }
+        }
+        let Some((found, path)) = newest else { return Ok(None) };
+        let mut supplied = copied(&path, into, Some(found.clone()))?;
+        let sum = root.join(tarball.checksum(&found, &supplied.name));
+        let mut beside = path.into_os_string();
+        beside.push(".sha256");
+        if let Some(list) = [sum, beside.into()].iter().find(|list| list.is_file()) {
+            supplied.verify(&store::read_text(list)?, &list.to_string_lossy())?;
+        }
+        Ok(Some(supplied))
+    }
+
+    fn from_debian(
+        &self,
+        wanted: &str,
+        into: &Path,
+        reasons: &mut Vec<String>,
+        tell: &mut Tell,
+    ) -> Result<Option<Supplied>, SourceError> {
+        let suites = self.recipe.debian.iter();
+        let mut suites = suites.filter(|suite| {
+            version::is(wanted, &suite.versions) || version::is(&suite.versions, wanted)
+        });
+        let Some(suite) = suites.next() else {
+            let known = self.recipe.debian.iter().map(|suite| suite.versions.as_str());
+            let known = known.collect::<Vec<_>>().join(", ");
+            let known = if known.is_empty() { "none" } else { &known };
+            reasons.push(format!("debian has sources of {known}"));
+            return Ok(None);
+        };
+        let place = debian_source::Place { dbms: self.recipe.dbms, suite, machine: self.machine };
+        place.fetch(wanted, into, tell).map(Some)
+    }
+
+    fn from_upstream(
+        &self,
+        wanted: &str,
+        into: &Path,
+        reasons: &mut Vec<String>,
+        tell: &mut Tell,
+    ) -> Result<Option<Supplied>, SourceError> {
+        match &self.recipe.tarball.site {
+            Some(site) => self.from_site(site, wanted, into, tell).map(Some),
+            None => {
+                reasons.push("upstream publishes no SHA-256 beside its tarballs".to_string());
+                Ok(None)
+            }
+        }
+    }
+
+    /// From a site with upstream's layout, which tells the SHA-256 of each tarball.
+    fn from_site(
+        &self,
+        site: &str,
+        wanted: &str,
+        into: &Path,
+        tell: &mut Tell,
+    ) -> Result<Supplied, SourceError> {
+        let tarball = &self.recipe.tarball;
+        let folder = tarball.folder(wanted);
+        let mut failed = None;
+        for name in tarball.names(wanted) {
+            let sum = tarball.checksum(wanted, &name);
+            let list = self.download(site, &sum, &into.join("checksums"), tell);
+            let list = match list.and_then(|list| store::read_text(&list)) {
+                Ok(list) => list,
+                // Of the name that is tried first, since the next is one of older releases.
+                Err(error) if error.is_of_one_source() => {
+                    failed.get_or_insert(error);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let file = self.download(site, &format!("{folder}/{name}"), &into.join(&name), tell)?;
+            let mut supplied = Supplied::at(file, Some(wanted.to_string()))?;
+            supplied.verify(&list, &sum)?;
+            return Ok(supplied);
+        }
+        Err(failed.unwrap_or_else(|| {
+            BuildError::NoTarball {
+                what: format!("{} {wanted}", self.recipe.dbms),
+                reasons: Vec::new(),
+            }
+            .into()
+        }))
+    }
+
+    fn download(
+        &self,
+        site: &str,
+        path: &str,
+        to: &Path,
+        tell: &mut Tell,
+    ) -> Result<PathBuf, SourceError> {
+        let name = path.rsplit('/').next().unwrap_or(path).to_string();
+        // What is asked for with https is not given without.
+        let protocol = if site.starts_with("https:") { "=https" } else { "=http,https" };
+        let mut args: Vec<OsString> = [
+            "--fail",
+            "--silent",
+            "--show-error",
+            "--location",
+            "--max-redirs",
+            "5",
+            "--max-filesize",
+            "2G",
+            "--proto",
+            protocol,
+            "--proto-redir",
+            protocol,
+            "--connect-timeout",
+        ]
+        .map(OsString::from)
+        .to_vec();
+        args.push(CONNECT.as_secs().to_string().into());
+        args.extend(["--output".into(), to.into()]);
+        args.extend(["--url".into(), format!("{}/{path}", site.trim_end_matches('/')).into()]);
+        let folder = to.parent().unwrap_or(Path::new("/"));
+        let fetching = Progress::Fetching { what: name.clone() };
+        let said = CURL.run(self.machine, &args, folder, DOWNLOAD, &fetching, tell)?;
+        if said.status.success() {
+            return Ok(to.to_path_buf());
+        }
+        let told = said.stderr.lines().find_map(|line| line.strip_prefix("curl: "));
+        let reason = told.map_or_else(|| said.status.to_string(), str::to_string);
+        Err(client_failed(format!("curl of {name}"), reason, folder))
+    }
+}
+
+/// A copy that nobody else can change while it is read more than once.
+pub(super) fn copied(
+    path: &Path,
+    into: &Path,
+    version: Option<String>,
+) -> Result<Supplied, SourceError> {
+    let copy = into.join(path.file_name().unwrap_or(OsStr::new("tarball")));
+    let mut from = fs::File::open(path).map_err(at(path))?;
+    let mut to = fs::File::create_new(&copy).map_err(at(&copy))?;
+    io::copy(&mut from, &mut to).map_err(at(&copy))?;
+    Supplied::at(copy, version)
+}
+
+fn folders(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_published_hash_is_that_of_the_file() {
+        let (a, b) = ("A".repeat(64), "b".repeat(64));
+        let list = format!("{a}  one.tar.gz\n{b} *./two.tar.gz\n");
+        assert_eq!(published(&list, "one.tar.gz"), Some("a".repeat(64)));
+        assert_eq!(published(&list, "two.tar.gz"), Some(b.clone()));
+        assert_eq!(published(&list, "three.tar.gz"), None);
+        assert_eq!(published(&format!("{b}\n"), "any"), Some(b));
+        assert_eq!(published("<html>not found</html>", "any"), None);
+        assert_eq!(published("", "any"), None);
+    }
+}
