@@ -162,7 +162,7 @@ impl Machine {
         for package in &packages {
             match self.versions(package, tell) {
                 Ok(listed) => known.extend(listed.packaged),
-                Err(error) if error.is_of_one_source() => unasked.push(error.to_string()),
+                Err(error) if error.is_of_one_source() => note(&mut unasked, &error),
                 Err(error) => return Err(error),
             }
         }
@@ -272,7 +272,7 @@ impl Machine {
             let listed = match self.versions(package, tell) {
                 Ok(listed) => listed,
                 Err(error) if error.is_of_one_source() => {
-                    reasons.push(error.to_string());
+                    note(&mut reasons, &error);
                     continue;
                 }
                 Err(error) => return Err(error),
@@ -281,7 +281,7 @@ impl Machine {
             match version::choose(&listed.packaged, wanted) {
                 Some(exact) if exact.version == wanted => {
                     match self.fetch(home, package, exact, &listed, tell) {
-                        Err(error) if error.is_of_one_source() => reasons.push(error.to_string()),
+                        Err(error) if error.is_of_one_source() => note(&mut reasons, &error),
                         fetched => return fetched,
                     }
                 }
@@ -320,7 +320,7 @@ impl Machine {
             match fetched {
                 Ok(Some(installed)) => return Ok(installed),
                 Ok(None) => {}
-                Err(error) if error.is_of_one_source() => reasons.push(error.to_string()),
+                Err(error) if error.is_of_one_source() => note(&mut reasons, &error),
                 Err(error) => return Err(error),
             }
         }
@@ -345,7 +345,7 @@ impl Machine {
             match self.fetch(home, package, &newest, listed, tell) {
                 Err(error @ SourceError::Gone { .. }) => {
                     report(tell, Progress::PassedOver { why: error.to_string() })?;
-                    reasons.push(error.to_string());
+                    note(reasons, &error);
                     left.retain(|packaged| *packaged != newest);
                 }
                 fetched => return fetched.map(Some),
@@ -478,6 +478,14 @@ impl Machine {
                 SourceError::Unavailable { what, reasons }
             }
         }
+    }
+}
+
+/// Several packages of one source have one reason.
+fn note(reasons: &mut Vec<String>, error: &SourceError) {
+    let reason = error.to_string();
+    if !reasons.contains(&reason) {
+        reasons.push(reason);
     }
 }
 

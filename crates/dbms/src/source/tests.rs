@@ -220,11 +220,12 @@ fn absent_clients_are_named_with_what_to_install() {
     assert_eq!(
         error,
         "cannot get postgres 17.6: \
+         debian: apt-get is not on PATH: install it, as with 'dnf install apt'; \
          npm: npm is not on PATH: install it, as with 'apt-get install npm'; \
          maven: mvn is not on PATH: install it, as with 'apt-get install maven'"
     );
     assert!(!world.error(from(Source::Maven, "17.6")).contains("npm"));
-    assert!(world.error(Build::Any).starts_with("cannot get postgres: npm: "));
+    assert!(world.error(Build::Any).starts_with("cannot get postgres: debian: "));
     assert!(world.error(Build::System).contains("no postgres is installed"));
 }
 
@@ -245,7 +246,7 @@ fn an_unknown_version_is_answered_with_its_neighbours() {
     let world = World::with_npm();
     let error = world.error(version("17.66"));
     let expected =
-        "postgres 17.66 is not to be had: did you mean '17.6'? (there are: 17.6); maven: ";
+        "postgres 17.66 is not to be had: did you mean '17.6'? (there are: 17.6); debian: ";
     assert!(error.starts_with(expected), "{error}");
     let error = world.error(from(Source::Npm, "3"));
     assert_eq!(error, "postgres 3 is not to be had: there are: 17.6, 16.3");
@@ -267,9 +268,11 @@ fn the_next_source_is_asked_when_one_does_not_answer() {
     );
     let available = world.machine.available(&world.home, Dbms::Postgres, &mut go_on).unwrap();
     assert_eq!(available.versions, ["17.6"]);
-    assert_eq!(available.unasked, ["npm view failed: no network"]);
+    let apt = "debian: apt-get is not on PATH: install it, as with 'dnf install apt'";
+    assert_eq!(available.unasked, [apt, "npm view failed: no network"]);
     let error = world.error(version("17.6"));
-    assert!(error.starts_with("cannot get postgres 17.6: npm view failed: no network; mvn "));
+    let expected = format!("cannot get postgres 17.6: {apt}; npm view failed: no network; mvn ");
+    assert!(error.starts_with(&expected), "{error}");
 }
 
 #[test]

@@ -95,14 +95,14 @@ fn folders_are_copied_from_and_need_no_components() {
 }
 
 #[test]
-fn named_repositories_are_listed_with_the_others_and_asked_last() {
+fn named_repositories_are_listed_with_the_others_and_asked_first() {
     let world = World::with_named(PGDG);
     let available = world.machine.available(&world.home, Dbms::Postgres, &mut go_on).unwrap();
     assert_eq!(available.versions, ["18.0", "17.6", "17.5"]);
     assert_eq!(world.obtain(version("17.5")).unwrap_err().to_string().matches("17.6").count(), 1);
     world.pack_postgres("17", "17.5");
     let installed = world.obtain(version("17.5")).unwrap();
-    assert_eq!(installed.source.unwrap().name(), "debian", "it lists it as well");
+    assert_eq!(installed.source.unwrap().name(), "pgdg", "Debian lists it as well");
 }
 
 #[test]
