@@ -73,7 +73,8 @@ impl World {
     fn kept(&self) -> Vec<String> {
         let folders = ["builds", "source"].map(|folder| entries(&self.home.join(folder)));
         let names = folders.into_iter().flatten();
-        names.filter(|name| !name.ends_with("lock") && name != ".hashes").collect()
+        let notes = ["lock", ".hashes"];
+        names.filter(|name| !notes.iter().any(|note| name.ends_with(note))).collect()
     }
 }
 

@@ -165,9 +165,10 @@ pub fn build(
     build::make(&Machine::this(), home, dbms, version, options, tell)
 }
 
-/// Forgets which builds failed, and removes their logs. Answers how many there were.
+/// Forgets which builds failed, and removes their logs and the tarballs that are kept for further builds.
+/// Answers how many failed.
 pub fn forget_failed_builds(home: &Home) -> Result<usize, SourceError> {
-    build::forget_failures(home)
+    build::forget(home)
 }
 
 /// The builds that are there: fetched ones, then the system's.

@@ -61,14 +61,14 @@ pub(super) fn drop(home: &Home, folder: &str) -> Result<(), SourceError> {
 }
 
 /// Forgets all, and their logs. Answers how many there were.
-pub(in crate::source) fn forget(home: &Home) -> Result<usize, SourceError> {
+pub(super) fn forget(home: &Home) -> Result<usize, SourceError> {
     let all = home.source()?.join(FAILED);
     let count = fs::read_dir(&all).map_or(0, Iterator::count);
     remove(&all)?;
     Ok(count)
 }
 
-fn remove(folder: &Path) -> Result<(), SourceError> {
+pub(super) fn remove(folder: &Path) -> Result<(), SourceError> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at(folder)(error)),
         _ => Ok(()),

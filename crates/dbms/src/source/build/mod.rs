@@ -41,8 +41,6 @@ use supply::{Places, Supplied};
 use variant::Key;
 use workshop::{Workshop, owner, pack};
 
-pub(super) use failures::forget as forget_failures;
-
 /// The file in a build's folder with all that making it printed.
 const LOG: &str = "build.log";
 
@@ -78,6 +76,12 @@ impl Installed {
 fn contender(dbms: Dbms, version: &str, variant: Option<&str>) -> String {
     let variant = variant.map_or(String::new(), |variant| format!("+{variant}"));
     format!("{dbms}@{}-{version}{variant}", Source::Src)
+}
+
+/// Forgets all builds that failed, and the tarballs that are kept for further ones. Answers how many failed.
+pub(super) fn forget(home: &Home) -> Result<usize, SourceError> {
+    supply::forget(home)?;
+    failures::forget(home)
 }
 
 /// The build in the store that a contender names, `18.6` or `18.6+clang`; of several of that name, as after an
@@ -171,7 +175,7 @@ impl Sources {
     fn name(&self) -> String {
         match self {
             Sources::Tarball(supplied) => supplied.name.clone(),
-            Sources::Tree { folder, .. } => folder.display().to_string(),
+            Sources::Tree { folder, .. } => store::file_name(folder),
         }
     }
 }
@@ -327,6 +331,13 @@ impl<'a> Maker<'a> {
         if let Some(file) = source.filter(|source| !source.is_dir()) {
             return supply::copied(file, &downloads, None).map(Sources::Tarball);
         }
+        if source.is_none()
+            && !self.machine.accepts_new_hash
+            && let Some(seen) = self.seen(wanted)?
+            && let Some(kept) = supply::recall(self.home, &seen, wanted, &downloads)?
+        {
+            return Ok(Sources::Tarball(kept));
+        }
         let (recipe, machine) = (&self.recipe, self.machine);
         let places = Places { recipe, machine, folder: source, sources: self.sources.clone() };
         places.fetch(wanted, &downloads, tell).map(Sources::Tarball)
@@ -387,6 +398,9 @@ impl<'a> Maker<'a> {
                 if !supplied.is_verified && self.seen(&version)?.is_none() {
                     let hash = format!("{}{sha256}", digest::SHA256);
                     report(tell, Progress::Unpinned { what: name.clone(), hash })?;
+                }
+                if self.options.source.is_none() {
+                    supply::keep(self.home, supplied)?;
                 }
                 None
             }

@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use rqps_plan::Source;
 
-use super::debian_source;
 use super::error::BuildError;
 use super::recipe::Recipe;
+use super::{debian_source, failures};
+use crate::home::Home;
 use crate::source::client::{Client, DOWNLOAD};
 use crate::source::error::{SourceError, at, client_failed};
 use crate::source::machine::Machine;
@@ -76,6 +77,40 @@ fn published(list: &str, name: &str) -> Option<String> {
             .is_none_or(|listed| listed.trim_start_matches('*').rsplit('/').next() == Some(name));
         is_of_it.then(|| hash.to_ascii_lowercase())
     })
+}
+
+/// Where the tarballs of releases are kept, for their next builds.
+fn kept_in(home: &Home) -> Result<PathBuf, SourceError> {
+    Ok(home.source()?.join("tarballs"))
+}
+
+/// A copy of the tarball with a hash, if one is kept.
+pub(super) fn recall(
+    home: &Home,
+    sha256: &str,
+    version: &str,
+    into: &Path,
+) -> Result<Option<Supplied>, SourceError> {
+    let folder = kept_in(home)?.join(sha256);
+    let Some(Ok(file)) = fs::read_dir(&folder).ok().and_then(|mut files| files.next()) else {
+        return Ok(None);
+    };
+    let supplied = copied(&file.path(), into, Some(version.to_string()))?;
+    // It may have been cut off by a power cut.
+    Ok(Some(supplied).filter(|supplied| supplied.sha256 == sha256))
+}
+
+/// Keeps a tarball that is not needed any more.
+pub(super) fn keep(home: &Home, supplied: &Supplied) -> Result<(), SourceError> {
+    let folder = kept_in(home)?.join(&supplied.sha256);
+    fs::create_dir_all(&folder).map_err(at(&folder))?;
+    let path = folder.join(&supplied.name);
+    fs::rename(&supplied.file, &path).map_err(at(&path))
+}
+
+/// Removes all that are kept.
+pub(super) fn forget(home: &Home) -> Result<(), SourceError> {
+    failures::remove(&kept_in(home)?)
 }
 
 /// All places that a recipe's tarballs may be in.

@@ -71,7 +71,7 @@ fn a_build_that_fails_is_told_kept_and_remembered() {
     world.program("seq", "exit 0");
     let retry = Options { retry: true, ..flags("-O3") };
     assert!(world.error("17.6", retry).starts_with("postgres 17.6 did not build: "));
-    assert_eq!(forget_failures(&world.home).unwrap(), 2);
+    assert_eq!(forget(&world.home).unwrap(), 2);
     assert_eq!(world.kept(), Vec::<String>::new());
 }
 
@@ -83,7 +83,7 @@ fn a_build_that_works_at_last_is_no_failure_any_more() {
     fs::write(world.file("there"), "").unwrap();
     assert!(world.error("17.6", Options::default()).contains("tried before"));
     world.make("17.6", Options { retry: true, ..Options::default() }).unwrap();
-    assert_eq!(forget_failures(&world.home).unwrap(), 0);
+    assert_eq!(forget(&world.home).unwrap(), 0);
 }
 
 #[test]
