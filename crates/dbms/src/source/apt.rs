@@ -277,8 +277,9 @@ impl Apt<'_> {
             Some(Registry::Named(repository)) => format!("{}: ", repository.name.as_str()),
             _ => String::new(),
         };
-        if let (Progress::Fetching { what }, Some(file)) = (&self.progress, gone(&said.stderr)) {
-            return Err(SourceError::Gone { what: format!("{of}{what}"), file });
+        if let (Progress::Fetching { what }, Some(gone)) = (&self.progress, gone(&said.stderr)) {
+            let ((file, answer), what) = (gone, format!("{of}{what}"));
+            return Err(SourceError::Gone { what, file, answer });
         }
         let reason = reason(&said.stderr);
         let reason = reason.map_or_else(|| said.status.to_string(), Cow::into_owned);
@@ -304,14 +305,17 @@ fn reason(stderr: &str) -> Option<Cow<'_, str>> {
     told("E: ").or_else(|| told("W: ")).map(Cow::from)
 }
 
-/// The file of a package that is not where the list has it:
+/// The file of a package that is not where the list has it, and what was answered instead:
 /// `E: Failed to fetch http://…/libz3-4_4.8.12.deb  404  Not Found [IP: …]`.
-fn gone(stderr: &str) -> Option<String> {
+fn gone(stderr: &str) -> Option<(String, String)> {
     let mut failed = stderr.lines().filter_map(|line| line.strip_prefix("E: Failed to fetch "));
     failed.find_map(|rest| {
-        let (uri, why) = rest.split_once("  ")?;
+        let (uri, answer) = rest.split_once("  ")?;
         let file = uri.rsplit('/').next().filter(|file| file.ends_with(".deb"))?;
-        why.trim_start().starts_with("404").then(|| file.to_string())
+        let answer = answer.split(" [").next().unwrap_or(answer).split_whitespace();
+        let answer = answer.collect::<Vec<_>>().join(" ");
+        let is_gone = answer.starts_with("404") || answer.contains("No such file");
+        is_gone.then(|| (file.to_string(), answer))
     })
 }
 

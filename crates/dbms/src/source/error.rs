@@ -54,8 +54,8 @@ pub enum SourceError {
     ClientTooLong { program: &'static str, minutes: u64 },
     #[error("{program} failed: {reason}")]
     Client { program: String, reason: String },
-    #[error("{what} is listed, but its '{file}' is not there to be fetched (404)")]
-    Gone { what: String, file: String },
+    #[error("{what} is listed, but its '{file}' is not there: {answer}")]
+    Gone { what: String, file: String, answer: String },
     #[error("no source is called '{name}': {hint}; more can be named in '{}'", file.display())]
     UnknownSource { name: String, hint: String, file: PathBuf },
     #[error("'{source_name}' has no packages of {dbms}: name them in '{}'", file.display())]

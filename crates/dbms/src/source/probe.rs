@@ -181,13 +181,17 @@ fn missing_library(stderr: &str) -> Option<&str> {
 }
 
 /// The C library that comes with a build, by its loader's word: `ld.so (Debian GLIBC 2.41-12)
-/// stable release version 2.41.`
+/// stable release version 2.41.` Before 2.33 the loader told nothing, but was called `ld-2.31.so`.
 fn own_libc(loader: &Path, tell: &mut Tell) -> Result<Option<String>, SourceError> {
     let asking = Progress::Asking { server: loader.to_path_buf() };
     let said = ask(loader, &["--version".into()], PATIENCE, asking, tell)?;
     let line = said.stdout.lines().next().unwrap_or_default();
-    let version = line.rsplit(' ').next().map(|word| word.trim_end_matches('.'));
-    let version = version.filter(|word| word.starts_with(|c: char| c.is_ascii_digit()));
+    let told = line.rsplit(' ').next().map(|word| word.trim_end_matches('.'));
+    let file = loader.canonicalize().map_err(at(loader))?;
+    let name = file.file_name().and_then(|name| name.to_str());
+    let named = name.and_then(|name| name.strip_prefix("ld-")?.strip_suffix(".so"));
+    let is_version = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit());
+    let version = told.filter(is_version).or(named.filter(is_version));
     Ok(version.map(|version| format!("its own glibc {version}")))
 }
 

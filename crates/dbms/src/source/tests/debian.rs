@@ -169,8 +169,8 @@ fn a_package_that_is_listed_and_not_there_is_told_as_that() {
         };
         let build = from(Source::Debian, asked);
         let got = world.machine.obtain(&world.home, Dbms::Postgres, &build, &mut tell);
-        let why = "postgresql-17 17.12-0+deb13u1 is listed, but its 'libz3-4_4.13.3.deb' is not there \
-                   to be fetched (404)";
+        let why = "postgresql-17 17.12-0+deb13u1 is listed, but its 'libz3-4_4.13.3.deb' is not there: \
+                   404 Not Found";
         assert_eq!(got.unwrap_err().to_string(), format!("cannot get postgres {asked}: {why}"));
         assert_eq!(told.contains(&why.to_string()), asked == "17");
         assert_eq!(world.kept(), Vec::<String>::new());

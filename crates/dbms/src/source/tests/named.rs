@@ -131,7 +131,7 @@ fn the_next_version_is_taken_where_the_newest_is_not_there() {
     let installed = world.machine.obtain(&world.home, Dbms::Postgres, &build, &mut tell).unwrap();
     assert_eq!(installed.version, "17.5");
     let why = "pgdg: postgresql-17 17.6-1.pgdg12+1 is listed, but its 'postgresql-17_17.6.deb' is not \
-               there to be fetched (404)";
+               there: 404 Not Found";
     assert_eq!(told, [why]);
 }
 
