@@ -5,6 +5,7 @@ mod command;
 mod comparison;
 mod contender;
 mod counts;
+mod flags;
 mod group;
 mod injection;
 mod insert_benchmark;
@@ -20,6 +21,7 @@ pub use cache::{Cache, CacheError, row_bytes};
 pub use comparison::{Choice, Compared, Comparison, ComparisonError, Method, Profiled, StoredBase};
 pub use contender::{Build, Contender, ContenderError, Dbms, Source, check_names, is_path};
 pub use counts::Counts;
+pub use flags::Flags;
 pub use group::Group;
 pub use injection::{Dose, Injection};
 pub use insert_benchmark::{
