@@ -1,6 +1,7 @@
 //! Getting builds from a registry that is a folder, through clients that are shell scripts.
 
 mod debian;
+mod flags;
 mod mysql;
 mod pins;
 
