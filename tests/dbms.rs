@@ -140,7 +140,13 @@ fn builds_are_fetched_listed_and_pruned() {
     assert!(ended.stdout.contains("postgres@17.6: postgres 17.6 in "), "{}", ended.stdout);
     assert!(ended.stdout.contains("sha256"), "{}", ended.stdout);
     assert!(ended.stdout.contains("sqlite: nothing to fetch"), "{}", ended.stdout);
+    for text in ["flags -Os", "built for size (-Os): not what distributions ship", "THREADSAFE=1"] {
+        assert!(ended.stdout.contains(text), "'{text}' is not told:\n{}", ended.stdout);
+    }
     let listed = rqps.run("dbms list").ok().stdout;
+    let row = listed.lines().find(|line| line.contains("postgres-17.6-npm")).unwrap();
+    let columns: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(columns[1..5], ["npm", "-Os", "gcc", "7.5.0"], "{row}");
     for text in ["postgres@17.6", "npm", "gcc", "configs of postgres: base, stock", "18.0"] {
         assert!(listed.contains(text), "'{text}' is not listed:\n{listed}");
     }

@@ -10,7 +10,7 @@ use clap::Subcommand;
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 use rqps_dbms::{Home, Installed, Lease, Left, Place, all_configs, source};
-use rqps_plan::{Build, Contender, Dbms, Sweep};
+use rqps_plan::{Build, Contender, Dbms, Flags, Sweep};
 use rqps_store::RunDirectory;
 use rqps_wire::{Connection, Row, Target};
 
@@ -121,18 +121,7 @@ fn list(home: &Home, cancel: &Cancel) -> anyhow::Result<Exit> {
         .map(|dbms| (dbms, source::available(home, dbms, &mut tell)));
     fetching.finish();
 
-    let mut builds = table(&["INSTALLED", "SOURCE", "COMPILER", "LIBC", "DIRECTORY"]);
-    builds.add_row(["sqlite", "in rqps", "", "", ""]);
-    for build in &installed {
-        builds.add_row([
-            build.contender().unwrap_or_else(|| format!("{}@{}", build.dbms, build.version)),
-            build.source.as_ref().map_or("path".to_string(), |source| source.to_string()),
-            build.compiler.clone().unwrap_or_default(),
-            build.libc.clone().unwrap_or_default(),
-            build.root.display().to_string(),
-        ]);
-    }
-    let mut text = builds.trim_fmt() + "\n";
+    let mut text = installed_builds(&rqps_dbms::sqlite_build()?.flags, &installed);
     for family in configs::families() {
         let of_family = all_configs().filter(|config| config.family == family);
         let names: Vec<&str> = of_family.map(|config| config.name).collect();
@@ -161,6 +150,42 @@ fn list(home: &Home, cancel: &Cancel) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Where a level is not known, the reason is below the table.
+fn installed_builds(sqlite: &Flags, installed: &[Installed]) -> String {
+    let mut builds = table(&["INSTALLED", "SOURCE", "FLAGS", "COMPILER", "LIBC", "DIRECTORY"]);
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    let none = Flags::default();
+    let compiler = |flags: &Flags| flags.compiler_name().unwrap_or_default();
+    builds.add_row(["sqlite", "in rqps", &sqlite.short(), &compiler(sqlite), "", ""]);
+    for build in installed {
+        let name =
+            build.contender().unwrap_or_else(|| format!("{}@{}", build.dbms, build.version));
+        let source = build.source.as_ref().map_or("path".to_string(), Source::to_string);
+        let flags = build.flags.as_ref().unwrap_or(&none);
+        builds.add_row([
+            name.clone(),
+            source.clone(),
+            flags.short(),
+            compiler(flags),
+            build.libc.clone().unwrap_or_default(),
+            build.root.display().to_string(),
+        ]);
+        if let (None, Some(why)) = (&flags.level, &flags.unknown) {
+            let who = format!("{name} ({source})");
+            match reasons.iter_mut().find(|(known, _)| known == why) {
+                Some((_, names)) => names.push(who),
+                None => reasons.push((why, vec![who])),
+            }
+        }
+    }
+    let mut text = builds.trim_fmt() + "\n";
+    for (why, names) in reasons {
+        text += &format!("\nflags not known of {}: {why}", names.join(", "));
+    }
+    text.push('\n');
+    text
+}
+
 fn fetch(
     home: &Home,
     cancel: &Cancel,
@@ -179,8 +204,12 @@ fn fetch(
         fetching.finish();
         let text = match ready.build() {
             Some(build) => describe(contender, build),
+            None if contender.dbms == Dbms::Sqlite => {
+                let options = rqps_dbms::sqlite_build()?.compile_options.join(" ");
+                format!("{contender}: nothing to fetch\n  compile options {options}\n")
+            }
             None => format!("{contender}: nothing to fetch\n"),
-        };
+        } + &compiled(&ready.flags());
         output::print(&text)?;
     }
     Ok(Exit::Done)
@@ -193,6 +222,19 @@ fn describe(contender: &Contender, build: &Installed) -> String {
         text += &format!("  archive {} sha256 {}\n", archive.name, archive.sha256);
     }
     text + &format!("  server sha256 {}\n", build.server_sha256)
+}
+
+/// How it was compiled: the level, what else is known, and what that means for figures.
+fn compiled(flags: &Flags) -> String {
+    let mut text = format!("  flags {}\n", flags.told());
+    let details = flags.details();
+    if !details.is_empty() {
+        text += &format!("  {}\n", details.join(", "));
+    }
+    if let Some(unusual) = flags.unusual() {
+        text += &format!("  {unusual}: not what distributions ship\n");
+    }
+    text
 }
 
 fn start(

@@ -81,6 +81,11 @@ fn a_run_from_elsewhere_steers_nothing() {
     for column in ["version", "source", "compiler", "libc", "transport"] {
         connection.execute(&format!("update contender set {column} = ?1"), [STEERS]).unwrap();
     }
+    let flags = serde_json::json!({
+        "level": STEERS, "march": STEERS, "compiler": STEERS, "read_in": STEERS,
+        "unknown": STEERS, "sanitizers": [STEERS], "hardening": [STEERS],
+    });
+    connection.execute("update contender set flags = ?1", [flags.to_string()]).unwrap();
     connection.execute("update setting set value = ?1", [STEERS]).unwrap();
     connection.execute("update engine_counter set name = name || ?1", [STEERS]).unwrap();
     let statements =

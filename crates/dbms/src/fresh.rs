@@ -125,6 +125,7 @@ mod tests {
             server_sha256: String::new(),
             libc: None,
             compiler: None,
+            flags: None,
             loader: None,
             built: None,
         }

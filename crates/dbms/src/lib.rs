@@ -33,7 +33,7 @@ mod theirs;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use rqps_plan::{Build, Contender, Dbms as Name};
+use rqps_plan::{Build, Contender, Dbms as Name, Flags};
 use rqps_wire::Target;
 
 pub use config::{NamedConfig, all_configs, cache_bytes, configs, memory, resolved, with_cache};
@@ -49,6 +49,7 @@ pub use remote::{Left, Leftovers};
 pub use rights::shortage;
 pub use snapshot::{copy_data, forget_data, settle_data};
 pub use source::Installed;
+pub use sqlite::{SqliteBuild, sqlite_build};
 
 /// Whom servers of rqps's own let in over loopback, with a password ([`Place::password`]).
 pub const LOOPBACK_USER: &str = "rqps";
@@ -74,6 +75,16 @@ pub struct Place {
 pub trait Dbms {
     /// The build that will run; none for a DBMS in rqps and for a server that is running already.
     fn build(&self) -> Option<&Installed>;
+
+    /// How what will run was compiled, as far as that is known.
+    fn flags(&self) -> Flags {
+        match self.build() {
+            Some(build) => build.flags.clone().unwrap_or_default(),
+            None => {
+                Flags::unknown("rqps does not look at the files of a server that it did not start")
+            }
+        }
+    }
 
     /// Creates the data directory if there is none, starts the server and waits until it answers.
     /// `cancelled` is asked while waiting.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use rqps_plan::Contender;
+use rqps_plan::{Contender, Flags};
 use rqps_wire::{Connection, Target, scalar};
 
 use crate::config::{Settings, Vocabulary};
@@ -13,6 +13,7 @@ use crate::files;
 use crate::home::Home;
 use crate::in_force::InForce;
 use crate::meter::EngineMeter;
+use crate::source;
 use crate::{Dbms, Installed, Place, Quiesce, Server};
 
 /// The database's file in its data directory.
@@ -47,8 +48,31 @@ const NOT_SETTINGS: [&str; 20] = [
 const IN_BYTES: [&str; 4] =
     ["hard_heap_limit", "journal_size_limit", "mmap_size", "soft_heap_limit"];
 
+/// The SQLite in this binary, which is no build that could be fetched.
+pub struct SqliteBuild {
+    pub version: String,
+    pub flags: Flags,
+    /// What it was compiled with and without, as its `pragma compile_options` says.
+    pub compile_options: Vec<String>,
+}
+
+/// What this binary has.
+pub fn sqlite_build() -> Result<SqliteBuild, DbmsError> {
+    let memory = Target::Sqlite { path: ":memory:".into(), pragmas: Vec::new() };
+    describe(&mut *memory.connect()?)
+}
+
+fn describe(connection: &mut dyn Connection) -> Result<SqliteBuild, DbmsError> {
+    let version = scalar(connection, "select sqlite_version()")?.unwrap_or_default();
+    let rows = connection.query("pragma compile_options")?;
+    let compile_options: Vec<String> = rows.into_iter().flatten().flatten().collect();
+    let flags = source::of_sqlite(&compile_options);
+    Ok(SqliteBuild { version, flags, compile_options })
+}
+
 pub(crate) struct Sqlite {
     version: String,
+    flags: Flags,
     pragmas: Settings,
 }
 
@@ -56,7 +80,7 @@ impl Sqlite {
     pub(crate) fn prepare(contender: &Contender) -> Result<Self, DbmsError> {
         let memory = Target::Sqlite { path: ":memory:".into(), pragmas: Vec::new() };
         let mut connection = memory.connect()?;
-        let version = scalar(&mut *connection, "select sqlite_version()")?.unwrap_or_default();
+        let SqliteBuild { version, flags, .. } = describe(&mut *connection)?;
         let known = setting_names(&mut *connection)?;
         let knows = |name: &str| known.iter().any(|known| known == name);
         let vocabulary =
@@ -71,7 +95,7 @@ impl Sqlite {
             }
         }
         try_out(&pragmas)?;
-        Ok(Sqlite { version, pragmas })
+        Ok(Sqlite { version, flags, pragmas })
     }
 }
 
@@ -117,6 +141,10 @@ fn setting_names(connection: &mut dyn Connection) -> Result<Vec<String>, DbmsErr
 impl Dbms for Sqlite {
     fn build(&self) -> Option<&Installed> {
         None
+    }
+
+    fn flags(&self) -> Flags {
+        self.flags.clone()
     }
 
     fn start(

@@ -69,6 +69,7 @@ fn npm_has_postgres_17_6() {
     assert!(installed.root.join("lib/libpq.so.5").is_symlink(), "listed links are made");
     assert!(installed.libc.as_ref().unwrap().starts_with("glibc 2."));
     assert!(installed.compiler.as_ref().unwrap().starts_with("gcc ("));
+    assert_eq!(installed.flags.as_ref().unwrap().short(), "-Os");
     assert_eq!(installed.archives[0].sha256.len(), 64);
 
     assert_eq!(get(&kept_home(), &build).unwrap(), installed);
@@ -80,6 +81,7 @@ fn maven_has_postgres_9_6_24() {
     assert_eq!(says(&installed), "postgres (PostgreSQL) 9.6.24");
     assert!(installed.root.join("lib/libpq.so.5").is_symlink());
     assert!(installed.compiler.as_ref().unwrap().starts_with("gcc ("));
+    assert_eq!(installed.flags.as_ref().unwrap().short(), "-O2");
 }
 
 #[test]
@@ -88,7 +90,11 @@ fn maven_has_mysql_5_6_14() {
     for script in ["mysql_system_tables.sql", "mysql_system_tables_data.sql"] {
         assert!(installed.root.join("share").join(script).is_file(), "{script}");
     }
-    assert!(installed.compiler.as_ref().unwrap().starts_with("GCC: (GNU) "));
+    assert!(installed.compiler.as_ref().unwrap().starts_with("GNU C++ 4.1.2"));
+    // An older rqps left the notes of the vendor out.
+    let is_noted = installed.root.join("docs/INFO_BIN").is_file();
+    let flags = installed.flags.as_ref().unwrap();
+    assert_eq!(flags.short(), if is_noted { "-O3" } else { "not known" }, "{flags:?}");
     assert!(megabytes(&installed) < 120, "{}", megabytes(&installed));
 }
 
@@ -96,12 +102,15 @@ fn maven_has_mysql_5_6_14() {
 fn maven_has_mysql_8_0_33() {
     let plugin = Some("component_log_sink_json.so");
     let installed = whole(Dbms::Mysql, Source::Maven, "8.0.33", plugin);
+    let flags = installed.flags.as_ref().unwrap();
+    assert_eq!(flags.short(), "-O2", "of compressed debug information: {flags:?}");
     assert!(megabytes(&installed) < 400, "{}", megabytes(&installed));
 }
 
 #[test]
 fn maven_has_mariadb_11_4_5() {
     let installed = whole(Dbms::Mariadb, Source::Maven, "11.4.5", None);
+    assert_eq!(installed.flags.as_ref().unwrap().short(), "-O3");
     assert!(installed.root.join("share/mariadb_system_tables.sql").is_file());
     assert!(megabytes(&installed) < 400, "{}", megabytes(&installed));
 }
@@ -122,6 +131,8 @@ fn debian_has_mariadb_with_myrocks() {
 fn debian_has_mysql_9() {
     let installed = whole(Dbms::Mysql, Source::Debian, "9", Some("mysql_clone.so"));
     assert!(installed.libc.as_ref().unwrap().starts_with("its own glibc 2."));
+    let flags = installed.flags.unwrap();
+    assert!(flags.told().starts_with("not known: it was stripped of its debug"), "{flags:?}");
 }
 
 #[test]

@@ -283,6 +283,8 @@ pub(crate) fn describe(
     });
     let transport = server.target().connect().map_err(rqps_dbms::DbmsError::from)?.transport();
     let in_force = server.settings()?;
+    let told = build.is_none().then(|| in_force.flags()).flatten();
+    let flags = told.unwrap_or_else(|| dbms.flags());
     Ok(ContenderRecord {
         name: contender.name(),
         spec: contender.spec(),
@@ -292,6 +294,7 @@ pub(crate) fn describe(
         archive_sha256: archives.filter(|sums| !sums.is_empty()),
         server_sha256: build.map(|build| build.server_sha256.clone()),
         compiler: build.and_then(|build| build.compiler.clone()),
+        flags: Some(flags),
         libc: build.and_then(|build| build.libc.clone()),
         transport: transport.to_string(),
         settings: in_force.values,

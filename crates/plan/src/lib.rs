@@ -5,6 +5,7 @@ mod command;
 mod comparison;
 mod contender;
 mod counts;
+mod flags;
 mod group;
 mod injection;
 mod insert_benchmark;
@@ -22,6 +23,7 @@ pub use contender::{
     Build, Contender, ContenderError, Dbms, Source, SourceName, check_names, is_path,
 };
 pub use counts::Counts;
+pub use flags::Flags;
 pub use group::Group;
 pub use injection::{Dose, Injection};
 pub use insert_benchmark::{

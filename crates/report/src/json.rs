@@ -19,7 +19,8 @@ use serde::{Serialize, Serializer};
 
 use crate::comparison::{ComparisonJson, Verdicts};
 use crate::model::{
-    Measured, Model, Steadiness, StepModel, Suite, Totals, bucket_counts, percentile,
+    Measured, Model, Steadiness, StepModel, Suite, Totals, bucket_counts, lines_of_builds,
+    percentile,
 };
 
 /// Names the shape of the result; changed when a reader of the old shape would break.
@@ -36,6 +37,8 @@ struct Result<'a> {
     /// What differs between them although it should not, where they were forced together.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     differences: &'a [Difference],
+    /// What must be known of how contenders were compiled before their figures.
+    builds: Vec<String>,
     /// The contender that `relative` is held against; null if it was never started.
     base: Option<&'a str>,
     contenders: &'a [ContenderRecord],
@@ -290,6 +293,7 @@ fn write(
         manifest: &run.manifest,
         parts: &run.parts,
         differences: &run.differences,
+        builds: lines_of_builds(&run.contenders),
         base: model.base.map(|base| model.contenders[base]),
         contenders: &run.contenders,
         steps: Steps { model, raw },

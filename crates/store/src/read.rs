@@ -8,7 +8,7 @@ use std::path::Path;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use rqps_observe::{EngineReading, Kind, Metric, Reading};
-use rqps_plan::{Counts, Operation};
+use rqps_plan::{Counts, Flags, Operation};
 use rqps_system::printable;
 use rusqlite::types::{FromSql, ValueRef};
 use rusqlite::{Connection, Row, Rows, params};
@@ -76,6 +76,7 @@ fn contenders(connection: &Connection) -> Result<Vec<ContenderRecord>, rusqlite:
             archive_sha256: some_text(row, "archive_sha256")?,
             server_sha256: some_text(row, "server_sha256")?,
             compiler: some_text(row, "compiler")?,
+            flags: flags(row)?,
             libc: some_text(row, "libc")?,
             transport: text(row, "transport")?,
             settings: BTreeMap::new(),
@@ -226,6 +227,15 @@ pub(crate) fn known<T>(
 pub(crate) fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Result<T, rusqlite::Error> {
     let text = row.get_ref(column)?.as_str()?;
     serde_json::from_str(text).map_err(|error| garbled(format!("{column}: {error}")))
+}
+
+/// A run of an rqps that did not look for them has no such column.
+fn flags(row: &Row<'_>) -> Result<Option<Flags>, rusqlite::Error> {
+    match row.get_ref("flags") {
+        Ok(ValueRef::Null) | Err(rusqlite::Error::InvalidColumnName(_)) => Ok(None),
+        Ok(_) => json(row, "flags").map(|flags: Flags| Some(flags.printable())),
+        Err(error) => Err(error),
+    }
 }
 
 /// Statements of a foreign application may say anything.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use hdrhistogram::Histogram;
 use rqps_observe::{EngineReading, Metric, Reading};
-use rqps_plan::{Counts, Memory, Operation};
+use rqps_plan::{Counts, Flags, Memory, Operation};
 use serde::{Deserialize, Serialize};
 
 use crate::series::Series;
@@ -25,6 +25,8 @@ pub struct ContenderRecord {
     pub archive_sha256: Option<String>,
     pub server_sha256: Option<String>,
     pub compiler: Option<String>,
+    /// How it was compiled; none in runs of an rqps that did not look.
+    pub flags: Option<Flags>,
     pub libc: Option<String>,
     /// How the client reached it: `unix socket`, `tcp`, `tcp with TLS 1.3` or `in process`.
     pub transport: String,

@@ -116,5 +116,18 @@ pub(crate) fn open(root: &Path, read_only: bool) -> Result<Connection, StoreErro
     for (name, value) in settings {
         connection.pragma_update(None, name, value).map_err(damaged)?;
     }
+    if !read_only {
+        add_columns(&connection).map_err(damaged)?;
+    }
     Ok(connection)
+}
+
+/// Gives tables of an earlier rqps what it did not have, for a run that is resumed.
+fn add_columns(connection: &Connection) -> Result<(), rusqlite::Error> {
+    for (table, column) in schema::ADDED {
+        if !connection.column_exists(None, table, column)? {
+            connection.execute_batch(&format!("alter table {table} add column {column} text"))?;
+        }
+    }
+    Ok(())
 }

@@ -3,6 +3,10 @@
 /// Raised with every change that an older rqps could not read.
 pub(crate) const VERSION: u32 = 6;
 
+/// Columns that an rqps of the same version may not have made, with their tables: one that reads takes
+/// what is not there for null, one that writes adds them.
+pub(crate) const ADDED: [(&str, &str); 1] = [("contender", "flags")];
+
 /// Sources of series, and the name of the times of their samples.
 pub(crate) const HOST: &str = "host";
 pub(crate) const DBMS: &str = "dbms";
@@ -39,6 +43,7 @@ create table contender (
     archive_sha256 text,
     server_sha256 text,
     compiler text,
+    flags text,                     -- how it was compiled, as JSON
     libc text,
     transport text not null,        -- 'unix socket', 'tcp', 'in process'
     start_seconds real not null     -- from nothing to a server that answers

@@ -15,12 +15,16 @@ use crate::series::Series;
 impl RunDirectory {
     /// Keeps what a contender turned out to be; what was kept before is replaced.
     pub fn save_contender(&mut self, record: &ContenderRecord) -> Result<(), StoreError> {
+        let flags = record
+            .flags
+            .as_ref()
+            .map(|flags| serde_json::to_string(flags).expect("flags are plain data"));
         self.transact(|transaction| {
             transaction.execute("delete from setting where contender = ?1", [&record.name])?;
             transaction.execute(
             "insert or replace into contender (name, spec, dbms, version, source, archive_sha256, \
-             server_sha256, compiler, libc, transport, start_seconds) \
-             values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+             server_sha256, compiler, flags, libc, transport, start_seconds) \
+             values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
             params![
                 record.name,
                 record.spec,
@@ -30,6 +34,7 @@ impl RunDirectory {
                 record.archive_sha256,
                 record.server_sha256,
                 record.compiler,
+                flags,
                 record.libc,
                 record.transport,
                 record.start_seconds,

@@ -6,7 +6,9 @@ use std::path::Path;
 
 use hdrhistogram::Histogram;
 use rqps_observe::{EngineReading, Kind, Metric, Reading};
-use rqps_plan::{Contender, Count, Counts, InsertBenchmark, Operation, Plan, Profile, Workload};
+use rqps_plan::{
+    Contender, Count, Counts, Flags, InsertBenchmark, Operation, Plan, Profile, Workload,
+};
 use rqps_store::{
     ContenderRecord, EngineSample, Manifest, MemoryHold, PassRecord, Planning, Run, RunDirectory,
     Sample, Second, SideRecord, StatementRecord, Status, StepRecord, WorkerRecord,
@@ -229,6 +231,42 @@ fn what_several_did_together_is_their_sum_by_kind_and_by_second() {
         ]
     );
     assert_eq!((work[1].operations, work[1].response.is_none()), (41, true));
+}
+
+#[test]
+fn a_run_of_an_rqps_that_did_not_look_for_flags_is_read_and_resumed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run");
+    let mut run = create(&path);
+    let flags = Flags {
+        level: Some("-Os".to_string()),
+        lto: Some(false),
+        hardening: vec!["pie".to_string()],
+        ..Flags::default()
+    };
+    let record = |name: &str, flags: Option<&Flags>| ContenderRecord {
+        name: name.into(),
+        flags: flags.cloned(),
+        ..ContenderRecord::default()
+    };
+    let told = record("sqlite", Some(&flags));
+    run.save_contender(&told).unwrap();
+    assert_eq!(run.run().unwrap().contenders, [told.clone()]);
+    drop(run);
+
+    let connection = rusqlite::Connection::open(path.join("results.sqlite")).unwrap();
+    connection.execute_batch("alter table contender drop column flags").unwrap();
+    assert_eq!(Run::open(&path).unwrap().contenders, [record("sqlite", None)]);
+    let mut resumed = RunDirectory::resume(&path).unwrap();
+    assert_eq!(resumed.run().unwrap().contenders, [record("sqlite", None)]);
+    let later = record("again", Some(&flags));
+    resumed.save_contender(&later).unwrap();
+    assert_eq!(resumed.run().unwrap().contenders, [record("sqlite", None), later]);
+
+    // Which an rqps that knows nothing of them reads by its own names.
+    let version: u32 =
+        connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+    assert_eq!(version, 6);
 }
 
 #[test]

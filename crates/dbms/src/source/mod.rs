@@ -13,7 +13,9 @@ mod client;
 mod deb;
 mod debian;
 mod digest;
+mod dwarf;
 mod error;
+mod flags;
 mod layout;
 mod libraries;
 mod lists;
@@ -35,11 +37,12 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use rqps_plan::{Build, Dbms, Source};
+use rqps_plan::{Build, Dbms, Flags, Source};
 use serde::{Deserialize, Serialize};
 
 pub use build::{BuildError, Built, Failure, LIMIT as BUILD_LIMIT, Options as BuildOptions};
 pub use error::SourceError;
+pub(crate) use flags::{of_pg_config, of_sqlite};
 pub use layout::Loader;
 pub use progress::{Progress, Tell};
 pub(crate) use store::Adding;
@@ -67,6 +70,10 @@ pub struct Installed {
     pub libc: Option<String>,
     /// `gcc (Debian 12.2.0-14+deb12u1) 12.2.0`
     pub compiler: Option<String>,
+    /// How it was compiled; none only in the description of a build that an older rqps has fetched,
+    /// until it is next looked at.
+    #[serde(default)]
+    pub flags: Option<Flags>,
     /// How it finds the libraries that it comes with; none if it comes with none of the system's.
     #[serde(default)]
     pub loader: Option<Loader>,

@@ -27,6 +27,9 @@ const LEFT_OUT: &[&str] = &[
     "*.jar",
 ];
 
+/// Kept of a folder that is left out: how the build was compiled.
+const NOTES: &str = "docs/INFO_BIN";
+
 /// Of the programs, only these are kept.
 const PROGRAMS: &[&str] =
     &["mariadbd", "my_print_defaults", "mysqld", "resolveip", "mariadb-install-db"];
@@ -41,7 +44,8 @@ const NOT_OF_DEBIAN: &[&str] = &["gconv", "man", "mysql-test", "pgxs", "systemd"
 
 /// Whether a file of a vendor's archive, named by its path below the build, is needed.
 pub(super) fn of_vendor(path: &Path) -> bool {
-    !matches(LEFT_OUT, path) && (!path.starts_with("bin") || is_program(path))
+    let is_left_out = matches(LEFT_OUT, path) && path != Path::new(NOTES);
+    !is_left_out && (!path.starts_with("bin") || is_program(path))
 }
 
 /// The same for a file of a Debian package.

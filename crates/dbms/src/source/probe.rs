@@ -8,13 +8,14 @@ use std::{fs, io};
 
 use goblin::elf::Elf;
 use memchr::memmem;
-use rqps_plan::{Dbms, Source};
+use rqps_plan::{Dbms, Flags, Source};
 use rqps_system::User;
 use rqps_system::program::{self, RunError, Said, Surroundings};
 use rustix::process::Signal;
 
 use super::catalog::server_programs;
 use super::error::{SourceError, at};
+use super::flags::{self, Looked};
 use super::progress::{Progress, Tell, report};
 use super::{Fetched, Installed, digest, libraries};
 
@@ -36,18 +37,30 @@ pub(super) fn describe(
         Some(loader) => loader.command(root, &server),
         None => (server.clone(), Vec::new()),
     };
-    let version = match version(dbms, &server, command, tell) {
+    let told = match told_version(dbms, &server, command, tell) {
         Err(SourceError::OtherDbms { found, wanted, .. }) => {
             return Err(SourceError::OtherDbms { path: root.to_path_buf(), found, wanted });
         }
-        version => version?,
+        told => told?,
     };
+    let version = unpackaged(dbms, &told).to_string();
     let bytes = fs::read(&server).map_err(at(&server))?;
     let elf = Elf::parse(&bytes).ok();
     let libc = match loader.as_ref().and_then(|loader| loader.program.as_ref()) {
         Some(program) => own_libc(&root.join(program), tell)?,
         None => elf.as_ref().and_then(libc),
     };
+    let compiler = compiler(&bytes, elf.as_ref());
+    let looked = Looked {
+        dbms,
+        version: &version,
+        told: &told,
+        server: &server,
+        bytes: &bytes,
+        elf: elf.as_ref(),
+        compiler: compiler.as_deref(),
+    };
+    let flags = flags::read(&looked);
     Ok(Installed {
         dbms,
         version,
@@ -56,10 +69,28 @@ pub(super) fn describe(
         archives,
         server_sha256: digest::sha256(&server)?,
         libc,
-        compiler: compiler(&bytes, elf.as_ref()),
+        // A program's comment begins with that of the C library's own files.
+        compiler: flags.compiler.clone(),
+        flags: Some(flags),
         loader,
         built: None,
     })
+}
+
+/// How the build in a folder was compiled, of what is described otherwise. Nothing is run.
+pub(super) fn flags(installed: &Installed) -> Result<Flags, SourceError> {
+    let server = server(installed.dbms, &installed.root)?;
+    let bytes = fs::read(&server).map_err(at(&server))?;
+    let elf = Elf::parse(&bytes).ok();
+    Ok(flags::read(&Looked {
+        dbms: installed.dbms,
+        version: &installed.version,
+        told: &installed.version,
+        server: &server,
+        bytes: &bytes,
+        elf: elf.as_ref(),
+        compiler: installed.compiler.as_deref(),
+    }))
 }
 
 /// The server's program in a build's folder.
@@ -85,9 +116,27 @@ fn place(root: &Path, program: &str) -> Option<PathBuf> {
     found.next().filter(|_| found.next().is_none())
 }
 
-/// Asks the server for its version, with the command that runs it: the first word that starts with
-/// a digit.
+/// Asks the server for its version, with the command that runs it.
 pub(super) fn version(
+    dbms: Dbms,
+    server: &Path,
+    command: (PathBuf, Vec<OsString>),
+    tell: &mut Tell,
+) -> Result<String, SourceError> {
+    let told = told_version(dbms, server, command, tell)?;
+    Ok(unpackaged(dbms, &told).to_string())
+}
+
+/// MySQL and MariaDB have behind a dash who packaged it, and what for: `11.8.6-MariaDB-0+deb13u1`.
+fn unpackaged(dbms: Dbms, told: &str) -> &str {
+    match dbms {
+        Dbms::Mysql | Dbms::Mariadb => told.split('-').next().unwrap_or(told),
+        Dbms::Postgres | Dbms::Sqlite => told,
+    }
+}
+
+/// The first word of what the server says that starts with a digit.
+fn told_version(
     dbms: Dbms,
     server: &Path,
     command: (PathBuf, Vec<OsString>),
@@ -127,8 +176,7 @@ pub(super) fn version(
         let path = server.to_path_buf();
         return Err(SourceError::OtherDbms { path, found, wanted: dbms });
     }
-    // Behind the dash stands who packaged it: `11.8.6-MariaDB-0+deb13u1`.
-    Ok(version.split('-').next().unwrap_or(version).to_string())
+    Ok(version.to_string())
 }
 
 /// Runs a program of a build to its end. Nobody vouches for it, so it gets no more rights than a

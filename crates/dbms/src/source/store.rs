@@ -1,13 +1,13 @@
 //! The builds that rqps has fetched: a folder each, complete from the moment it has its name.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use rqps_plan::{Dbms, Source};
+use rqps_plan::{Dbms, Flags, Source};
 use rustix::fs::{FlockOperation, flock, syncfs};
 use rustix::io::Errno;
 use tempfile::TempDir;
@@ -29,7 +29,7 @@ pub(super) fn find(
     version: &str,
     source: &Source,
 ) -> Result<Option<Installed>, SourceError> {
-    Ok(read(&home.builds()?.join(name(dbms, version, source))))
+    Ok(described(&home.builds()?.join(name(dbms, version, source))))
 }
 
 /// The build in a folder of the store.
@@ -42,12 +42,37 @@ pub(super) fn builds(home: &Home) -> Result<Vec<Installed>, SourceError> {
     let folder = home.builds()?;
     let entries = fs::read_dir(&folder).map_err(at(&folder))?;
     let mut builds: Vec<Installed> =
-        entries.flatten().filter_map(|entry| read(&entry.path())).collect();
+        entries.flatten().filter_map(|entry| described(&entry.path())).collect();
     builds.sort_by(|a, b| {
         let newest_first = || version::compare(&b.version, &a.version);
         a.dbms.cmp(&b.dbms).then_with(newest_first).then_with(|| a.source.cmp(&b.source))
     });
     Ok(builds)
+}
+
+/// A build's description, to which is added, once, what an rqps that fetched it did not look for.
+/// Nobody else writes into a build that has its name, and all would add the same.
+fn described(root: &Path) -> Option<Installed> {
+    let mut installed = read(root)?;
+    if installed.flags.is_none() {
+        let unreadable = |error: SourceError| Flags::unknown(error.to_string());
+        let flags = probe::flags(&installed).unwrap_or_else(unreadable);
+        installed.compiler = flags.compiler.clone().or(installed.compiler);
+        installed.flags = Some(flags);
+        // Of another user's store it is looked for each time.
+        let _ = describe(root, &installed);
+    }
+    Some(installed)
+}
+
+fn describe(root: &Path, installed: &Installed) -> Result<(), SourceError> {
+    let description = root.join(DESCRIPTION);
+    let text = serde_json::to_string_pretty(installed).map_err(io::Error::from);
+    let text = text.map_err(at(&description))?;
+    replace(&description, |mut file| {
+        file.write_all(text.as_bytes())?;
+        file.set_permissions(fs::Permissions::from_mode(0o644))
+    })
 }
 
 fn read(root: &Path) -> Option<Installed> {
@@ -147,11 +172,7 @@ impl Changing<'_> {
         let unfinished = build.path();
         let root = self.builds.join(folder);
         installed.root.clone_from(&root);
-        let description = unfinished.join(DESCRIPTION);
-        let text = serde_json::to_string_pretty(&installed).map_err(io::Error::from);
-        text.and_then(|text| fs::write(&description, text)).map_err(at(&description))?;
-        let readable = fs::set_permissions(&description, fs::Permissions::from_mode(0o644));
-        readable.map_err(at(&description))?;
+        describe(unfinished, &installed)?;
         // A power cut must not leave a named build with empty files, and writing it out later
         // would disturb what is measured.
         let folder = File::open(unfinished).map_err(at(unfinished))?;

@@ -2,6 +2,7 @@
 
 mod alike;
 mod debian;
+mod flags;
 mod mysql;
 mod named;
 mod pins;

@@ -1,7 +1,9 @@
 //! What is known of a test when its cause is asked for.
 
 use rqps_plan::{Contender, Method};
-use rqps_stats::cause::{Class, Environment, Evidence, Planning, Plans, Verdict as Decided};
+use rqps_stats::cause::{
+    Builds, Class, Environment, Evidence, Planning, Plans, Verdict as Decided,
+};
 use rqps_stats::label::{Label, TWIN_ALPHA};
 use rqps_stats::paired::t_interval;
 use rqps_stats::verdict::Verdict;
@@ -13,6 +15,7 @@ use super::drift::Drift;
 use super::observed::{Observed, clients_of, foreign_percent};
 use super::pair::Pair;
 use super::profile::Profiled;
+use crate::model::{Alike, alike};
 
 /// What the canary is off on a quiet machine, as a log: less tells nothing.
 const CANARY_TELLS: f64 = 0.03;
@@ -109,6 +112,7 @@ impl Pair<'_> {
             },
             family,
             rows,
+            builds: self.builds(run),
             settings: self.settings(run),
             plans: self.plans(run, &passes),
             planning: [self.base, self.contender].map(|name| planning(&run.passes, &passes, name)),
@@ -170,6 +174,18 @@ impl Pair<'_> {
         let pairs = base.into_iter().zip(contender).filter(|(one, other)| one != other);
         let (base, contender): (Vec<&str>, Vec<&str>) = pairs.unzip();
         Some(Plans { base: base.join("; "), contender: contender.join("; ") })
+    }
+
+    fn builds(&self, run: &Run) -> Builds {
+        let of = |name: &str| run.contenders.iter().find(|one| one.name == name);
+        match (of(self.base), of(self.contender)) {
+            (Some(base), Some(contender)) => match alike(base, contender) {
+                Alike::Yes => Builds::Alike,
+                Alike::ButForFlags => Builds::OfOneSource,
+                Alike::No => Builds::Unlike,
+            },
+            _ => Builds::Alike,
+        }
     }
 
     fn settings(&self, run: &Run) -> Vec<String> {

@@ -88,6 +88,8 @@ struct Contender {
     is_base: bool,
     /// Why nothing of it can be believed.
     invalid: Option<String>,
+    /// That it or the base is no build that people run; otherwise null.
+    built: Option<String>,
     /// What was found, in a line.
     summary: String,
     suite_shift: Option<SuiteShift>,
@@ -259,6 +261,7 @@ fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Contender {
         name: judged.contender.clone(),
         is_base: judged.is_base,
         invalid: judged.invalid.clone(),
+        built: verdicts.built(judged),
         summary: verdicts.strip(judged),
         suite_shift: judged
             .suite

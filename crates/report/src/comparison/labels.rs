@@ -4,6 +4,7 @@ use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
 
 use super::{Judged, Verdicts};
+use crate::model::mark_of_builds;
 
 /// How a label is named.
 struct Name {
@@ -91,13 +92,22 @@ impl Verdicts<'_> {
         (0..self.tests.len()).filter(|&index| self.missed(contender, index).is_some()).count()
     }
 
-    /// What is said of a test of a contender: that, and the label.
+    /// What is said of a test of a contender: that, the label, and how they were built if that is not
+    /// as people have it.
     pub(crate) fn told(&self, judged: &Judged<'_>, index: usize) -> String {
+        let missed = self.missed(&judged.contender, index);
         let label = judged.verdicts[index].label.to_string();
-        match self.missed(&judged.contender, index) {
-            Some(missed) => format!("{missed}; {label}"),
-            None => label,
-        }
+        let parts = missed.into_iter().chain([label]).chain(self.built(judged));
+        parts.collect::<Vec<_>>().join("; ")
+    }
+
+    /// That a contender or its base is no build that people run: `built -Os`.
+    pub(crate) fn built(&self, judged: &Judged<'_>) -> Option<String> {
+        let of = |name: &str| {
+            let record = self.run.contenders.iter().find(|one| one.name == name)?;
+            record.flags.as_ref()
+        };
+        mark_of_builds(of(&self.base), of(&judged.contender))
     }
 }
 

@@ -116,7 +116,9 @@ fn among_others(verdicts: &Verdicts<'_>, judged: &Judged<'_>, index: usize) -> S
         Some(missed) => missed,
         None => marked(&verdict.label, word(&verdict.label, 1)),
     };
-    let parts = [ratio(&verdict.estimate), reach(&verdict.estimate), label];
+    let built =
+        verdicts.built(judged).map_or(String::new(), |built| format!("({})", escape(&built)));
+    let parts = [ratio(&verdict.estimate), reach(&verdict.estimate), label, built];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 

@@ -48,6 +48,9 @@ impl Verdicts<'_> {
         if let missed @ 1.. = self.misses(&judged.contender) {
             strip.push_str(&format!("; SLA missed in {missed}"));
         }
+        if let Some(built) = self.built(judged) {
+            strip.push_str(&format!("; {built}"));
+        }
         if let Some(suite) = &judged.suite {
             strip.push_str(&format!("; suite shift {}", with_interval(&suite.shift)));
         }

@@ -1,6 +1,7 @@
 //! Who was measured, where, and how they were set.
 
 use maud::{Markup, html};
+use rqps_plan::Flags;
 use rqps_store::{ContenderRecord, Manifest, Run};
 
 use super::table::table;
@@ -74,6 +75,7 @@ fn contenders(records: &[ContenderRecord]) -> Markup {
         "source",
         "transport",
         "compiler",
+        "compiled with",
         "C library",
         "server SHA-256",
         "archive SHA-256",
@@ -93,6 +95,7 @@ fn contenders(records: &[ContenderRecord]) -> Markup {
                             td { (record.source) }
                             td { (record.transport) }
                             td.long { (known(&record.compiler)) }
+                            td.long { (compiled(record.flags.as_ref())) }
                             td { (known(&record.libc)) }
                             td { (digest(&record.server_sha256)) }
                             td { (digest(&record.archive_sha256)) }
@@ -107,6 +110,16 @@ fn contenders(records: &[ContenderRecord]) -> Markup {
 
 fn known(value: &Option<String>) -> &str {
     value.as_deref().unwrap_or("-")
+}
+
+/// The level and what is not usual, and below it all else.
+fn compiled(flags: Option<&Flags>) -> Markup {
+    let Some(flags) = flags else { return html! { "-" } };
+    html! {
+        (flags.told())
+        @let details = flags.details();
+        @if !details.is_empty() { br; span.dim { (details.join(", ")) } }
+    }
 }
 
 /// The first digits, which tell builds apart; all of them on hover and in the data.

@@ -18,7 +18,8 @@ pub(super) fn section(histories: &[History]) -> Markup {
                 h2 { "History" }
                 p.note { (NOTE) }
                 @for (index, history) in histories.iter().enumerate() {
-                    h3 { (history.name) ": " (history.releases.len()) " releases" }
+                    @let what = if history.is_of_builds { " builds, compiled differently" } else { " releases" };
+                    h3 { (history.name) ": " (history.releases.len()) (what) }
                     div.histories data-history=(index) {
                         noscript { "This is drawn by the script in this page." }
                     }

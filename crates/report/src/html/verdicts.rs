@@ -56,6 +56,7 @@ fn contender(verdicts: &Verdicts<'_>, index: usize, judged: &Judged) -> Markup {
                 @if let missed @ 1.. = verdicts.misses(&judged.contender) {
                     span.chip.unknown { "SLA missed in " (missed) }
                 }
+                @if let Some(built) = verdicts.built(judged) { span.chip.unknown { (built) } }
                 @if let Some(seen) = detectable(&judged.verdicts) {
                     span.dim { "half of the tests without a change could have seen " (seen) }
                 }
@@ -227,6 +228,7 @@ fn row(
             td.words {
                 @if let Some(missed) = verdicts.missed(&judged.contender, index) { (missed) " " }
                 (told(&verdict.label))
+                @if let Some(built) = verdicts.built(judged) { " " span.dim { (built) } }
             }
             @if is_measured {
                 td { (plot(&verdict.estimate, &verdict.contributions, verdicts.margin(test), extent)) }

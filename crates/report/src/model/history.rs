@@ -4,6 +4,8 @@ use rqps_plan::Contender;
 use rqps_store::Run;
 use serde::Serialize;
 
+use super::builds::{Alike, alike};
+
 /// Fewer versions are no history.
 const FEWEST: usize = 3;
 
@@ -13,6 +15,9 @@ pub(crate) struct History {
     pub(crate) name: String,
     /// The oldest first.
     pub(crate) releases: Vec<Release>,
+    /// They were compiled in different ways.
+    #[serde(skip)]
+    pub(crate) is_of_builds: bool,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -64,7 +69,15 @@ pub(crate) fn histories(run: &Run) -> Vec<History> {
             None => lines.push((line, vec![release])),
         }
     }
-    lines.into_iter().filter_map(|(line, releases)| history(&line, releases)).collect()
+    let mut histories: Vec<History> =
+        lines.into_iter().filter_map(|(line, releases)| history(&line, releases)).collect();
+    for history in &mut histories {
+        let record =
+            |release: &Release| run.contenders.iter().find(|one| one.name == release.contender);
+        let records: Vec<_> = history.releases.iter().filter_map(record).collect();
+        history.is_of_builds = records.windows(2).any(|pair| alike(pair[0], pair[1]) != Alike::Yes);
+    }
+    histories
 }
 
 fn history(line: &Line<'_>, mut releases: Vec<Release>) -> Option<History> {
@@ -77,7 +90,7 @@ fn history(line: &Line<'_>, mut releases: Vec<Release>) -> Option<History> {
     let engine = line.engine.map(|engine| format!(" {engine}"));
     let set = line.set.as_deref().filter(|set| !set.is_empty()).map(|set| format!(" {set}"));
     let name = [Some(line.dbms.to_string()), engine, set].into_iter().flatten().collect();
-    Some(History { name, releases })
+    Some(History { name, releases, is_of_builds: false })
 }
 
 /// `:x10d?work_mem=16MB`

@@ -1,5 +1,6 @@
 //! What every format prints: the steps of a run by contender, and the tables made of them.
 
+mod builds;
 mod charts;
 mod columns;
 mod costs;
@@ -31,6 +32,7 @@ use std::collections::BTreeMap;
 use rqps_plan::Counts;
 use rqps_store::{Run, StepRecord};
 
+pub(crate) use builds::{Alike, alike, lines as lines_of_builds, mark as mark_of_builds};
 pub(crate) use charts::{POINTS, charts};
 pub(crate) use columns::{by_column, by_known_column};
 pub(crate) use costs::{costs, cpu_split};

@@ -6,7 +6,7 @@ use rqps_plan::{Cache, Compared, Comparison, InsertBenchmark, Method, Microbench
 use rqps_store::Status;
 
 use super::costs::IN_PROCESS;
-use super::{Model, Suite, merged, summary};
+use super::{Model, Suite, builds, merged, summary};
 
 pub(crate) struct Prose {
     /// `Insert Benchmark: postgres@17.6, postgres@18.0`
@@ -41,7 +41,7 @@ fn benchmark(model: &Model) -> &'static str {
     }
 }
 
-fn list(names: &[&str]) -> String {
+pub(crate) fn list(names: &[&str]) -> String {
     match names {
         [] => "nothing was started".to_string(),
         names if names.len() <= LISTED => names.join(", "),
@@ -247,13 +247,13 @@ fn transports(model: &Model) -> String {
 }
 
 fn warnings(model: &Model) -> Vec<String> {
-    let mut warnings = merged::warnings(model.run);
+    let mut warnings = builds::lines(&model.run.contenders);
+    warnings.extend(merged::warnings(model.run));
     warnings.extend(unstarted(model));
     warnings.extend(troubles(model));
     warnings.extend(summary::missed(model));
     warnings.extend(Suite::new(model).iter().flat_map(Suite::notes));
     warnings.extend(shared_processes(model));
-    warnings.extend(makers(model));
     warnings
 }
 
@@ -319,22 +319,5 @@ fn shared_processes(model: &Model) -> Option<String> {
             "{}: client and DBMS share a process, so their CPU is not told apart",
             list(&embedded)
         )
-    })
-}
-
-/// Builds of one DBMS from different makers differ by more than their versions.
-fn makers(model: &Model) -> Option<String> {
-    let contenders = &model.run.contenders;
-    let differs = contenders.iter().any(|one| {
-        contenders.iter().any(|other| {
-            one.dbms == other.dbms
-                && (&one.source, &one.compiler, &one.libc)
-                    != (&other.source, &other.compiler, &other.libc)
-        })
-    });
-    differs.then(|| {
-        "builds of one DBMS differ in source, compiler or C library, not only in version; see the \
-         contenders in the report"
-            .to_string()
     })
 }

@@ -1,7 +1,7 @@
 //! What a comparison comes to, format by format.
 
 use jsonschema::Validator;
-use rqps_plan::{Method, StoredBase, Workload};
+use rqps_plan::{Flags, Method, StoredBase, Workload};
 use rqps_report::{Colour, Gate, gate, html, interim, junit, result_json, summary_markdown, text};
 use rqps_store::{PassRecord, Run, SliceRecord};
 use serde_json::Value;
@@ -121,6 +121,61 @@ fn a_comparison_reads_as_it_should() {
     insta::assert_snapshot!("comparison_text", text(&run, Colour::Never));
     insta::assert_snapshot!("comparison_markdown", summary_markdown(&run));
     insta::assert_snapshot!("comparison_junit", junit(&run).unwrap());
+}
+
+/// As of npm's and Debian's builds of one Postgres.
+fn built(versions: [&str; 2], levels: [&str; 2]) -> Run {
+    let mut run = comparison(&["new"], 6, None);
+    for (record, (version, level)) in run.contenders.iter_mut().zip(versions.iter().zip(levels)) {
+        record.version = version.to_string();
+        record.flags = Some(Flags { level: Some(level.to_string()), ..Flags::default() });
+    }
+    run
+}
+
+#[test]
+fn what_people_do_not_run_is_told_at_the_top_and_in_each_label() {
+    let run = built(["17.6", "18.0"], ["-Os"; 2]);
+    let line = "base, new: built for size (-Os): not what distributions ship; differences between \
+                releases may not be those you would see";
+    let unwrapped = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for told in [text(&run, Colour::Never), html(&run), summary_markdown(&run)] {
+        let told = unwrapped(told);
+        assert!(told.contains(line), "{told}");
+        let first = told.find(line).unwrap();
+        assert!(told.find("point-query").is_none_or(|row| first < row), "at the top: {told}");
+        assert!(told.contains("built -Os"), "{told}");
+    }
+    let result = parsed(&run);
+    assert_eq!(result["builds"], serde_json::json!([line]));
+    assert_eq!(result["contenders"][0]["flags"]["level"], "-Os");
+    assert_eq!(result["comparison"]["contenders"][0]["built"], "built -Os");
+    let errors: Vec<String> =
+        schema().iter_errors(&result).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    let xml = junit(&run).unwrap();
+    assert_eq!(xml.matches("; built -Os").count(), TESTS.len(), "{xml}");
+
+    let usual = built(["17.6", "18.0"], ["-O2"; 2]);
+    for told in [text(&usual, Colour::Never), html(&usual), junit(&usual).unwrap()] {
+        assert!(!told.contains("built -O") && !told.contains("not what distributions"), "{told}");
+    }
+    assert_eq!(parsed(&usual)["builds"], serde_json::json!([]));
+}
+
+#[test]
+fn builds_that_were_compiled_otherwise_are_no_releases() {
+    for (versions, levels, cause) in [
+        (["15.18"; 2], ["-Os", "-O2"], "another build of the same source"),
+        (["15.18", "18.0"], ["-Os", "-O2"], "code path or another build"),
+        (["15.18", "18.0"], ["-O2"; 2], "code path:"),
+    ] {
+        let run = built(versions, levels);
+        let told = text(&run, Colour::Never);
+        assert!(told.contains(cause), "{told}");
+        let line = "differences are between builds, not only between";
+        assert_eq!(told.contains(line), levels[0] != levels[1], "{told}");
+    }
 }
 
 #[test]

@@ -111,6 +111,7 @@ pub(crate) fn contender(contender: &rqps_plan::Contender) -> ContenderRecord {
         archive_sha256: (!embedded).then(|| "0123456789abcdef".repeat(4)),
         server_sha256: (!embedded).then(|| "fedcba9876543210".repeat(4)),
         compiler: (!embedded).then(|| "gcc 12.2.0".to_string()),
+        flags: None,
         libc: (!embedded).then(|| "glibc 2.17".to_string()),
         transport: if embedded { "in process" } else { "unix socket" }.to_string(),
         settings: BTreeMap::from([

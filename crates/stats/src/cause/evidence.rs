@@ -224,6 +224,18 @@ pub struct Growth {
     pub change: Estimate,
 }
 
+/// How the builds of base and contender were compiled, as far as that is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Builds {
+    /// Not known to differ.
+    #[default]
+    Alike,
+    /// One source, compiled otherwise.
+    OfOneSource,
+    /// Other sources, compiled otherwise, so that either may be why.
+    Unlike,
+}
+
 /// All that rules may look at. What was not looked at is `None`, absent or empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evidence {
@@ -267,6 +279,7 @@ pub struct Evidence {
     pub reads_unaffected: Option<bool>,
     /// What all tests have in common, as a log.
     pub suite: Option<Estimate>,
+    pub builds: Builds,
     /// Settings with different values.
     pub settings: Vec<String>,
     pub profile: Vec<Growth>,

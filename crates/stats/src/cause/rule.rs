@@ -12,6 +12,9 @@ pub enum Cause {
     Environment,
     SuiteShift,
     CodePath,
+    /// The same as a code path, between builds that were compiled otherwise: of one source, or of others.
+    OtherBuild,
+    CodeOrBuild,
     Contention,
     RowContention,
     Reads,
@@ -33,7 +36,7 @@ impl Cause {
     pub fn rule(self) -> &'static str {
         match self {
             Cause::Environment => "R0",
-            Cause::CodePath => "R1",
+            Cause::CodePath | Cause::OtherBuild | Cause::CodeOrBuild => "R1",
             Cause::Contention => "R2",
             Cause::RowContention => "R3",
             Cause::Reads => "R4",
@@ -58,6 +61,12 @@ impl Cause {
             Cause::Environment => ("the environment", "the environment"),
             Cause::SuiteShift => ("a common factor", "a common factor"),
             Cause::CodePath => ("a longer code path", "a shorter code path"),
+            Cause::OtherBuild => {
+                ("another build of the same source", "another build of the same source")
+            }
+            Cause::CodeOrBuild => {
+                ("a longer code path or another build", "a shorter code path or another build")
+            }
             Cause::Contention => ("contention", "less contention"),
             Cause::RowContention => ("contention for rows", "less contention for rows"),
             Cause::Reads => ("more reads", "fewer reads"),

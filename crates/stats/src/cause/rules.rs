@@ -2,7 +2,7 @@
 
 use super::budget::budget_text;
 use super::claims::*;
-use super::evidence::{Evidence, Part, Verdict};
+use super::evidence::{Builds, Evidence, Part, Verdict};
 use super::next::Next;
 use super::rule::{Cause, Check, Confidence, Finding, Rule};
 use super::view::{View, all, any, at_least, engine, metric};
@@ -200,10 +200,22 @@ pub fn explain(evidence: &Evidence) -> Vec<Finding> {
         .map(|(_, general)| *general)
         .collect();
     findings.retain(|finding| !said_better.contains(&finding.cause));
+    for finding in &mut findings {
+        finding.cause = between_builds(finding.cause, evidence.builds);
+    }
     findings.extend(environment);
     findings.extend(unexplained(&view, &findings));
     findings.sort_by(|left, right| right.importance.total_cmp(&left.importance));
     findings
+}
+
+/// What takes more CPU may do so for how it was compiled.
+fn between_builds(cause: Cause, builds: Builds) -> Cause {
+    match (cause, builds) {
+        (Cause::CodePath, Builds::OfOneSource) => Cause::OtherBuild,
+        (Cause::CodePath, Builds::Unlike) => Cause::CodeOrBuild,
+        (cause, _) => cause,
+    }
 }
 
 /// What is left when no cause explains half of the change.

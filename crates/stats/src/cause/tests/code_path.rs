@@ -15,6 +15,27 @@ fn r1_user_cpu_that_explains_it_is_a_longer_code_path() {
 }
 
 #[test]
+fn r1_between_builds_that_were_compiled_otherwise_blames_no_code_alone() {
+    for (builds, cause, names) in [
+        (Builds::Alike, Cause::CodePath, ["a longer code path", "a shorter code path"]),
+        (Builds::OfOneSource, Cause::OtherBuild, ["another build of the same source"; 2]),
+        (
+            Builds::Unlike,
+            Cause::CodeOrBuild,
+            ["a longer code path or another build", "a shorter code path or another build"],
+        ),
+    ] {
+        let finding = longer_code().with(|evidence| evidence.builds = builds).only();
+        assert_eq!((finding.cause, finding.confidence), (cause, Confidence::Strong));
+        assert_eq!([cause.name(true), cause.name(false)], names);
+        assert_eq!(cause.rule(), "R1");
+    }
+    let waiting = longer_code().part(Part::RunQueue, 0.6);
+    let waiting = waiting.with(|evidence| evidence.builds = Builds::OfOneSource);
+    assert!(!waiting.has(Cause::OtherBuild), "what waits is not slower for its code");
+}
+
+#[test]
 fn r1_is_contradicted_by_waiting_that_explains_it() {
     let waiting = longer_code().part(Part::RunQueue, 0.6);
     assert!(!waiting.has(Cause::CodePath));
