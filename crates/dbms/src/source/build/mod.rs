@@ -49,7 +49,7 @@ const LOG: &str = "build.log";
 pub struct Built {
     /// What it is called behind the version; none for what the recipe alone makes of a release.
     pub variant: Option<String>,
-    /// The hash of the recipe's text.
+    /// The hash of what the recipe does.
     pub recipe: String,
     /// What the compiler is called, and what it calls itself.
     pub cc: String,

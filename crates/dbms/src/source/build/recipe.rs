@@ -44,9 +44,6 @@ pub(in crate::source) struct Recipe {
     #[serde(default)]
     needs: Vec<Need>,
     way: Vec<Way>,
-    /// What all of it was read from.
-    #[serde(skip)]
-    text: String,
 }
 
 /// Where sources say which version they are.
@@ -118,8 +115,7 @@ impl Recipe {
             let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
             BuildError::Recipe { line: Some(line), reason: error.message().to_string() }
         };
-        let mut recipe: Recipe = toml::from_str(text).map_err(wrong)?;
-        recipe.text = text.to_string();
+        let recipe: Recipe = toml::from_str(text).map_err(wrong)?;
         recipe.check().map_err(|reason| BuildError::Recipe { line: None, reason })?;
         Ok(recipe)
     }
@@ -150,8 +146,17 @@ impl Recipe {
         }
     }
 
+    /// The hash of what decides the build that comes of it: a better estimate makes no other build.
     pub(super) fn sha256(&self) -> String {
-        digest::sha256_of(self.text.as_bytes())
+        let Recipe { prefix, product, way, .. } = self;
+        let ways = way.iter().flat_map(|way| {
+            let versions = [&way.from, &way.until].map(|version| version.as_deref().unwrap_or("-"));
+            let [from, until] = versions;
+            [from, until, &way.file, &way.configure, &way.build, &way.install]
+        });
+        let parts = [prefix.as_str(), product].into_iter().chain(ways);
+        // None of these can be in a part.
+        digest::sha256_of(parts.collect::<Vec<_>>().join("\0").as_bytes())
     }
 
     /// What must be there to build a version; of a tree of sources, in which nothing may have been made
@@ -276,6 +281,22 @@ install = ""
             let text = SMALL.replacen(change.0, change.1, 1);
             let error = Recipe::parse(&text).unwrap_err().to_string();
             assert!(error.starts_with(reason), "{error}");
+        }
+    }
+
+    #[test]
+    fn another_command_is_another_recipe_and_another_remark_is_not() {
+        let hash = |text: &str| Recipe::parse(text).unwrap().sha256();
+        let same = SMALL.replace("seconds = 1", "# remark\nseconds = 2");
+        assert_eq!(hash(SMALL), hash(&same));
+        for (from, to) in [
+            ("configure = \"new\"", "configure = \"newer\""),
+            ("until = \"16\"", "until = \"15\""),
+            ("/usr/local/rqps", "/usr/local/other"),
+            ("\"new\"\nbuild = \"\"\ninstall = \"\"", "\"new\"\nbuild = \"\"\ninstall = \"x\""),
+        ] {
+            assert!(SMALL.contains(from));
+            assert_ne!(hash(SMALL), hash(&SMALL.replace(from, to)), "{to}");
         }
     }
 
