@@ -10,7 +10,7 @@ use clap::Subcommand;
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 use rqps_dbms::{Home, Installed, Lease, Left, Place, all_configs, source};
-use rqps_plan::{Build, Contender, Dbms, Flags, Sweep};
+use rqps_plan::{Build, Contender, Dbms, Flags, Source, Sweep};
 use rqps_store::RunDirectory;
 use rqps_wire::{Connection, Row, Target};
 
@@ -158,8 +158,7 @@ fn installed_builds(sqlite: &Flags, installed: &[Installed]) -> String {
     let compiler = |flags: &Flags| flags.compiler_name().unwrap_or_default();
     builds.add_row(["sqlite", "in rqps", &sqlite.short(), &compiler(sqlite), "", ""]);
     for build in installed {
-        let name =
-            build.contender().unwrap_or_else(|| format!("{}@{}", build.dbms, build.version));
+        let name = build.contender().unwrap_or_else(|| format!("{}@{}", build.dbms, build.version));
         let source = build.source.as_ref().map_or("path".to_string(), Source::to_string);
         let flags = build.flags.as_ref().unwrap_or(&none);
         builds.add_row([
