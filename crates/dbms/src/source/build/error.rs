@@ -21,7 +21,9 @@ pub enum BuildError {
     MissingTools { what: String, programs: Vec<String>, packages: Vec<String> },
     #[error("cannot build {what}: compiler '{compiler}' does not run: {reason}")]
     Compiler { what: String, compiler: String, reason: String },
-    #[error("RQPS_SOURCES is '{0}': set it to a folder, or to a URL with http:// or https://")]
+    #[error(
+        "'{0}' in RQPS_SOURCES is no folder: set that to one, or to a URL with http:// or https://"
+    )]
     Sources(String),
     #[error("cannot get a tarball of {what}: {}", .reasons.join("; "))]
     NoTarball { what: String, reasons: Vec<String> },

@@ -196,7 +196,7 @@ fn what_is_no_release_of_that_version_is_refused() {
     let sources = Some("no/such/folder".into());
     let maker = Maker { sources, ..world.maker(Options::default()) };
     let error = maker.make("17.6", &mut go_on).unwrap_err().to_string();
-    assert!(error.starts_with("RQPS_SOURCES is 'no/such/folder': set it to a folder"), "{error}");
+    assert!(error.starts_with("'no/such/folder' in RQPS_SOURCES is no folder: set"), "{error}");
 }
 
 #[test]
