@@ -79,10 +79,13 @@ pub(super) fn fetch(
     into: &Path,
     tell: &mut Tell,
 ) -> Result<Fetched, SourceError> {
-    let progress = Progress::Fetching { what: format!("{} {version}", server(package)) };
-    let apt = Apt { machine, folder: lists, registry: Some(&package.registry), progress };
+    let (registry, source) = (&package.registry, package.registry.source());
+    let progress = Progress::Looking { source };
+    let mut apt = Apt { machine, folder: lists, registry: Some(registry), progress };
     let asked = asked_for(package, version, &apt, tell)?;
-    if matches!(&package.registry, Registry::Named(repository) if repository.base.is_some()) {
+    let what = asked.first().map(|server| server.replace('=', " ")).unwrap_or_default();
+    apt.progress = Progress::Fetching { what };
+    if matches!(registry, Registry::Named(repository) if repository.base.is_some()) {
         apt.update(true, tell)?;
     }
     apt.download(&asked, folder, tell)?;

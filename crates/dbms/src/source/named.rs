@@ -68,8 +68,8 @@ impl Repository {
         };
         Ok(format!(
             "Types: deb\nURIs: {uri}\nSuites: {}\n{components}Architectures: {arch}\n\
-             Targets: Packages\nSigned-By: {}\nCheck-Valid-Until: yes\nAllow-Insecure: no\n\
-             Allow-Weak: no\nAllow-Downgrade-To-Insecure: no\n",
+             Targets: Packages\nSigned-By: {}\nCheck-Date: yes\nCheck-Valid-Until: yes\n\
+             Allow-Insecure: no\nAllow-Weak: no\nAllow-Downgrade-To-Insecure: no\n",
             self.suite,
             key.display()
         ))
@@ -265,7 +265,8 @@ impl File<'_> {
         match is_allowed(text) {
             true => Ok(()),
             false => {
-                let reason = format!("apt would not take '{}' for what it is", printable(text));
+                let shown = printable(text).replace('\n', "\\n");
+                let reason = format!("apt would not take '{shown}' for what it is");
                 Err(self.error(span, reason))
             }
         }

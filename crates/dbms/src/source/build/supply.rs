@@ -96,8 +96,12 @@ pub(super) fn recall(
         return Ok(None);
     };
     let supplied = copied(&file.path(), into, Some(version.to_string()))?;
-    // It may have been cut off by a power cut.
-    Ok(Some(supplied).filter(|supplied| supplied.sha256 == sha256))
+    if supplied.sha256 == sha256 {
+        return Ok(Some(supplied));
+    }
+    // It was cut off by a power cut, and another comes in its place.
+    fs::remove_file(&supplied.file).map_err(at(&supplied.file))?;
+    Ok(None)
 }
 
 /// Keeps a tarball that is not needed any more.

@@ -79,7 +79,7 @@ fn a_repository_is_told_to_apt_with_its_key_and_the_suite_that_it_goes_with() {
     let calls = fs::read_to_string(world.file("calls")).unwrap();
     let of_both = "\nURIs: https://mirror.example/pgdg\nSuites: bookworm-pgdg\nComponents: main\n";
     assert_eq!(calls.matches(of_both).count(), 2, "{calls}");
-    assert!(calls.contains("/key.asc\nCheck-Valid-Until: yes\nAllow-Insecure: no\n"), "{calls}");
+    assert!(calls.contains("/key.asc\nCheck-Date: yes\nCheck-Valid-Until: yes\n"), "{calls}");
     let base = "\nURIs: http://mirror.example/debian\nSuites: bookworm\nComponents: main\n";
     assert_eq!(calls.matches(base).count(), 1, "only to fetch: {calls}");
 }
@@ -154,7 +154,7 @@ fn what_a_repository_lacks_is_told_with_its_name() {
             "Release file is expired (invalid since 2d).",
         ),
     ] {
-        let said = said.replace('\n', "' >&2; echo '");
+        let said = said.replace('\'', "'\\''").replace('\n', "' >&2; echo '");
         world.program("apt-get", &format!("echo '{said}' >&2; exit 100"));
         let error = world.error(world.named("pgdg-17.6"));
         assert_eq!(error, format!("cannot get postgres 17.6: pgdg: apt-get failed: {reason}"));
