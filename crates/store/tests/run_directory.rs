@@ -251,7 +251,7 @@ fn a_run_of_an_rqps_that_did_not_look_for_flags_is_read_and_resumed() {
     };
     let told = record("sqlite", Some(&flags));
     run.save_contender(&told).unwrap();
-    assert_eq!(run.run().unwrap().contenders, [told.clone()]);
+    assert_eq!(run.run().unwrap().contenders, std::slice::from_ref(&told));
     drop(run);
 
     let connection = rusqlite::Connection::open(path.join("results.sqlite")).unwrap();

@@ -117,6 +117,9 @@ pub(super) fn forget(home: &Home) -> Result<(), SourceError> {
     failures::remove(&kept_in(home)?)
 }
 
+/// Gets a tarball, or notes why there is none there.
+type Place<'a> = &'a dyn Fn(&mut Tell, &mut Vec<String>) -> Result<Option<Supplied>, SourceError>;
+
 /// All places that a recipe's tarballs may be in.
 pub(super) struct Places<'a> {
     pub(super) recipe: &'a Recipe,
@@ -141,15 +144,15 @@ impl Places<'_> {
     ) -> Result<Supplied, SourceError> {
         let mut reasons = Vec::new();
         if let Some(folder) = self.folder {
-            match self.from_folder(folder, wanted, into)? {
+            match self.of_folder(folder, wanted, into)? {
                 Some(found) => return Ok(found),
                 None => reasons.push(self.not_in(folder, wanted)),
             }
         } else {
-            let places: [&dyn Fn(&mut Tell, &mut Vec<String>) -> Result<_, _>; 3] = [
-                &|tell, reasons| self.from_sources(wanted, into, reasons, tell),
-                &|tell, reasons| self.from_debian(wanted, into, reasons, tell),
-                &|tell, reasons| self.from_upstream(wanted, into, reasons, tell),
+            let places: [Place; 3] = [
+                &|tell, reasons| self.of_sources(wanted, into, reasons, tell),
+                &|tell, reasons| self.of_debian(wanted, into, reasons, tell),
+                &|tell, reasons| self.of_upstream(wanted, into, reasons, tell),
             ];
             for place in places {
                 match place(tell, &mut reasons) {
@@ -164,7 +167,7 @@ impl Places<'_> {
         Err(BuildError::NoTarball { what, reasons }.into())
     }
 
-    fn from_sources(
+    fn of_sources(
         &self,
         wanted: &str,
         into: &Path,
@@ -177,13 +180,13 @@ impl Places<'_> {
         };
         let is_url = |text: &&str| text.starts_with("http://") || text.starts_with("https://");
         if let Some(url) = sources.to_str().filter(is_url) {
-            return self.from_site(url, wanted, into, tell).map(Some);
+            return self.of_site(url, wanted, into, tell).map(Some);
         }
         let folder = Path::new(sources);
         if !folder.is_dir() {
             return Err(BuildError::Sources(sources.to_string_lossy().into_owned()).into());
         }
-        let found = self.from_folder(folder, wanted, into)?;
+        let found = self.of_folder(folder, wanted, into)?;
         if found.is_none() {
             reasons.push(self.not_in(folder, wanted));
         }
@@ -196,7 +199,7 @@ impl Places<'_> {
     }
 
     /// From a folder, laid out as upstream's site or not at all.
-    fn from_folder(
+    fn of_folder(
         &self,
         root: &Path,
         wanted: &str,
@@ -228,7 +231,7 @@ impl Places<'_> {
         Ok(Some(supplied))
     }
 
-    fn from_debian(
+    fn of_debian(
         &self,
         wanted: &str,
         into: &Path,
@@ -250,7 +253,7 @@ impl Places<'_> {
         place.fetch(wanted, into, tell).map(Some)
     }
 
-    fn from_upstream(
+    fn of_upstream(
         &self,
         wanted: &str,
         into: &Path,
@@ -258,7 +261,7 @@ impl Places<'_> {
         tell: &mut Tell,
     ) -> Result<Option<Supplied>, SourceError> {
         match &self.recipe.tarball.site {
-            Some(site) => self.from_site(site, wanted, into, tell).map(Some),
+            Some(site) => self.of_site(site, wanted, into, tell).map(Some),
             None => {
                 reasons.push("upstream publishes no SHA-256 beside its tarballs".to_string());
                 Ok(None)
@@ -267,7 +270,7 @@ impl Places<'_> {
     }
 
     /// From a site with upstream's layout, which tells the SHA-256 of each tarball.
-    fn from_site(
+    fn of_site(
         &self,
         site: &str,
         wanted: &str,
