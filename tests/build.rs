@@ -29,7 +29,8 @@ int main(int count, char **arguments) {
 }
 "#;
 
-/// A home without the builds that all tests share, since these are none.
+/// A home without the builds that all tests share, since these are none; and locks of its own, since builds wait
+/// while other tests measure.
 struct World {
     rqps: Rqps,
     home: PathBuf,
@@ -37,7 +38,7 @@ struct World {
 
 impl World {
     fn new() -> World {
-        let rqps = Rqps::new();
+        let rqps = Rqps::with_own_locks();
         let home = rqps.path("own");
         World { rqps, home }
     }

@@ -99,7 +99,7 @@ pub(super) fn recall(
     if supplied.sha256 == sha256 {
         return Ok(Some(supplied));
     }
-    // It was cut off by a power cut, and another comes in its place.
+    // Cut off by a power cut, or changed: it is got again, under the same name.
     fs::remove_file(&supplied.file).map_err(at(&supplied.file))?;
     Ok(None)
 }
@@ -117,8 +117,13 @@ pub(super) fn forget(home: &Home) -> Result<(), SourceError> {
     failures::remove(&kept_in(home)?)
 }
 
-/// Gets a tarball, or notes why there is none there.
-type Place<'a> = &'a dyn Fn(&mut Tell, &mut Vec<String>) -> Result<Option<Supplied>, SourceError>;
+/// The places that are looked at, in this order.
+enum Place {
+    /// What [`SOURCES`] says.
+    Sources,
+    Debian,
+    Upstream,
+}
 
 /// All places that a recipe's tarballs may be in.
 pub(super) struct Places<'a> {
@@ -144,18 +149,18 @@ impl Places<'_> {
     ) -> Result<Supplied, SourceError> {
         let mut reasons = Vec::new();
         if let Some(folder) = self.folder {
-            match self.of_folder(folder, wanted, into)? {
+            match self.in_folder(folder, wanted, into)? {
                 Some(found) => return Ok(found),
                 None => reasons.push(self.not_in(folder, wanted)),
             }
         } else {
-            let places: [Place; 3] = [
-                &|tell, reasons| self.of_sources(wanted, into, reasons, tell),
-                &|tell, reasons| self.of_debian(wanted, into, reasons, tell),
-                &|tell, reasons| self.of_upstream(wanted, into, reasons, tell),
-            ];
-            for place in places {
-                match place(tell, &mut reasons) {
+            for place in [Place::Sources, Place::Debian, Place::Upstream] {
+                let found = match place {
+                    Place::Sources => self.in_sources(wanted, into, &mut reasons, tell),
+                    Place::Debian => self.in_debian(wanted, into, &mut reasons, tell),
+                    Place::Upstream => self.at_upstream(wanted, into, &mut reasons, tell),
+                };
+                match found {
                     Ok(Some(found)) => return Ok(found),
                     Ok(None) => {}
                     Err(error) if error.is_of_one_source() => reasons.push(error.to_string()),
@@ -167,7 +172,7 @@ impl Places<'_> {
         Err(BuildError::NoTarball { what, reasons }.into())
     }
 
-    fn of_sources(
+    fn in_sources(
         &self,
         wanted: &str,
         into: &Path,
@@ -180,13 +185,13 @@ impl Places<'_> {
         };
         let is_url = |text: &&str| text.starts_with("http://") || text.starts_with("https://");
         if let Some(url) = sources.to_str().filter(is_url) {
-            return self.of_site(url, wanted, into, tell).map(Some);
+            return self.on_site(url, wanted, into, tell).map(Some);
         }
         let folder = Path::new(sources);
         if !folder.is_dir() {
             return Err(BuildError::Sources(sources.to_string_lossy().into_owned()).into());
         }
-        let found = self.of_folder(folder, wanted, into)?;
+        let found = self.in_folder(folder, wanted, into)?;
         if found.is_none() {
             reasons.push(self.not_in(folder, wanted));
         }
@@ -199,7 +204,7 @@ impl Places<'_> {
     }
 
     /// From a folder, laid out as upstream's site or not at all.
-    fn of_folder(
+    fn in_folder(
         &self,
         root: &Path,
         wanted: &str,
@@ -231,7 +236,7 @@ impl Places<'_> {
         Ok(Some(supplied))
     }
 
-    fn of_debian(
+    fn in_debian(
         &self,
         wanted: &str,
         into: &Path,
@@ -253,7 +258,7 @@ impl Places<'_> {
         place.fetch(wanted, into, tell).map(Some)
     }
 
-    fn of_upstream(
+    fn at_upstream(
         &self,
         wanted: &str,
         into: &Path,
@@ -261,7 +266,7 @@ impl Places<'_> {
         tell: &mut Tell,
     ) -> Result<Option<Supplied>, SourceError> {
         match &self.recipe.tarball.site {
-            Some(site) => self.of_site(site, wanted, into, tell).map(Some),
+            Some(site) => self.on_site(site, wanted, into, tell).map(Some),
             None => {
                 reasons.push("upstream publishes no SHA-256 beside its tarballs".to_string());
                 Ok(None)
@@ -270,7 +275,7 @@ impl Places<'_> {
     }
 
     /// From a site with upstream's layout, which tells the SHA-256 of each tarball.
-    fn of_site(
+    fn on_site(
         &self,
         site: &str,
         wanted: &str,
