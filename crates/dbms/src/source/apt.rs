@@ -283,6 +283,8 @@ impl Apt<'_> {
         }
         let reason = reason(&said.stderr);
         let reason = reason.map_or_else(|| said.status.to_string(), Cow::into_owned);
+        // As the user has named it.
+        let reason = reason.replace("copy:/", "file:/");
         Err(client_failed(format!("{of}{}", client.program), reason, self.folder))
     }
 
@@ -305,17 +307,17 @@ fn reason(stderr: &str) -> Option<Cow<'_, str>> {
     told("E: ").or_else(|| told("W: ")).map(Cow::from)
 }
 
-/// The file of a package that is not where the list has it, and what was answered instead:
-/// `E: Failed to fetch http://…/libz3-4_4.8.12.deb  404  Not Found [IP: …]`.
+/// The file of a package that is not where the list has it, and what was answered instead, in whatever
+/// language: `E: Failed to fetch http://…/libz3-4_4.8.12.deb  404  Not Found [IP: …]`.
 fn gone(stderr: &str) -> Option<(String, String)> {
-    let mut failed = stderr.lines().filter_map(|line| line.strip_prefix("E: Failed to fetch "));
-    failed.find_map(|rest| {
-        let (uri, answer) = rest.split_once("  ")?;
-        let file = uri.rsplit('/').next().filter(|file| file.ends_with(".deb"))?;
+    let mut errors = stderr.lines().filter_map(|line| line.strip_prefix("E: "));
+    errors.find_map(|error| {
+        let (before, answer) = error.split_once(".deb  ")?;
+        let file = format!("{}.deb", before.rsplit('/').next().unwrap_or(before));
         let answer = answer.split(" [").next().unwrap_or(answer).split_whitespace();
         let answer = answer.collect::<Vec<_>>().join(" ");
-        let is_gone = answer.starts_with("404") || answer.contains("No such file");
-        is_gone.then(|| (file.to_string(), answer))
+        let is_gone = answer.starts_with("404") || answer.contains("(2: ");
+        is_gone.then_some((file, answer))
     })
 }
 

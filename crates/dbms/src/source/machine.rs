@@ -344,9 +344,11 @@ impl Machine {
             let Some((package, listed)) = lists.iter().find(has_it) else { break };
             match self.fetch(home, package, &newest, listed, tell) {
                 Err(error @ SourceError::Gone { .. }) => {
-                    report(tell, Progress::PassedOver { why: error.to_string() })?;
                     note(reasons, &error);
                     left.retain(|packaged| *packaged != newest);
+                    if version::newest(&left).is_some() {
+                        report(tell, Progress::PassedOver { why: error.to_string() })?;
+                    }
                 }
                 fetched => return fetched.map(Some),
             }
@@ -481,7 +483,7 @@ impl Machine {
     }
 }
 
-/// Several packages of one source have one reason.
+/// A reason that several packages have, as that the client of all is not there, is told once.
 fn note(reasons: &mut Vec<String>, error: &SourceError) {
     let reason = error.to_string();
     if !reasons.contains(&reason) {

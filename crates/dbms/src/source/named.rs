@@ -144,7 +144,7 @@ impl File<'_> {
             if !is_dbms && !KEYS.contains(&&**key.get_ref()) {
                 let known = KEYS.into_iter().chain(served.map(Dbms::name));
                 let hint = suggestion(key.get_ref(), known);
-                let reason = format!("there is no '{}': {hint}", printable(key.get_ref()));
+                let reason = format!("there is no '{}': {hint}", shown(key.get_ref()));
                 return Err(self.error(key.span(), reason));
             }
         }
@@ -245,7 +245,7 @@ impl File<'_> {
     fn check_uri(&self, uri: &str, span: Range<usize>) -> Result<(), SourceError> {
         let is_known = SCHEMES.iter().any(|(scheme, _)| uri.starts_with(scheme));
         if !is_known {
-            let reason = format!("'{}' is neither https://, http:// nor file:/", printable(uri));
+            let reason = format!("'{}' is neither https://, http:// nor file:/", shown(uri));
             return Err(self.error(span, reason));
         }
         let authority = uri.split_once("://").map_or("", |(_, rest)| rest);
@@ -265,8 +265,7 @@ impl File<'_> {
         match is_allowed(text) {
             true => Ok(()),
             false => {
-                let shown = printable(text).replace('\n', "\\n");
-                let reason = format!("apt would not take '{shown}' for what it is");
+                let reason = format!("apt would not take '{}' for what it is", shown(text));
                 Err(self.error(span, reason))
             }
         }
@@ -277,6 +276,12 @@ impl File<'_> {
         let line = 1 + before.filter(|byte| *byte == b'\n').count();
         SourceError::Sources { file: self.path.to_path_buf(), line, reason }
     }
+}
+
+/// In a line.
+fn shown(text: &str) -> String {
+    let in_line = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.into() };
+    printable(&text.chars().map(in_line).collect::<String>()).to_string()
 }
 
 /// A suite or a component.

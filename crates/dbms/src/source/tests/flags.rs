@@ -167,15 +167,22 @@ fn damaged_programs_are_read_as_far_as_they_go() {
             })
         };
         assert_eq!(read(&whole).level.as_deref(), Some("-O2"));
-        let mut unknown = 0;
-        let mut state = 1_u32;
-        for _ in 0..400 {
+        let elf = Elf::parse(&whole).unwrap();
+        let of_debug = |at: usize| {
+            let name = elf.shdr_strtab.get_at(at).unwrap_or_default();
+            name.starts_with(".debug_info") || name.starts_with(".debug_abbrev")
+        };
+        let headers = elf.section_headers.iter().filter(|header| of_debug(header.sh_name));
+        let places: Vec<usize> = headers.flat_map(|header| header.file_range().unwrap()).collect();
+        let (mut unknown, mut state) = (0, 1_u32);
+        let mut draw = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) as usize
+        };
+        for _ in 0..2_000 {
             let mut bytes = whole.clone();
-            for _ in 0..20 {
-                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                // The sections that tell are at the end.
-                let place = bytes.len() - 1 - (state as usize >> 8) % (bytes.len() / 3);
-                bytes[place] = state as u8;
+            for _ in 0..3 {
+                bytes[places[draw() % places.len()]] = draw() as u8;
             }
             unknown += usize::from(read(&bytes).unknown.is_some());
         }

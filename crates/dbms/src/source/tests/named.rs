@@ -144,7 +144,7 @@ fn what_a_repository_lacks_is_told_with_its_name() {
                     for amd64";
     assert_eq!(error, expected);
     for (said, reason) in [
-        ("E: The repository 'x' is not signed.", "The repository 'x' is not signed."),
+        ("E: The repository x is not signed.", "The repository x is not signed."),
         (
             "W: GPG error: x InRelease: the public key is not available: NO_PUBKEY AB12\nE: not signed",
             "its list is signed with another key: AB12",
