@@ -15,13 +15,12 @@ mod nearest;
 mod operation;
 mod plan_file;
 mod quantity;
+mod source;
 mod sweep;
 
 pub use cache::{Cache, CacheError, row_bytes};
 pub use comparison::{Choice, Compared, Comparison, ComparisonError, Method, Profiled, StoredBase};
-pub use contender::{
-    Build, Contender, ContenderError, Dbms, Source, SourceName, check_names, is_path,
-};
+pub use contender::{Build, Contender, ContenderError, Dbms, check_names, is_path};
 pub use counts::Counts;
 pub use flags::Flags;
 pub use group::Group;
@@ -36,4 +35,5 @@ pub use nearest::suggestion;
 pub use operation::Operation;
 pub use plan_file::{Plan, PlanError, Workload};
 pub use quantity::{Count, Memory, QuantityError, Span};
+pub use source::{Source, SourceName};
 pub use sweep::{Sweep, SweepError};
