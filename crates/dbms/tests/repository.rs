@@ -7,9 +7,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rqps_dbms::source::{Installed, Progress, SourceError, available, obtain};
+use rqps_dbms::source::{Installed, Progress, SourceError, obtain};
 use rqps_dbms::{Home, Place, prepare};
-use rqps_plan::{Contender, Dbms};
+use rqps_plan::Contender;
 use rqps_wire::scalar;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
@@ -190,8 +190,6 @@ fn sha256(bytes: &[u8]) -> String {
 #[test]
 fn a_server_of_a_named_repository_starts_and_answers() {
     let world = World::new();
-    let versions = available(&world.home, Dbms::Postgres, &mut go_on).unwrap().versions;
-    assert!(versions.iter().any(|version| version.starts_with("13.")), "{versions:?}");
     let installed = world.get("postgres@own-13").unwrap();
     assert_eq!(installed.source.as_ref().unwrap().name(), "own");
     assert!(installed.libc.as_ref().unwrap().starts_with("its own glibc 2.31"));
