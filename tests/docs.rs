@@ -109,13 +109,13 @@ static GIVEN: [Given; 12] = [
     Given {
         page: "docs/io-bound.md",
         small: &[
-            ("postgres@17.6 postgres@18.0 --rows 10M", "postgres@17.6 --rows 300K --rates 100"),
+            ("postgres@17 postgres@18 --rows 10M", "postgres@17.6 --rows 300K --rates 100"),
             // With so few rows a tenth of them is no cache that a server takes.
             ("--rows 10M --io-bound --query-secs 300", "--rows 10K --only l.i0"),
             ("--query-secs 300", "--query-secs 1 --writes 1K,100"),
             ("ibench --rows 10M", "ibench:l.i0 --rows 300K --rounds 3 --no-twin --no-guards"),
             (
-                "mariadb@11.4.5 mariadb@11.8 --workload micro:point --rows 20M",
+                "mariadb@10.11 mariadb@11.8 --workload micro:point --rows 20M",
                 "postgres@17.6 postgres@18.0 --workload micro:point-query --rows 200K --secs 0.2 \
                  --rounds 3 --loads 1 --no-twin --no-guards",
             ),

@@ -4,9 +4,16 @@ use std::env;
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    let level = env::var("OPT_LEVEL").unwrap_or_default();
-    // For gcc the cc crate has no other.
-    let level = if level == "z" { "s" } else { &level };
+    // A development build compiles SQLite at another level than this package: see the profiles in
+    // rqps's Cargo.toml.
+    let is_development = env::var("PROFILE").is_ok_and(|profile| profile == "debug");
+    let level = env::var("OPT_LEVEL").ok().filter(|_| !is_development);
+    let level = match level.as_deref() {
+        None => "3",
+        // For gcc the cc crate has no other.
+        Some("z") => "s",
+        Some(level) => level,
+    };
     let mut words = vec![format!("-O{level}")];
     let target = env::var("TARGET").unwrap_or_default();
     // In the order of the cc crate, the most particular one only.
