@@ -48,14 +48,16 @@ impl Compiler {
     ) -> Result<Compiler, SourceError> {
         let cc = options.compiler.clone().unwrap_or_else(|| recipe.cc.clone());
         let mut missing: Vec<(String, String)> = Vec::new();
+        let mut all: Vec<PathBuf> = Vec::new();
         let found = |name: &str| match Path::new(name).is_absolute() {
             true => Some(PathBuf::from(name)).filter(|path| path.is_file()),
             false => program::find(name, &machine.path),
         };
         let mut need = |name: &str, package: String| {
             let program = found(name);
-            if program.is_none() {
-                missing.push((name.to_string(), package));
+            match &program {
+                Some(program) => all.push(program.clone()),
+                None => missing.push((name.to_string(), package)),
             }
             program.unwrap_or_default()
         };
@@ -89,8 +91,11 @@ impl Compiler {
             let what = what.to_string();
             return Err(BuildError::MissingTools { what, programs, packages }.into());
         }
-        if let Some(found) = others_can_change(&program) {
-            return Err(SourceError::ForeignClient { program, found });
+        // Each of them decides what the server's program will do.
+        for program in all {
+            if let Some(found) = others_can_change(&program) {
+                return Err(SourceError::ForeignClient { program, found });
+            }
         }
         let lto = options.lto.then_some(match is_clang {
             true => Lto { compile: "-flto=thin", link: "-flto=thin -fuse-ld=lld" },

@@ -517,14 +517,14 @@ impl<'a> Maker<'a> {
         let mut text = String::new();
         for (option, value) in [("flags", flags), ("cc", compiler), ("name", name)] {
             if let Some(value) = value {
-                text += &format!("--{option} '{value}' ");
+                text += &format!("--{option} {} ", quoted(value));
             }
         }
         if *lto {
             text += "--lto ";
         }
         if let Some(source) = source {
-            text += &format!("--source '{}' ", source.display());
+            text += &format!("--source {} ", quoted(&source.to_string_lossy()));
         }
         text
     }
@@ -567,6 +567,11 @@ impl<'a> Maker<'a> {
             }
         }
     }
+}
+
+/// As a shell takes it for one word.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// What is noted of sources that are built.

@@ -323,6 +323,8 @@ impl Places<'_> {
         let protocol = if site.starts_with("https:") { "=https" } else { "=http,https" };
         let mut args: Vec<OsString> = [
             "--fail",
+            // A version is no pattern, whatever is in it.
+            "--globoff",
             "--silent",
             "--show-error",
             "--location",
