@@ -96,11 +96,13 @@ pub(super) fn ignored(verb: &Command, matches: &ArgMatches) -> Vec<String> {
 }
 
 impl Session {
-    /// Whether a folder is the run directory that a verb makes, or one that it lies in.
+    /// Whether a folder is not there yet and comes with the run directory that a verb makes: that one, or
+    /// one that it lies in.
     pub(crate) fn makes(&self, verb: &str, folder: &Path) -> bool {
         let whole = |path: &Path| std::path::absolute(path).ok();
         let run = whole(&self.sitting.directory(verb));
-        run.zip(whole(folder)).is_some_and(|(run, folder)| run.starts_with(folder))
+        let made = |(run, folder): (PathBuf, PathBuf)| !folder.exists() && run.starts_with(folder);
+        run.zip(whole(folder)).is_some_and(made)
     }
 
     /// How much of the data each DBMS is to cache, if that was said.
