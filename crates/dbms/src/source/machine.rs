@@ -467,10 +467,14 @@ impl Machine {
         match wanted {
             Some(wanted) if !known.is_empty() && version::choose(known, wanted).is_none() => {
                 let known = version::newest_first(known);
-                let offer = suggestion(wanted, version::alternatives(wanted, &known));
-                reasons.insert(0, offer);
+                let hint = suggestion(wanted, version::alternatives(wanted, &known));
                 let version = wanted.to_string();
-                SourceError::UnknownVersion { dbms, version, hint: reasons.join("; ") }
+                if reasons.is_empty() {
+                    return SourceError::UnknownVersion { dbms, version, hint };
+                }
+                // Whoever did not answer may have it.
+                reasons.push(format!("the others do not have it: {hint}"));
+                SourceError::Unavailable { what: format!("{dbms} {version}"), reasons }
             }
             _ => {
                 if reasons.is_empty() {
