@@ -134,6 +134,8 @@ fn of_source(error: &SourceError) -> Exit {
         | SourceError::NotServed { .. }
         | SourceError::Sources { .. }
         | SourceError::ForeignSources { .. }
+        | SourceError::ForeignLibrary { .. }
+        | SourceError::NoLibrary { .. }
         | SourceError::ForeignClient { .. } => Exit::Usage,
         _ => Exit::Failed,
     }

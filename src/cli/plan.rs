@@ -4,7 +4,6 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use indicatif::{HumanBytes, HumanDuration};
 use rqps_dbms::source::{self, Progress, SourceError};
 use rqps_dbms::{DbmsError, Home};
 use rqps_lab::{Estimate, Time, pace};
@@ -16,6 +15,7 @@ use super::exit::Exit;
 use super::matrix::{self, Item};
 use super::output;
 use super::progress::clock;
+use super::units::{Bytes, Roughly};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -56,28 +56,22 @@ impl Forecast {
         let short = plans.clone().zip(&each).filter_map(|(plan, estimate)| short(plan, estimate));
         let short = short.collect();
         let folder = home.data().map_err(DbmsError::from)?;
-        let mut absent: Vec<&Contender> = Vec::new();
-        for contender in plans.flat_map(|plan| &plan.contenders) {
-            let is_same =
-                |one: &&Contender| (one.dbms, &one.build) == (contender.dbms, &contender.build);
-            if !absent.iter().any(is_same) && !is_present(home, contender)? {
-                refuse_unknown(home, contender)?;
-                absent.push(contender);
+        let mut absent: Vec<Contender> = Vec::new();
+        for plan in plans {
+            for contender in as_taken(home, plan)? {
+                let is_same = |one: &Contender| one.to_string() == contender.to_string();
+                if !absent.iter().any(is_same) && !is_present(home, &contender)? {
+                    refuse_unknown(home, &contender)?;
+                    absent.push(contender);
+                }
             }
         }
-        let build = |one: &&Contender| Contender {
-            label: None,
-            engine: None,
-            config: None,
-            settings: Vec::new(),
-            ..(*one).clone()
-        };
         Ok(Forecast {
             time: each.iter().map(|estimate| estimate.time).fold(Time::default(), |a, b| a + b),
             data: each.iter().map(|estimate| estimate.disk).max().unwrap_or(0),
             each,
             short,
-            fetched: absent.iter().map(|one| build(one).to_string()).collect(),
+            fetched: absent.iter().map(Contender::to_string).collect(),
             builds: absent.iter().map(|one| rqps_lab::build_bytes(one.dbms)).sum(),
             free: rqps_observe::free_bytes(&folder),
             folder,
@@ -97,8 +91,8 @@ impl Forecast {
         };
         format!(
             "estimate: about {} and at most {} of disk{fetched}",
-            HumanDuration(self.time.total()),
-            HumanBytes(self.data + self.builds)
+            Roughly(self.time.total()),
+            Bytes(self.data + self.builds)
         )
     }
 
@@ -110,8 +104,8 @@ impl Forecast {
             "not enough room: '{}' has {} free and {} may be needed: make room, set RQPS_HOME to a \
              place that has some, or plan fewer rows",
             self.folder.display(),
-            HumanBytes(free),
-            HumanBytes(needed)
+            Bytes(free),
+            Bytes(needed)
         ))
     }
 }
@@ -127,7 +121,7 @@ fn short(plan: &Plan, estimate: &Estimate) -> Option<String> {
             "a budget of {budget} may be too small: the {} rounds that a verdict needs are expected to \
              take about {}; fewer tests, a shorter --secs or fewer contenders take less",
             comparison.fewest_rounds,
-            HumanDuration(needed)
+            Roughly(needed)
         )
     })
 }
@@ -142,14 +136,38 @@ fn is_present(home: &Home, contender: &Contender) -> anyhow::Result<bool> {
     Ok(present.map_err(DbmsError::from)?.is_some())
 }
 
-/// Refuses a build that is in no registry which rqps knows, as a run would: what a run does is done up to
-/// its first question to one. Whether they have that version only they can tell, and a plan asks nobody.
-fn refuse_unknown(home: &Home, contender: &Contender) -> anyhow::Result<()> {
-    let mut tell = |progress: Progress| match progress {
+/// The builds that a plan's contenders would be taken from, with nothing else of them. Where lists of
+/// versions would have to be asked for, they are as the plan has them.
+fn as_taken(home: &Home, plan: &Plan) -> anyhow::Result<Vec<Contender>> {
+    let wanted: Vec<_> = plan.contenders.iter().map(|it| (it.dbms, it.build.clone())).collect();
+    let builds = match source::alike(home, &wanted, &mut ask_nobody) {
+        Ok(builds) => builds,
+        Err(SourceError::Cancelled) => wanted.iter().map(|(_, build)| build.clone()).collect(),
+        Err(error) => return Err(DbmsError::from(error).into()),
+    };
+    let only = |(build, one): (Build, &Contender)| Contender {
+        label: None,
+        engine: None,
+        config: None,
+        settings: Vec::new(),
+        build,
+        ..one.clone()
+    };
+    Ok(builds.into_iter().zip(&plan.contenders).map(only).collect())
+}
+
+/// A plan asks no registry.
+fn ask_nobody(progress: Progress) -> ControlFlow<()> {
+    match progress {
         Progress::Looking { source } if source != Source::System => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
-    };
-    match source::obtain(home, contender.dbms, &contender.build, &mut tell) {
+    }
+}
+
+/// Refuses a build that is in no registry which rqps knows, as a run would: what a run does is done up to
+/// its first question to one. Whether they have that version only they can tell.
+fn refuse_unknown(home: &Home, contender: &Contender) -> anyhow::Result<()> {
+    match source::obtain(home, contender.dbms, &contender.build, &mut ask_nobody) {
         Ok(_) | Err(SourceError::Cancelled) => Ok(()),
         Err(error) => Err(DbmsError::from(error).into()),
     }
@@ -320,17 +338,17 @@ fn overview(items: &[&Item], forecast: &Forecast) -> String {
     for (item, estimate) in items.iter().zip(&forecast.each) {
         let (contenders, steps) = (item.plan.contenders.len(), estimate.steps.len());
         let head = [item.title.clone(), contenders.to_string(), steps.to_string()];
-        let disk = HumanBytes(estimate.disk).to_string();
+        let disk = Bytes(estimate.disk).to_string();
         table.add_row(head.into_iter().chain(times(&estimate.time)).chain([disk]));
     }
     let head = ["in all".to_string(), String::new(), String::new()];
-    let disk = HumanBytes(forecast.data).to_string();
+    let disk = Bytes(forecast.data).to_string();
     table.add_row(head.into_iter().chain(times(&forecast.time)).chain([disk]));
-    let free = forecast.free.map_or("unknown".to_string(), |free| HumanBytes(free).to_string());
+    let free = forecast.free.map_or("unknown".to_string(), |free| Bytes(free).to_string());
     let fetched = match forecast.fetched.is_empty() {
         true => "nothing is to be fetched".to_string(),
         false => {
-            let (bytes, builds) = (HumanBytes(forecast.builds), forecast.fetched.join(", "));
+            let (bytes, builds) = (Bytes(forecast.builds), forecast.fetched.join(", "));
             format!(
                 "{bytes} for builds to fetch: {builds} (no registry was asked whether it has them)"
             )

@@ -82,6 +82,7 @@ pub(super) fn of_the_plan(verb: &Command) -> impl Iterator<Item = &Arg> {
     let of_sitting: Vec<Id> = sitting.get_arguments().map(|arg| arg.get_id().clone()).collect();
     verb.get_arguments()
         .filter(move |arg| !of_sitting.contains(arg.get_id()) && arg.get_id() != "junit")
+        .filter(|arg| !arg.is_global_set())
 }
 
 /// Flags beside `--resume` that would be ignored, since the plan is there already.
@@ -142,11 +143,21 @@ impl Site {
         Ok(Site { home: Home::from_env().map_err(rqps_dbms::DbmsError::from)?, cancel })
     }
 
-    /// Finds everything that can be wrong with a plan, and fetches the builds.
+    /// Finds everything that can be wrong with a plan, and fetches the builds. Those that nobody runs are
+    /// told before they are measured.
     pub(crate) fn prepare(&self, plan: &Plan) -> anyhow::Result<Vec<Box<dyn Dbms>>> {
         let mut fetching = Fetching::new();
         let mut tell = |event| fetching.tell(event, &self.cancel);
-        Ok(rqps_lab::prepare(&self.home, plan, &mut tell)?)
+        let ready = rqps_lab::prepare(&self.home, plan, &mut tell)?;
+        for (contender, dbms) in plan.contenders.iter().zip(&ready) {
+            if let Some(unusual) = dbms.flags().unusual() {
+                output::note(&format!(
+                    "{}: {unusual}: not what distributions ship",
+                    contender.name()
+                ));
+            }
+        }
+        Ok(ready)
     }
 
     /// Looks at the servers of a plan that are running already, and keeps other runs out of them.

@@ -195,7 +195,11 @@ pub fn prepare(
     tell: &mut source::Tell,
 ) -> Result<Box<dyn Dbms>, DbmsError> {
     Ok(match (contender.dbms, &contender.build) {
-        (Name::Sqlite, _) => Box::new(sqlite::Sqlite::prepare(contender)?),
+        (Name::Sqlite, Build::Any) => Box::new(sqlite::Sqlite::prepare(contender, None)?),
+        (Name::Sqlite, build) => {
+            let installed = source::obtain(home, Name::Sqlite, build, tell)?;
+            Box::new(sqlite::Sqlite::prepare(contender, Some(installed))?)
+        }
         (Name::Postgres, Build::Server { url }) => Box::new(postgres::remote(contender, url)?),
         (Name::Mysql | Name::Mariadb, Build::Server { url }) => {
             Box::new(mysql::remote(contender, url)?)

@@ -1,11 +1,11 @@
-//! The SQLite in this binary: a file, and pragmas for settings.
+//! SQLite, the one in this binary or a library: a file, and pragmas for settings.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use rqps_plan::{Contender, Flags};
-use rqps_wire::{Connection, Target, scalar};
+use rqps_wire::{Connection, SqliteLibrary, Target, scalar};
 
 use crate::config::{Settings, Vocabulary};
 use crate::error::DbmsError;
@@ -58,30 +58,41 @@ pub struct SqliteBuild {
 
 /// What this binary has.
 pub fn sqlite_build() -> Result<SqliteBuild, DbmsError> {
-    let memory = Target::Sqlite { path: ":memory:".into(), pragmas: Vec::new() };
-    describe(&mut *memory.connect()?)
-}
-
-fn describe(connection: &mut dyn Connection) -> Result<SqliteBuild, DbmsError> {
-    let version = scalar(connection, "select sqlite_version()")?.unwrap_or_default();
-    let rows = connection.query("pragma compile_options")?;
+    let library = SqliteLibrary::bundled();
+    let rows = memory(library).connect()?.query("pragma compile_options")?;
     let compile_options: Vec<String> = rows.into_iter().flatten().flatten().collect();
     let flags = source::of_sqlite(&compile_options);
-    Ok(SqliteBuild { version, flags, compile_options })
+    Ok(SqliteBuild { version: library.version(), flags, compile_options })
+}
+
+/// A database that is gone with its connection.
+fn memory(library: SqliteLibrary) -> Target {
+    Target::Sqlite { library, path: ":memory:".into(), pragmas: Vec::new() }
 }
 
 pub(crate) struct Sqlite {
-    version: String,
+    library: SqliteLibrary,
+    /// Of the library that was loaded; none for the one in this binary.
+    installed: Option<Installed>,
     flags: Flags,
     pragmas: Settings,
 }
 
 impl Sqlite {
-    pub(crate) fn prepare(contender: &Contender) -> Result<Self, DbmsError> {
-        let memory = Target::Sqlite { path: ":memory:".into(), pragmas: Vec::new() };
-        let mut connection = memory.connect()?;
-        let SqliteBuild { version, flags, .. } = describe(&mut *connection)?;
-        let known = setting_names(&mut *connection)?;
+    /// The SQLite in this binary, or another.
+    pub(crate) fn prepare(
+        contender: &Contender,
+        installed: Option<Installed>,
+    ) -> Result<Self, DbmsError> {
+        let (library, flags) = match &installed {
+            None => (SqliteLibrary::bundled(), sqlite_build()?.flags),
+            Some(installed) => {
+                let library = source::library(&installed.server()?)?;
+                (library, installed.flags.clone().unwrap_or_default())
+            }
+        };
+        let version = library.version();
+        let known = setting_names(&mut *memory(library).connect()?)?;
         let knows = |name: &str| known.iter().any(|known| known == name);
         let vocabulary =
             Vocabulary { version: &version, names: &known, knows: &knows, reserved: &[] };
@@ -94,18 +105,19 @@ impl Sqlite {
                 _ => {}
             }
         }
-        try_out(&pragmas)?;
-        Ok(Sqlite { version, flags, pragmas })
+        try_out(library, &pragmas)?;
+        Ok(Sqlite { library, installed, flags, pragmas })
     }
 }
 
 /// Sets the pragmas on a file that nobody needs: SQLite ignores what it does not like.
-fn try_out(pragmas: &Settings) -> Result<(), DbmsError> {
+fn try_out(library: SqliteLibrary, pragmas: &Settings) -> Result<(), DbmsError> {
     let folder = std::env::temp_dir();
     let folder = tempfile::tempdir().map_err(DbmsError::file("make a folder in", &folder))?;
-    let target = Target::Sqlite { path: folder.path().join("db"), pragmas: pragmas.clone() };
+    let (path, pragmas) = (folder.path().join("db"), pragmas.clone());
+    let target = Target::Sqlite { library, path, pragmas: pragmas.clone() };
     let mut connection = target.connect()?;
-    for (name, value) in pragmas {
+    for (name, value) in &pragmas {
         let actual = scalar(&mut *connection, &format!("pragma {name}"))?.unwrap_or_default();
         // A word that SQLite keeps as a number cannot be compared, so only like with like.
         let numbers = value.parse::<i64>().is_ok() && actual.parse::<i64>().is_ok();
@@ -140,7 +152,7 @@ fn setting_names(connection: &mut dyn Connection) -> Result<Vec<String>, DbmsErr
 
 impl Dbms for Sqlite {
     fn build(&self) -> Option<&Installed> {
-        None
+        self.installed.as_ref()
     }
 
     fn flags(&self) -> Flags {
@@ -155,8 +167,9 @@ impl Dbms for Sqlite {
     ) -> Result<Box<dyn Server>, DbmsError> {
         fs::create_dir_all(&place.data).map_err(DbmsError::file("make", &place.data))?;
         let path = place.data.join(FILE);
-        let target = Target::Sqlite { path, pragmas: self.pragmas.clone() };
-        Ok(Box::new(Open { target, version: self.version.clone(), data: place.data.clone() }))
+        let (library, pragmas) = (self.library, self.pragmas.clone());
+        let target = Target::Sqlite { library, path, pragmas };
+        Ok(Box::new(Open { target, version: library.version(), data: place.data.clone() }))
     }
 }
 
@@ -265,7 +278,7 @@ mod tests {
     fn start(contender: &str) -> Result<(tempfile::TempDir, Box<dyn Server>), DbmsError> {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::at(directory.path()).unwrap();
-        let dbms = Sqlite::prepare(&contender.parse().unwrap())?;
+        let dbms = Sqlite::prepare(&contender.parse().unwrap(), None)?;
         let (data, log) = (directory.path().join("data"), directory.path().join("log"));
         let place = Place { data, log, ..Place::default() };
         let server = dbms.start(&home, &place, &|| false)?;

@@ -110,7 +110,10 @@ pub enum ContenderError {
     Unprintable(char),
     #[error("a source cannot be called '{name}': {why}")]
     SourceName { name: String, why: &'static str },
-    #[error("sqlite is part of rqps, which cannot load another build of it yet: leave '@{0}' away")]
+    #[error(
+        "sqlite is part of rqps, and no other build can be fetched: '@{0}' is neither system, a path to a \
+         library as in sqlite@/opt/lib/libsqlite3.so, nor one that is built from source as src-3.46.1"
+    )]
     SqliteBuild(String),
     #[error("'{0}' is asked for twice: give one a label, as in again={0}")]
     Twice(String),
@@ -331,9 +334,6 @@ pub fn is_path(name: &str) -> bool {
 }
 
 fn parse_build(dbms: Dbms, build: &str) -> Result<Build, ContenderError> {
-    if dbms == Dbms::Sqlite {
-        return Err(ContenderError::SqliteBuild(build.to_string()));
-    }
     if build.is_empty() {
         return Err(ContenderError::Empty(format!("{dbms}@")));
     }
@@ -342,6 +342,10 @@ fn parse_build(dbms: Dbms, build: &str) -> Result<Build, ContenderError> {
     }
     if build == Source::System.name() {
         return Ok(Build::System);
+    }
+    // Nobody has libraries of it that could be fetched.
+    if dbms == Dbms::Sqlite && !build.starts_with("src-") {
+        return Err(ContenderError::SqliteBuild(build.to_string()));
     }
     // Which sources there are is looked up later: the user's own are in a file. In front of what is no
     // version, only the name of a built-in one can be meant.

@@ -25,6 +25,7 @@ pub use address::Address;
 pub use error::{Class, Error};
 pub use login::{ChannelBinding, Login, ServerKey, Terms};
 pub use patience::{tell_of_waiting, wait_on, want_answers};
+pub use sqlite::{SqliteInterrupt, SqliteLibrary};
 pub use tls::{Authorities, Check, Identity, Need, Tls, Version};
 
 /// Where a connection leads; cloned for every connection that a workload opens.
@@ -35,6 +36,7 @@ pub enum Target {
     Mysql(Login),
     /// A database file, and the pragmas that every connection sets.
     Sqlite {
+        library: SqliteLibrary,
         path: PathBuf,
         pragmas: Vec<(String, String)>,
     },
@@ -45,7 +47,9 @@ impl Target {
         match self {
             Target::Postgres(login) => Ok(Box::new(postgres::Postgres::connect(login)?)),
             Target::Mysql(login) => Ok(Box::new(mysql::Mysql::connect(login)?)),
-            Target::Sqlite { path, pragmas } => Ok(Box::new(sqlite::Sqlite::open(path, pragmas)?)),
+            Target::Sqlite { library, path, pragmas } => {
+                Ok(Box::new(sqlite::Sqlite::open(*library, path, pragmas)?))
+            }
         }
     }
 }
@@ -127,7 +131,7 @@ pub fn query_if_allowed(
 /// Ends a call that blocks, from another thread. The connection is unusable afterwards.
 pub enum Interrupter {
     Socket(OwnedFd),
-    Sqlite(rusqlite::InterruptHandle),
+    Sqlite(SqliteInterrupt),
 }
 
 impl Interrupter {

@@ -163,7 +163,7 @@ fn status(connection: &mut dyn Connection, name: &str) -> Result<Option<u64>, Db
 
 #[cfg(test)]
 mod tests {
-    use rqps_wire::{Error, Target, want_answers};
+    use rqps_wire::{Error, SqliteLibrary, Target, want_answers};
 
     use super::*;
 
@@ -171,7 +171,11 @@ mod tests {
     fn a_server_that_answers_is_not_waited_for_any_more_when_the_user_wants_to_stop() {
         let folder = tempfile::tempdir().unwrap();
         // It answers at once, whatever it is.
-        let target = Target::Sqlite { path: folder.path().join("db"), pragmas: Vec::new() };
+        let target = Target::Sqlite {
+            library: SqliteLibrary::bundled(),
+            path: folder.path().join("db"),
+            pragmas: Vec::new(),
+        };
         let mut connection = target.connect().unwrap();
         let mut looks = 0;
         let ended = wait(&mut *connection, |connection| {

@@ -4,7 +4,6 @@
 use rqps_plan::{Build, Dbms, Source};
 
 use super::error::SourceError;
-use super::lists::List;
 use super::machine::Machine;
 use super::progress::Tell;
 use super::version::{self, Packaged};
@@ -102,7 +101,7 @@ impl Machine {
             return Ok(Some((offer.source.clone(), exactly)));
         }
         for offer in &mut offers {
-            offer.listed = self.listed(home, dbms, &offer.source, tell)?;
+            offer.listed = self.listed(home, dbms, &offer.source, versions, tell)?;
             let chosen = versions.iter().map(|wanted| offer.choose(wanted));
             if let Some(chosen) = chosen.collect() {
                 return Ok(Some((offer.source.clone(), chosen)));
@@ -152,31 +151,29 @@ impl Machine {
         Ok(offers)
     }
 
-    /// The versions that a source lists; nothing where it cannot be asked.
+    /// The versions that a source lists, as far as some of them can be the wanted ones; nothing where
+    /// it cannot be asked.
     fn listed(
         &self,
         home: &Home,
         dbms: Dbms,
         source: &Source,
+        wanted: &[&str],
         tell: &mut Tell,
     ) -> Result<Vec<Packaged>, SourceError> {
         if matches!(source, Source::Src | Source::System) {
             return Ok(Vec::new());
         }
-        let list = List::of(home, dbms, Some(source))?;
-        let mut listed = list.fresh();
-        if !listed.is_empty() {
-            return Ok(listed);
-        }
-        for package in &self.packages(home, dbms, Some(source))? {
-            match self.versions(package, tell) {
-                Ok(list) => listed.extend(list.packaged),
+        let mut listed = Vec::new();
+        for package in self.packages(home, dbms, Some(source))? {
+            if !wanted.iter().any(|wanted| package.may_have(wanted)) {
+                continue;
+            }
+            match self.noted_versions(home, &package, tell) {
+                Ok(noted) => listed.extend(noted),
                 Err(error) if error.is_of_one_source() => return Ok(Vec::new()),
                 Err(error) => return Err(error),
             }
-        }
-        if !listed.is_empty() {
-            list.note(&listed)?;
         }
         Ok(listed)
     }

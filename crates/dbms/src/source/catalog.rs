@@ -37,6 +37,14 @@ impl Registry {
         }
     }
 
+    /// The suite of Debian that it is; none for what has no suites.
+    pub(super) fn suite(&self) -> Option<&'static str> {
+        match self {
+            Registry::Debian { suite } => Some(suite),
+            Registry::Npm | Registry::Maven { .. } | Registry::Named(_) => None,
+        }
+    }
+
     /// Whether its client compares what it fetches with what the makers have signed.
     pub(super) fn is_signed(&self) -> bool {
         matches!(self, Registry::Debian { .. } | Registry::Named(_))
@@ -145,11 +153,21 @@ pub(super) fn packages(
     })
 }
 
-/// Where the server's program may be below a build's root, the likeliest first; nowhere for what
-/// is part of rqps. MariaDB's was called as MySQL's before 10.5. A star stands for any one name.
+/// Whether one of it is part of rqps, which is what its name alone means.
+pub(super) fn is_built_in(dbms: Dbms) -> bool {
+    dbms == Dbms::Sqlite
+}
+
+/// Where the server's program may be below a build's root, the likeliest first; of SQLite its library.
+/// MariaDB's was called as MySQL's before 10.5. A star stands for any one name.
 pub(super) fn server_programs(dbms: Dbms) -> &'static [&'static str] {
     match dbms {
-        Dbms::Sqlite => &[],
+        Dbms::Sqlite => &[
+            "lib/libsqlite3.so",
+            "lib/libsqlite3.so.0",
+            "lib/*/libsqlite3.so.0",
+            "lib64/libsqlite3.so.0",
+        ],
         Dbms::Postgres => &["bin/postgres", "usr/lib/postgresql/*/bin/postgres"],
         Dbms::Mysql => &["bin/mysqld", "sbin/mysqld", "libexec/mysqld", "usr/sbin/mysqld"],
         Dbms::Mariadb => &[

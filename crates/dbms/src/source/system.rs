@@ -36,6 +36,8 @@ pub(super) fn builds(
             Ok(version) => found.push(Found { version, root }),
             Err(
                 SourceError::DoesNotRun { .. }
+                | SourceError::NoLibrary { .. }
+                | SourceError::ForeignLibrary { .. }
                 | SourceError::MissingLibrary { .. }
                 | SourceError::OtherDbms { .. },
             ) => {}
@@ -49,8 +51,7 @@ pub(super) fn builds(
 /// Folders that may hold a build.
 fn roots(dbms: Dbms, machine: &Machine, tell: &mut Tell) -> Result<Vec<PathBuf>, SourceError> {
     match dbms {
-        Dbms::Sqlite => Ok(Vec::new()),
-        Dbms::Mysql | Dbms::Mariadb => Ok(machine.prefixes.clone()),
+        Dbms::Sqlite | Dbms::Mysql | Dbms::Mariadb => Ok(machine.prefixes.clone()),
         Dbms::Postgres => {
             // Debian keeps a folder per major version; elsewhere pg_config knows.
             let versioned = fs::read_dir(&machine.postgres).into_iter().flatten().flatten();

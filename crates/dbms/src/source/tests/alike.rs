@@ -1,4 +1,4 @@
-//! Both sides of a comparison from one kind of build.
+//! Which source a build is taken from, and both sides of a comparison from one.
 
 use super::*;
 
@@ -45,6 +45,19 @@ fn they_are_of_the_first_source_that_has_all_of_them() {
     system(&world, &["16.3"]);
     assert_eq!(chosen(&world, &["17.6", "16.3"]).unwrap(), of(Source::System, &["17.6", "16.3"]));
     assert_eq!(world.calls(), calls, "what is there is taken");
+}
+
+#[test]
+fn the_start_of_a_version_is_of_the_first_source_that_has_one() {
+    let world = World::with_npm();
+    maven(&world, &["17.9", "15.2"]);
+    let installed = world.obtain(version("17")).unwrap();
+    assert_eq!((installed.source.as_ref(), &*installed.version), (Some(&Source::Npm), "17.6"));
+    let calls = world.calls();
+    assert_eq!(world.obtain(version("17")).unwrap(), installed);
+    assert_eq!(world.calls(), calls, "that is looked up once a day");
+    let error = world.error(version("15"));
+    assert!(error.contains("maven"), "only maven has one, and this one fetches none: {error}");
 }
 
 #[test]

@@ -160,7 +160,7 @@ fn the_start_of_a_version_is_the_newest_and_looked_up_once_a_day() {
     assert_eq!(world.calls(), calls, "mvn is not started again");
 
     // A day later there is another, which cannot be fetched: what is in the store is not it.
-    let list = installed.root.parent().unwrap().join(".versions-mysql.json");
+    let list = installed.root.parent().unwrap().join(".versions-mysql-maven.json");
     let yesterday = SystemTime::now() - Duration::from_secs(25 * 60 * 60);
     File::options().write(true).open(&list).unwrap().set_modified(yesterday).unwrap();
     let later = World::with_mvn(artifact, &["8.0.33.1", "8.0.36"], &members);

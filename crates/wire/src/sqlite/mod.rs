@@ -1,0 +1,413 @@
+//! SQLite inside this process: the client and the DBMS share the calling thread.
+
+mod library;
+
+use std::ffi::{CStr, CString, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr::{self, NonNull};
+use std::slice;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rusqlite::ffi;
+
+use crate::error::{Class, Error};
+use crate::{Connection, Interrupter, Row, Statement, Type, Value};
+use library::Functions;
+pub use library::SqliteLibrary;
+
+/// How long a writer waits for another before it gives up.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// SQLite's own back-off sleeps up to 100 ms between looks at a lock, which would make one writer
+/// starve another; this is about the time of a small transaction.
+const LOOK_AGAIN: Duration = Duration::from_micros(100);
+
+/// A connection with its statements.
+pub(crate) struct Sqlite {
+    functions: &'static Functions,
+    database: NonNull<ffi::sqlite3>,
+    /// Finalized before the connection is closed.
+    statements: Vec<Prepared>,
+    /// The same connection for those who may interrupt it; nothing once it is closed.
+    shared: Arc<Mutex<Shared>>,
+}
+
+// SAFETY: SQLite is built in its serialized mode, in which connections and statements may be used by
+// any thread; `&mut self` keeps them on one at a time.
+unsafe impl Send for Sqlite {}
+
+struct Shared(Option<NonNull<ffi::sqlite3>>);
+
+// SAFETY: all that is done with it is to interrupt the connection, which any thread may do while it is
+// open; the mutex sees to that.
+unsafe impl Send for Shared {}
+
+/// Interrupts what a connection does, as long as it is open.
+pub struct SqliteInterrupt {
+    functions: &'static Functions,
+    shared: Arc<Mutex<Shared>>,
+}
+
+impl SqliteInterrupt {
+    pub(crate) fn interrupt(&self) {
+        let shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(database) = shared.0 {
+            // SAFETY: the connection is open, and is not closed while the lock is held.
+            unsafe { (self.functions.sqlite3_interrupt)(database.as_ptr()) };
+        }
+    }
+}
+
+/// A statement that SQLite has compiled.
+struct Prepared {
+    functions: &'static Functions,
+    /// Null for one that holds no SQL, such as a comment.
+    statement: *mut ffi::sqlite3_stmt,
+    columns: c_int,
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        // SAFETY: it was prepared by these functions, and its connection is still open. Of null nothing
+        // is done. What it answers is the error of the last step, which was told.
+        unsafe { (self.functions.sqlite3_finalize)(self.statement) };
+    }
+}
+
+/// What a step came to.
+#[derive(PartialEq, Eq)]
+enum Step {
+    Row,
+    Done,
+}
+
+impl Sqlite {
+    pub(crate) fn open(
+        library: SqliteLibrary,
+        path: &Path,
+        pragmas: &[(String, String)],
+    ) -> Result<Self, Error> {
+        let functions = library.0;
+        let Ok(name) = CString::new(path.as_os_str().as_bytes()) else {
+            let message = format!("'{}' is no name of a file", path.display());
+            return Err(Error::Server { code: "path".to_string(), message, class: Class::Stop });
+        };
+        let flags = ffi::SQLITE_OPEN_READWRITE | ffi::SQLITE_OPEN_CREATE;
+        let mut database = ptr::null_mut();
+        // SAFETY: the name ends with a zero, and the answer has a place.
+        let code = unsafe {
+            (functions.sqlite3_open_v2)(name.as_ptr(), &mut database, flags, ptr::null())
+        };
+        let Some(database) = NonNull::new(database) else {
+            let message = "SQLite has no memory for a connection".to_string();
+            return Err(Error::Server { code: code.to_string(), message, class: Class::Stop });
+        };
+        let shared = Arc::new(Mutex::new(Shared(Some(database))));
+        let mut sqlite = Sqlite { functions, database, statements: Vec::new(), shared };
+        // Closed again by whoever has it now.
+        sqlite.check(code)?;
+        // SAFETY: the connection is open, and the handler needs no data.
+        let codes = unsafe {
+            let database = database.as_ptr();
+            [
+                (functions.sqlite3_extended_result_codes)(database, 1),
+                (functions.sqlite3_busy_handler)(database, Some(wait_for_lock), ptr::null_mut()),
+            ]
+        };
+        codes.into_iter().try_for_each(|code| sqlite.check(code))?;
+        for (name, value) in pragmas {
+            // Some pragmas answer with a row and some do not.
+            sqlite.query(&format!("pragma {name} = {value}"))?;
+        }
+        Ok(sqlite)
+    }
+
+    fn check(&self, code: c_int) -> Result<(), Error> {
+        match code {
+            ffi::SQLITE_OK => Ok(()),
+            _ => Err(self.failure()),
+        }
+    }
+
+    /// What went wrong last.
+    #[cold]
+    fn failure(&self) -> Error {
+        let database = self.database.as_ptr();
+        // SAFETY: the connection is open, and the text is copied before anything else is done with it.
+        let (code, message) = unsafe {
+            let code = (self.functions.sqlite3_extended_errcode)(database);
+            (code, CStr::from_ptr((self.functions.sqlite3_errmsg)(database)).to_string_lossy())
+        };
+        // The extended code has what happened in its last byte.
+        match code & 0xff {
+            ffi::SQLITE_INTERRUPT => Error::Interrupted,
+            primary => Error::Server {
+                code: code.to_string(),
+                message: message.into_owned(),
+                class: match primary {
+                    ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED => Class::Retry,
+                    _ => Class::Stop,
+                },
+            },
+        }
+    }
+
+    fn compile(&self, sql: &str) -> Result<Prepared, Error> {
+        let functions = self.functions;
+        let Ok(length) = c_int::try_from(sql.len()) else {
+            let message = format!("a statement of {} bytes is too long", sql.len());
+            return Err(Error::Server { code: "length".to_string(), message, class: Class::Stop });
+        };
+        let mut statement = ptr::null_mut();
+        // SAFETY: the connection is open, the text is as long as is said, and what lies behind the first
+        // statement is not asked for.
+        let code = unsafe {
+            let (database, text) = (self.database.as_ptr(), sql.as_ptr().cast());
+            (functions.sqlite3_prepare_v2)(database, text, length, &mut statement, ptr::null_mut())
+        };
+        self.check(code)?;
+        // SAFETY: of a statement that was just prepared, or of null, which has none.
+        let columns = unsafe { (functions.sqlite3_column_count)(statement) };
+        Ok(Prepared { functions, statement, columns })
+    }
+
+    #[inline]
+    fn bind(&self, prepared: &Prepared, index: usize, value: Value<'_>) -> Result<(), Error> {
+        let (functions, statement) = (self.functions, prepared.statement);
+        let index = index as c_int;
+        let code = match value {
+            // SAFETY: the statement is this connection's; SQLite looks whether it has such a parameter.
+            Value::Int(value) => unsafe { (functions.sqlite3_bind_int64)(statement, index, value) },
+            Value::Text(text) => {
+                let length = text.len() as c_int;
+                // SAFETY: as above; the text is as long as is said, and copied.
+                unsafe {
+                    let (text, copied) = (text.as_ptr().cast(), ffi::SQLITE_TRANSIENT());
+                    (functions.sqlite3_bind_text)(statement, index, text, length, copied)
+                }
+            }
+        };
+        self.check(code)
+    }
+
+    #[inline]
+    fn step(&self, prepared: &Prepared) -> Result<Step, Error> {
+        // SAFETY: the statement is this connection's.
+        match unsafe { (self.functions.sqlite3_step)(prepared.statement) } {
+            ffi::SQLITE_ROW => Ok(Step::Row),
+            ffi::SQLITE_DONE => Ok(Step::Done),
+            _ => {
+                let failure = self.failure();
+                self.reset(prepared);
+                Err(failure)
+            }
+        }
+    }
+
+    /// Has it begin anew. What it answers is the error of the last step, which was told.
+    #[inline]
+    fn reset(&self, prepared: &Prepared) {
+        // SAFETY: the statement is this connection's.
+        unsafe { (self.functions.sqlite3_reset)(prepared.statement) };
+    }
+
+    /// Steps a statement to its end; answers the rows returned, or else those changed.
+    fn step_through(&self, prepared: &Prepared, values: &[Value<'_>]) -> Result<u64, Error> {
+        if prepared.statement.is_null() {
+            return Ok(0);
+        }
+        for (index, value) in values.iter().enumerate() {
+            self.bind(prepared, index + 1, *value)?;
+        }
+        let mut count = 0;
+        while self.step(prepared)? == Step::Row {
+            count += 1;
+        }
+        self.reset(prepared);
+        Ok(match prepared.columns {
+            // SAFETY: the connection is open.
+            0 => (unsafe { (self.functions.sqlite3_changes)(self.database.as_ptr()) }) as u64,
+            _ => count,
+        })
+    }
+
+    /// A field of the row that a statement is at, as text.
+    fn field(&self, prepared: &Prepared, column: c_int) -> Option<String> {
+        let (functions, statement) = (self.functions, prepared.statement);
+        // SAFETY: the statement is at a row, which has this column; the bytes are copied before anything
+        // else is done with the statement. Those of an empty text may be nowhere.
+        unsafe {
+            match (functions.sqlite3_column_type)(statement, column) {
+                ffi::SQLITE_NULL => None,
+                ffi::SQLITE_INTEGER => {
+                    Some((functions.sqlite3_column_int64)(statement, column).to_string())
+                }
+                ffi::SQLITE_FLOAT => {
+                    Some((functions.sqlite3_column_double)(statement, column).to_string())
+                }
+                _ => {
+                    let bytes = (functions.sqlite3_column_blob)(statement, column).cast::<u8>();
+                    let length = (functions.sqlite3_column_bytes)(statement, column) as usize;
+                    let bytes = match bytes.is_null() {
+                        true => &[],
+                        false => slice::from_raw_parts(bytes, length),
+                    };
+                    Some(String::from_utf8_lossy(bytes).into_owned())
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Sqlite {
+    fn drop(&mut self) {
+        self.statements.clear();
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.0 = None;
+        // SAFETY: it is open, has no statements any more, and nobody has it after this.
+        unsafe { (self.functions.sqlite3_close)(self.database.as_ptr()) };
+    }
+}
+
+unsafe extern "C" fn wait_for_lock(_: *mut c_void, attempts: c_int) -> c_int {
+    std::thread::sleep(LOOK_AGAIN);
+    c_int::from(LOOK_AGAIN * attempts.unsigned_abs() < PATIENCE)
+}
+
+impl Connection for Sqlite {
+    fn run(&mut self, sql: &str) -> Result<u64, Error> {
+        self.step_through(&self.compile(sql)?, &[])
+    }
+
+    fn query(&mut self, sql: &str) -> Result<Vec<Row>, Error> {
+        let prepared = self.compile(sql)?;
+        let mut found = Vec::new();
+        while !prepared.statement.is_null() && self.step(&prepared)? == Step::Row {
+            found.push((0..prepared.columns).map(|at| self.field(&prepared, at)).collect());
+        }
+        Ok(found)
+    }
+
+    fn prepare(&mut self, sql: &str, _parameters: &[Type]) -> Result<Statement, Error> {
+        let prepared = self.compile(sql)?;
+        self.statements.push(prepared);
+        Ok(Statement(self.statements.len() - 1))
+    }
+
+    fn execute(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<u64, Error> {
+        self.step_through(&self.statements[statement.0], values)
+    }
+
+    fn transport(&self) -> &'static str {
+        "in process"
+    }
+
+    fn load(&mut self, table: &str, columns: &[&str], lines: &[u8]) -> Result<u64, Error> {
+        let marks = vec!["?"; columns.len()].join(", ");
+        let insert = format!("insert into {table} ({}) values ({marks})", columns.join(", "));
+        self.run("begin immediate")?;
+        let inserted = self.compile(&insert).and_then(|prepared| {
+            let mut count = 0;
+            for line in lines.split_inclusive(|byte| *byte == b'\n') {
+                let line = line.strip_suffix(b"\n").unwrap_or(line);
+                for (index, field) in line.split(|byte| *byte == b'\t').enumerate() {
+                    self.bind(&prepared, index + 1, Value::Text(field))?;
+                }
+                count += self.step_through(&prepared, &[])?;
+            }
+            Ok(count)
+        });
+        let ended = inserted.and_then(|count| self.run("commit").map(|_| count));
+        if ended.is_err() {
+            // SQLite may have ended it already.
+            let _ = self.run("rollback");
+        }
+        ended
+    }
+
+    fn interrupter(&self) -> Result<Interrupter, Error> {
+        let (functions, shared) = (self.functions, self.shared.clone());
+        Ok(Interrupter::Sqlite(SqliteInterrupt { functions, shared }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    fn database() -> (tempfile::TempDir, Sqlite) {
+        let directory = tempfile::tempdir().unwrap();
+        let mut sqlite =
+            Sqlite::open(SqliteLibrary::bundled(), &directory.path().join("db"), &[]).unwrap();
+        sqlite.run("create table t (id integer primary key, v text)").unwrap();
+        (directory, sqlite)
+    }
+
+    #[test]
+    fn rows_changed_and_rows_returned_are_counted() {
+        let (_directory, mut sqlite) = database();
+        assert_eq!(sqlite.run("insert into t (v) values ('a'), ('b'), ('c')").unwrap(), 3);
+        let select = sqlite.prepare("select v from t where id >= ?", &[Type::Int8]).unwrap();
+        assert_eq!(sqlite.execute(select, &[Value::Int(2)]).unwrap(), 2);
+        assert_eq!(sqlite.execute(select, &[Value::Int(9)]).unwrap(), 0);
+        let delete = sqlite.prepare("delete from t where v = ?", &[Type::Varchar]).unwrap();
+        assert_eq!(sqlite.execute(delete, &[Value::Text(b"b")]).unwrap(), 1);
+    }
+
+    #[test]
+    fn lines_are_loaded_whole_or_not_at_all() {
+        let (_directory, mut sqlite) = database();
+        assert_eq!(sqlite.load("t", &["id", "v"], b"7\tseven\n9\t\n").unwrap(), 2);
+        let rows = sqlite.query("select id, typeof(id), v from t order by id").unwrap();
+        let text = |text: &str| Some(text.to_string());
+        assert_eq!(rows[0], [text("7"), text("integer"), text("seven")]);
+        assert_eq!(rows[1], [text("9"), text("integer"), text("")]);
+        assert!(sqlite.load("t", &["id", "v"], b"1\tone\n7\tagain\n").is_err());
+        assert_eq!(sqlite.query("select * from t").unwrap().len(), 2);
+    }
+
+    #[test]
+    fn control_queries_decode_text_and_null() {
+        let (_directory, mut sqlite) = database();
+        let rows = sqlite.query("select 1, 'x', null").unwrap();
+        assert_eq!(rows, [vec![Some("1".to_string()), Some("x".to_string()), None]]);
+    }
+
+    #[test]
+    fn a_refused_statement_stops_and_an_interrupted_one_says_so() {
+        let (_directory, mut sqlite) = database();
+        assert_eq!(sqlite.run("select * from nowhere").unwrap_err().class(), Class::Stop);
+        let interrupter = sqlite.interrupter().unwrap();
+        let endless = "with recursive c(x) as (select 1 union all select x + 1 from c) \
+                       select count(*) from c";
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            // Again and again: nothing is interrupted by a word that comes before it begins.
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    std::thread::sleep(Duration::from_millis(10));
+                    interrupter.interrupt();
+                }
+            });
+            assert!(matches!(sqlite.run(endless), Err(Error::Interrupted)));
+            is_over.store(true, Ordering::Relaxed);
+        });
+    }
+
+    #[test]
+    fn a_second_writer_waits_for_the_first() {
+        let (directory, mut first) = database();
+        let mut second =
+            Sqlite::open(SqliteLibrary::bundled(), &directory.path().join("db"), &[]).unwrap();
+        first.run("begin immediate").unwrap();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(move || second.run("insert into t (v) values ('late')"));
+            std::thread::sleep(Duration::from_millis(30));
+            first.run("commit").unwrap();
+            assert_eq!(waiting.join().unwrap().unwrap(), 1);
+        });
+    }
+}
