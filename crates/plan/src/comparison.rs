@@ -172,7 +172,7 @@ pub enum ComparisonError {
 }
 
 impl Comparison {
-    /// With everything but the workload as SLICES.md found it to work.
+    /// With everything but the workload as it was found to work (docs/slices.md).
     pub fn new(of: Compared) -> Self {
         let (method, loads) = match of {
             Compared::Microbenchmark(_) => (Method::Slices, None),

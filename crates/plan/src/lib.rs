@@ -1,6 +1,7 @@
 //! What to measure: contenders, workloads, sizes. Knows nothing of how anything runs.
 
 mod cache;
+mod class;
 mod command;
 mod comparison;
 mod contender;
@@ -19,6 +20,7 @@ mod source;
 mod sweep;
 
 pub use cache::{Cache, CacheError, row_bytes};
+pub use class::Class;
 pub use comparison::{Choice, Compared, Comparison, ComparisonError, Method, Profiled, StoredBase};
 pub use contender::{Build, Contender, ContenderError, Dbms, check_names, is_path};
 pub use counts::Counts;

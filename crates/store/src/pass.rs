@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use rqps_observe::{EngineReading, EngineValue, Kind, Metric, Reading};
+use rqps_plan::Class;
 use rusqlite::{Connection, Row, Transaction, params};
 
 use crate::error::StoreError;
 use crate::read::{
-    client, count, engine_values, json, metric, nanos, place, samples, seconds, some_count,
+    client, count, engine_values, json, known, metric, nanos, place, samples, seconds, some_count,
     some_text, statements, target_rate, text, workers,
 };
 use crate::schema::Owner;
@@ -15,7 +16,7 @@ use crate::write::{insert_samples, insert_worker};
 use crate::{PackedHistogram, RunDirectory, Series, StatementRecord, WorkerRecord};
 
 /// One test in one round. All its contenders were started for this round.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PassRecord {
     /// Counted from 1.
     pub round: u32,
@@ -25,9 +26,7 @@ pub struct PassRecord {
     /// Which of the groups of contenders it is of, counted from 1, where not all fit into the memory at
     /// once; otherwise 1.
     pub part: u32,
-    /// What its statements do, such as `point`, `range` or `update`: tests of a class have much in
-    /// common.
-    pub class: String,
+    pub class: Class,
     /// The tests that are shown together with it.
     pub group: String,
     /// Which of the independent loads the data came from, counted from 1.
@@ -49,6 +48,30 @@ pub struct PassRecord {
     pub sides: BTreeMap<String, SideRecord>,
     /// In the order in which they were driven; of several clients, one after the other.
     pub slices: Vec<SliceRecord>,
+}
+
+impl PassRecord {
+    /// Nothing is measured in it yet.
+    pub fn new(class: Class) -> Self {
+        PassRecord {
+            round: 0,
+            test: String::new(),
+            place: 0,
+            part: 0,
+            class,
+            group: String::new(),
+            load: 0,
+            attempt: 0,
+            invalid: None,
+            started: String::new(),
+            seconds: 0.0,
+            cpus: Vec::new(),
+            canary: Vec::new(),
+            cost: BTreeMap::new(),
+            sides: BTreeMap::new(),
+            slices: Vec::new(),
+        }
+    }
 }
 
 /// A contender's part in a pass, beside its slices.
@@ -250,7 +273,7 @@ fn insert_pass(transaction: &Transaction<'_>, pass: &PassRecord) -> Result<i64, 
             pass.test,
             pass.place,
             pass.part,
-            pass.class,
+            pass.class.name(),
             pass.group,
             pass.load,
             pass.attempt,
@@ -357,7 +380,7 @@ fn pass(row: &Row<'_>) -> Result<PassRecord, rusqlite::Error> {
         test: text(row, "test")?,
         place: row.get("place")?,
         part: row.get("part")?,
-        class: text(row, "class")?,
+        class: known(row, "class", Class::from_name)?,
         group: text(row, "grouped")?,
         load: row.get("load")?,
         attempt: row.get("attempt")?,

@@ -220,7 +220,10 @@ pub(crate) fn known<T>(
     from_name: impl Fn(&str) -> Option<T>,
 ) -> Result<T, rusqlite::Error> {
     let name = row.get_ref(column)?.as_str()?;
-    from_name(name).ok_or_else(|| garbled(format!("{column} '{name}' is not known")))
+    from_name(name).ok_or_else(|| {
+        let name = printable(name);
+        garbled(format!("{column} '{name}' is not known to this rqps, a newer one may have it"))
+    })
 }
 
 /// A column that holds JSON.

@@ -1,7 +1,7 @@
 //! Comparisons of the same contenders become one with the rounds of all; of others no verdict could come.
 
 use rqps_plan::{
-    Compared, Comparison, Contender, Count, InsertBenchmark, Method, Plan, Profile, Span,
+    Class, Compared, Comparison, Contender, Count, InsertBenchmark, Method, Plan, Profile, Span,
     StoredBase, Workload,
 };
 use rqps_store::{
@@ -26,7 +26,7 @@ fn made(id: &str, rounds: &[u32]) -> (String, Run) {
         load: 1,
         attempt: 1,
         started: id.to_string(),
-        ..PassRecord::default()
+        ..PassRecord::new(Class::Point)
     };
     let comparison = Comparison::new(Compared::InsertBenchmark(benchmark));
     let run = Run {

@@ -7,7 +7,7 @@ use std::path::Path;
 use hdrhistogram::Histogram;
 use rqps_observe::{EngineReading, Kind, Metric, Reading};
 use rqps_plan::{
-    Contender, Count, Counts, Flags, InsertBenchmark, Operation, Plan, Profile, Workload,
+    Class, Contender, Count, Counts, Flags, InsertBenchmark, Operation, Plan, Profile, Workload,
 };
 use rqps_store::{
     ContenderRecord, EngineSample, Manifest, MemoryHold, PassRecord, Planning, Run, RunDirectory,
@@ -155,7 +155,7 @@ fn a_pass_is_read_back_as_it_was_written() {
         cpus: vec![0, 1],
         canary: vec![7, 8],
         sides: [("sqlite".to_string(), side)].into(),
-        ..PassRecord::default()
+        ..PassRecord::new(Class::Point)
     };
     let mut next = PassRecord { round: 2, ..pass.clone() };
     next.sides = [("again".to_string(), SideRecord::default())].into();
@@ -173,6 +173,18 @@ fn a_pass_is_read_back_as_it_was_written() {
 }
 
 #[test]
+fn a_class_that_is_not_known_is_an_error_and_never_another() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut run = create(directory.path());
+    run.save_pass(&PassRecord { round: 1, ..PassRecord::new(Class::Scan) }).unwrap();
+    assert_eq!(run.passes().unwrap()[0].class, Class::Scan);
+    let results = rusqlite::Connection::open(directory.path().join("results.sqlite")).unwrap();
+    results.execute("update pass set class = 'analytic'", []).unwrap();
+    let error = Run::open(directory.path()).unwrap_err().to_string();
+    assert!(error.contains("results.sqlite' is damaged: class 'analytic' is not known"), "{error}");
+}
+
+#[test]
 fn a_round_that_has_come_farther_takes_the_place_of_what_was_kept_of_it() {
     let directory = tempfile::tempdir().unwrap();
     let mut run = create(directory.path());
@@ -187,7 +199,7 @@ fn a_round_that_has_come_farther_takes_the_place_of_what_was_kept_of_it() {
         part: 1,
         attempt,
         sides: [("sqlite".to_string(), side())].into(),
-        ..PassRecord::default()
+        ..PassRecord::new(Class::Point)
     };
     let earlier = PassRecord { round: 0, ..pass(1) };
     run.save_pass(&earlier).unwrap();

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use common::{Fixture, SEED, effects, load, named, plan, run, run_test};
 use rqps_load::Statements;
-use rqps_plan::Microbenchmark;
+use rqps_plan::{Class, Microbenchmark};
 use rqps_wire::{Row, scalar};
 use rqps_workload::Dialect;
 use rqps_workload::microbenchmark::{Benchmark, Found, Group, tests};
@@ -122,7 +122,7 @@ impl Server {
             let each = 2 * OPERATIONS;
             let expected =
                 Statements { reads: reads * each, writes: writes * each, others: others * each };
-            if tally.retries == 0 && test.class() == "read-write" {
+            if tally.retries == 0 && test.class() == Class::ReadWrite {
                 // A row that the other client has just replaced is not found, so nothing is changed.
                 let found = tally.statements;
                 assert_eq!(found.total(), expected.total(), "{contender}: {}", test.name);

@@ -88,6 +88,9 @@ impl Round<'_> {
             for (contender, why) in &failed {
                 pass.sides.entry(contender.clone()).or_default().failed = Some(why.clone());
             }
+            if let Some(why) = &pass.invalid {
+                tracing::info!("round {}, {}, attempt {attempt}: {why}", pass.round, pass.test);
+            }
             directory.save_pass(&pass)?;
             let again = match (died, pass.invalid) {
                 (Some(_), _) => !self.is_over(),
@@ -117,13 +120,12 @@ impl Round<'_> {
             test: test.short_name().to_string(),
             place: place(scene.plan, test),
             part: scene.part,
-            class: test.class().to_string(),
             group: test.group.title().to_string(),
             load: scene.setting.comparison.load_of(scene.number),
             attempt,
             started: jiff::Timestamp::now().to_string(),
             sides: self.running.iter().map(side).collect(),
-            ..PassRecord::default()
+            ..PassRecord::new(test.class())
         }
     }
 

@@ -9,7 +9,7 @@ use rqps_dbms::{Place, Server};
 use rqps_observe::{
     Around, Canaries, Clocks, Conduct, Group, GuardFailure, Metric, Reading, guards,
 };
-use rqps_plan::{Compared, Counts, Microbenchmark, Operation};
+use rqps_plan::{Class, Compared, Counts, Microbenchmark, Operation};
 use rqps_store::{PassRecord, RunDirectory, SideRecord, SliceRecord, StepRecord};
 use rqps_workload::microbenchmark::{Sequence, select};
 use rqps_workload::{insert_benchmark, microbenchmark};
@@ -38,7 +38,7 @@ const REST: Duration = Duration::from_secs(10);
 /// … and behind it: a virtual CPU that has waited for a server to end is slow for some tenths of a second.
 const WAKE: Duration = Duration::from_secs(1);
 
-/// The share of a promised write rate that must be reached (INSERT-BENCHMARK.md §5).
+/// The share of a promised write rate that must be reached.
 const REQUIRED_SHARE: f64 = 0.95;
 
 /// What is kept of every second: as much as charts show, since a comparison has many runs.
@@ -381,24 +381,23 @@ fn pass(
     };
     let (class, group) = match (test, record.counts) {
         (Some((_, test)), _) => (test.class(), test.group.title()),
-        (None, Counts::RowsIndexed) => ("load", GROUP),
+        (None, Counts::RowsIndexed) => (Class::Load, GROUP),
         // The later ones also delete the oldest rows, as the steps with queries do, but for versions before 2024.
-        (None, Counts::RowsInserted) if record.step == "l.i0" || !deletes => ("insert", GROUP),
-        (None, Counts::RowsInserted) => ("queue", GROUP),
-        (None, _) if record.step.starts_with("qp") => ("point", GROUP),
-        (None, _) => ("range", GROUP),
+        (None, Counts::RowsInserted) if record.step == "l.i0" || !deletes => (Class::Insert, GROUP),
+        (None, Counts::RowsInserted) => (Class::DeleteOldest, GROUP),
+        (None, _) if record.step.starts_with("qp") => (Class::Point, GROUP),
+        (None, _) => (Class::Range, GROUP),
     };
     PassRecord {
         round: number,
         test: record.step.clone(),
         place: test.map_or(index, |(plan, test)| place_of(plan, test)),
-        class: class.to_string(),
         group: group.to_string(),
         part: PART,
         load,
         attempt: 1,
         started: record.started.clone(),
-        ..PassRecord::default()
+        ..PassRecord::new(class)
     }
 }
 

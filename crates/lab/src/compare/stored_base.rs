@@ -227,6 +227,7 @@ fn differing(then: &ContenderRecord, now: &ContenderRecord) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use rqps_plan::Class;
     use rqps_store::SliceRecord;
 
     use super::*;
@@ -238,7 +239,7 @@ mod tests {
             contender: contender.to_string(),
             ..SliceRecord::default()
         };
-        let pass = |slices| PassRecord { round: 1, slices, ..PassRecord::default() };
+        let pass = |slices| PassRecord { round: 1, slices, ..PassRecord::new(Class::Point) };
         let earlier = Earlier {
             names: ["base".to_string(), TWIN.to_string()],
             passes: vec![pass(vec![slice(0, TWIN), slice(1, "base")])],

@@ -22,20 +22,22 @@ const CANARY_TELLS: f64 = 0.03;
 /// Of the interval of how much slower it was for one side.
 const CANARY_ALPHA: f64 = 0.05;
 
-/// Classes by the name that a test has for its own.
-const CLASSES: [(&str, Class); 11] = [
-    ("point", Class::Point),
-    ("hot point", Class::HotPoint),
-    ("range", Class::Range),
-    ("scan", Class::Scan),
-    ("load", Class::Load),
-    ("insert", Class::Insert),
-    ("queue", Class::DeleteOldest),
-    ("update", Class::Update),
-    ("hot update", Class::HotUpdate),
-    ("delete", Class::Delete),
-    ("read-write", Class::ReadWrite),
-];
+/// As the estimators have it, which know nothing of tests.
+fn class(of: rqps_plan::Class) -> Class {
+    match of {
+        rqps_plan::Class::Point => Class::Point,
+        rqps_plan::Class::HotPoint => Class::HotPoint,
+        rqps_plan::Class::Range => Class::Range,
+        rqps_plan::Class::Scan => Class::Scan,
+        rqps_plan::Class::Load => Class::Load,
+        rqps_plan::Class::Insert => Class::Insert,
+        rqps_plan::Class::DeleteOldest => Class::DeleteOldest,
+        rqps_plan::Class::Update => Class::Update,
+        rqps_plan::Class::HotUpdate => Class::HotUpdate,
+        rqps_plan::Class::Delete => Class::Delete,
+        rqps_plan::Class::ReadWrite => Class::ReadWrite,
+    }
+}
 
 impl Pair<'_> {
     pub(crate) fn evidence(
@@ -69,7 +71,6 @@ impl Pair<'_> {
     fn evidence_of(&self, run: &Run, test: &Observed<'_>, verdict: &Verdict) -> Evidence {
         let passes = self.passes(test, verdict.stage);
         let method = self.plan.method_of(test.name);
-        let class = CLASSES.iter().find(|(name, _)| *name == test.class);
         let clients = passes.first().map(|pass| clients_of(self.plan, pass));
         let pair = self.contenders(run);
         let again = pair.last().and_then(|contender| run.plan.command_of(contender, test.name));
@@ -78,7 +79,7 @@ impl Pair<'_> {
         let rows = family.as_ref().and_then(|_| self.rows(&passes));
         Evidence {
             test: test.name.to_string(),
-            class: class.map(|(_, class)| *class).unwrap_or_default(),
+            class: class(test.class),
             base: self.base.to_string(),
             contender: self.contender.to_string(),
             verdict: decided(&verdict.label),
@@ -297,7 +298,7 @@ mod tests {
         PassRecord {
             slices: runs.iter().map(|(name, _)| slice(name)).collect(),
             canary: runs.iter().flat_map(|(_, around)| *around).collect(),
-            ..PassRecord::default()
+            ..PassRecord::new(rqps_plan::Class::Point)
         }
     }
 
@@ -365,7 +366,7 @@ mod tests {
         let rows = |points: u64, sum: u64, ranges: u64| {
             let rows = points + sum + ranges;
             let slices = vec![slice("old", rows), slice("new", rows), slice("twin", 1_000)];
-            let pass = PassRecord { slices, ..PassRecord::default() };
+            let pass = PassRecord { slices, ..PassRecord::new(rqps_plan::Class::Point) };
             fixture::pair(&fixture::plan(), None).rows(&[&pass])
         };
         assert_eq!(rows(10, 1, 30), Some(41.0 / 16.0));
@@ -384,7 +385,10 @@ mod tests {
             let statements =
                 vec![planned("select 1", 7.0, 9.0), planned("delete from pi1", before, after)];
             let side = SideRecord { statements, ..SideRecord::default() };
-            PassRecord { sides: [("new".to_string(), side)].into(), ..PassRecord::default() }
+            PassRecord {
+                sides: [("new".to_string(), side)].into(),
+                ..PassRecord::new(rqps_plan::Class::Point)
+            }
         };
         let all = [step(57.0, 1399.0), step(914.0, 523.0)];
         let of = |name: &str| planning(&all, &[&all[1]], name);

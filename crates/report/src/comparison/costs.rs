@@ -386,7 +386,7 @@ pub(super) fn interval(rounds: &[f64]) -> Estimate {
 #[cfg(test)]
 mod tests {
     use rqps_observe::Reading;
-    use rqps_plan::{Compared, Comparison};
+    use rqps_plan::{Class, Compared, Comparison};
     use rqps_store::SliceRecord;
 
     use super::*;
@@ -397,7 +397,7 @@ mod tests {
     fn rounds() -> Vec<PassRecord> {
         let round = |round: u64| {
             let (test, canary) = ("l.i0".to_string(), vec![50_000_000; 4]);
-            let mut pass = PassRecord { test, canary, ..PassRecord::default() };
+            let mut pass = PassRecord { test, canary, ..PassRecord::new(Class::Point) };
             for (place, (name, tenths)) in (0..).zip([("old", 10), ("new", 11)]) {
                 let nanos = 10_000_000 * tenths + 1_000 * round * tenths * tenths;
                 pass.slices.push(SliceRecord {

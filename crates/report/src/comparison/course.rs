@@ -147,7 +147,7 @@ fn middle(mut values: Vec<f64>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use rqps_observe::EngineReading;
-    use rqps_plan::Comparison;
+    use rqps_plan::{Class, Comparison};
     use rqps_store::{EngineSample, Operation, Second, SliceRecord, WorkerRecord};
 
     use super::*;
@@ -155,7 +155,7 @@ mod tests {
 
     /// Rounds of whole runs at an even rate, which end within a second.
     fn rounds(seconds: [(&str, f64); 2]) -> Vec<PassRecord> {
-        let mut pass = PassRecord { test: "l.i1".to_string(), ..PassRecord::default() };
+        let mut pass = PassRecord { test: "l.i1".to_string(), ..PassRecord::new(Class::Point) };
         for (place, (name, seconds)) in (0..).zip(seconds) {
             pass.slices.push(SliceRecord {
                 place,

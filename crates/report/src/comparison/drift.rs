@@ -60,6 +60,7 @@ impl<'a> Drift<'a> {
 
 #[cfg(test)]
 mod tests {
+    use rqps_plan::Class;
     use rqps_store::PassRecord;
 
     use super::*;
@@ -67,7 +68,7 @@ mod tests {
 
     fn drift(now: &[u64]) -> f64 {
         let mut plan = fixture::plan();
-        let pass = PassRecord { canary: now.to_vec(), ..PassRecord::default() };
+        let pass = PassRecord { canary: now.to_vec(), ..PassRecord::new(Class::Point) };
         let passes = [pass];
         let tests = observed::tests(&passes);
         assert!(Drift::of(&plan, &tests).is_none(), "the base took part");

@@ -1,7 +1,7 @@
 //! What was observed of one test in all rounds, as the estimators take it.
 
 use rqps_observe::{Metric, foreign_cpu};
-use rqps_plan::{Compared, Comparison, Counts, Group, Method};
+use rqps_plan::{Class, Compared, Comparison, Counts, Group, Method};
 use rqps_stats::sla;
 use rqps_stats::slices::{self, Restart, Slice};
 use rqps_stats::verdict::Stage;
@@ -10,14 +10,11 @@ use rqps_store::{Operation, PassRecord, SideRecord, SliceRecord};
 use super::times::Times;
 use crate::model::counted_operation;
 
-/// The class of full scans.
-const SCAN: &str = "scan";
-
 /// All passes of one test.
 pub(crate) struct Observed<'a> {
     pub(crate) name: &'a str,
     pub(crate) group: &'a str,
-    pub(crate) class: &'a str,
+    pub(crate) class: Class,
     pub(crate) passes: Vec<&'a PassRecord>,
     /// Nothing before they are asked for: it takes longer than all else to read them.
     pub(crate) times: Times<'a>,
@@ -45,7 +42,7 @@ pub(crate) fn tests(passes: &[PassRecord]) -> Vec<Observed<'_>> {
             None => tests.push(Observed {
                 name: &pass.test,
                 group: &pass.group,
-                class: &pass.class,
+                class: pass.class,
                 passes: vec![pass],
                 times: Times::default(),
             }),
@@ -185,7 +182,7 @@ impl<'a> Observed<'a> {
                 step.map_or(Counts::Statements, |step| step.counts())
             }
             Compared::Microbenchmark(_) => match plan.method_of(self.name) {
-                Method::Runs if self.class == SCAN => Counts::RowsScanned,
+                Method::Runs if self.class == Class::Scan => Counts::RowsScanned,
                 _ => Counts::Statements,
             },
         }
@@ -198,8 +195,7 @@ impl<'a> Observed<'a> {
 
     /// Changes the tables.
     pub(crate) fn writes(&self) -> bool {
-        ["insert", "queue", "update", "hot update", "delete", "read-write", "load"]
-            .contains(&self.class)
+        self.class.writes()
     }
 }
 
@@ -208,7 +204,7 @@ impl<'a> Observed<'a> {
 pub(crate) fn clients_of(plan: &Comparison, pass: &PassRecord) -> u32 {
     match (&plan.of, plan.method_of(&pass.test)) {
         (Compared::InsertBenchmark(of), _) => of.clients,
-        (Compared::Microbenchmark(of), Method::Runs) if pass.class == SCAN => of.tables,
+        (Compared::Microbenchmark(of), Method::Runs) if pass.class == Class::Scan => of.tables,
         (Compared::Microbenchmark(of), _) => of.clients.iter().copied().max().unwrap_or(1),
     }
 }
@@ -391,7 +387,7 @@ mod tests {
             slice(4, "base", 1100),
             slice(5, "new", 550),
         ];
-        PassRecord { slices, ..PassRecord::default() }
+        PassRecord { slices, ..PassRecord::new(Class::Point) }
     }
 
     /// Four clients that take 1 ms of CPU for 250 statements each.
@@ -405,7 +401,7 @@ mod tests {
             server_cpu: if client == 1 { server_cpu } else { 0 },
             ..SliceRecord::default()
         };
-        PassRecord { slices: (1..=4).map(slice).collect(), ..PassRecord::default() }
+        PassRecord { slices: (1..=4).map(slice).collect(), ..PassRecord::new(Class::Point) }
     }
 
     #[test]

@@ -234,6 +234,7 @@ pub(crate) fn kind(is_io_bound: bool, test: &Observed<'_>) -> Kind {
 
 #[cfg(test)]
 mod tests {
+    use rqps_plan::Class;
     use rqps_store::PassRecord;
 
     use super::*;
@@ -241,11 +242,10 @@ mod tests {
 
     #[test]
     fn noise_is_alike_among_writes_and_among_reads_of_a_kind() {
-        let classes = ["point", "point", "scan", "update", "insert"];
-        let pass = |(place, class): (usize, &&str)| PassRecord {
+        let classes = [Class::Point, Class::Point, Class::Scan, Class::Update, Class::Insert];
+        let pass = |(place, class): (usize, &Class)| PassRecord {
             test: format!("test{place}"),
-            class: class.to_string(),
-            ..PassRecord::default()
+            ..PassRecord::new(*class)
         };
         let passes: Vec<PassRecord> = classes.iter().enumerate().map(pass).collect();
         let alike: Vec<String> =

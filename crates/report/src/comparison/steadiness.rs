@@ -11,9 +11,6 @@ use super::{TWIN, Verdicts};
 
 /// Resampling is the same each time a report is made.
 const SEED: u64 = 1;
-/// Classes of steps of fixed work: a slower DBMS is at another size of the tables in the same second, so
-/// their level has a reason to change.
-const FIXED_WORK: [&str; 3] = ["load", "insert", "queue"];
 
 /// The whole runs of a contender in one test of which the seconds are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +55,9 @@ fn way(seen: &Steady) -> Option<&'static str> {
 
 /// Those who were not steady in any run of a test that counts.
 fn unsteady(test: &Observed<'_>, contenders: &[&str]) -> Vec<Unsteady> {
-    if FIXED_WORK.contains(&test.class) {
+    // A slower DBMS is at another size of the tables in the same second, so that their level has a
+    // reason to change.
+    if test.class.is_fixed_work() {
         return Vec::new();
     }
     let of = |contender: &&str| {
@@ -103,13 +102,14 @@ impl Verdicts<'_> {
 
 #[cfg(test)]
 mod tests {
+    use rqps_plan::Class::{DeleteOldest, Scan};
     use rqps_store::{Operation, PassRecord, Second, SideRecord, SliceRecord, WorkerRecord};
 
     use super::*;
     use crate::comparison::observed;
 
     /// A run with so many operations in each second, and a last one that is not whole.
-    fn pass(round: u32, class: &str, seconds: impl Fn(u64) -> u64) -> PassRecord {
+    fn pass(round: u32, class: rqps_plan::Class, seconds: impl Fn(u64) -> u64) -> PassRecord {
         let second = |operations: u64| Second { operations, ..Second::default() };
         let mut work = WorkerRecord::of_several(Operation::Transaction);
         work.seconds = (0..60).map(|at| second(seconds(at))).chain([second(3)]).collect();
@@ -117,7 +117,6 @@ mod tests {
         PassRecord {
             round,
             test: "scan".to_string(),
-            class: class.to_string(),
             slices: vec![SliceRecord {
                 client: 1,
                 contender: "new".to_string(),
@@ -125,7 +124,7 @@ mod tests {
                 ..SliceRecord::default()
             }],
             sides: [("new".to_string(), side)].into(),
-            ..PassRecord::default()
+            ..PassRecord::new(class)
         }
     }
 
@@ -139,17 +138,17 @@ mod tests {
 
     #[test]
     fn a_run_that_was_not_steady_is_told() {
-        assert!(told(&[pass(1, "scan", LEVEL), pass(2, "scan", LEVEL)]).is_empty());
-        let one = [pass(1, "scan", LEVEL), pass(2, "scan", SLOWER), pass(3, "scan", LEVEL)];
+        assert!(told(&[pass(1, Scan, LEVEL), pass(2, Scan, LEVEL)]).is_empty());
+        let one = [pass(1, Scan, LEVEL), pass(2, Scan, SLOWER), pass(3, Scan, LEVEL)];
         assert_eq!(told(&one), ["new in 1 of 3 runs (1 slow-down)"]);
-        let refused = PassRecord { invalid: Some("busy".to_string()), ..pass(2, "scan", SLOWER) };
-        assert!(told(&[pass(1, "scan", LEVEL), refused]).is_empty(), "it does not count");
+        let refused = PassRecord { invalid: Some("busy".to_string()), ..pass(2, Scan, SLOWER) };
+        assert!(told(&[pass(1, Scan, LEVEL), refused]).is_empty(), "it does not count");
     }
 
     #[test]
     fn steps_of_fixed_work_and_short_runs_have_no_level_to_keep() {
-        assert!(told(&[pass(1, "queue", SLOWER)]).is_empty());
-        let mut short = pass(1, "scan", SLOWER);
+        assert!(told(&[pass(1, DeleteOldest, SLOWER)]).is_empty());
+        let mut short = pass(1, Scan, SLOWER);
         short.slices[0].nanos = 12_000_000_000;
         assert!(told(&[short]).is_empty());
     }

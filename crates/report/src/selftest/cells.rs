@@ -181,7 +181,7 @@ impl Held<'_> {
         Cell {
             engine: self.experiment.engine.clone(),
             method: self.plan.method,
-            class: class.map_or(test.class, |(_, class)| class).to_string(),
+            class: class.map_or(test.class.name(), |(_, class)| class).to_string(),
             test: test.name.to_string(),
             contender: self.contender.clone(),
             treatment: self.treatment,
@@ -325,7 +325,7 @@ fn told(findings: &[Finding], evidence: &Evidence) -> String {
 
 #[cfg(test)]
 mod tests {
-    use rqps_plan::{Compared, Count, Dose, Microbenchmark, Plan, Span};
+    use rqps_plan::{Class, Compared, Count, Dose, Microbenchmark, Plan, Span};
     use rqps_store::{Manifest, Run, SliceRecord, StatementRecord};
 
     use super::*;
@@ -374,11 +374,10 @@ mod tests {
         let pass = |round: u64| PassRecord {
             round: round as u32,
             test: "point-query".to_string(),
-            class: "point".to_string(),
             group: "Point queries".to_string(),
             attempt: 1,
             slices: TIMES.into_iter().enumerate().map(|one| slice(round, one)).collect(),
-            ..PassRecord::default()
+            ..PassRecord::new(Class::Point)
         };
         let dose = |round: u64, contender: &str, server: f64| Dose {
             round: round as u32,

@@ -8,8 +8,8 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus as Random;
 use rqps_plan::{
-    Compared, Comparison, Contender, Count, Dose, Injection, Method, Microbenchmark, Plan, Span,
-    Workload,
+    Class, Compared, Comparison, Contender, Count, Dose, Injection, Method, Microbenchmark, Plan,
+    Span, Workload,
 };
 use rqps_store::{Manifest, PassRecord, Run, SliceRecord};
 
@@ -24,15 +24,15 @@ const OPERATION: Range<f64> = 20e3..200e3;
 /// The log of the SDs of a test has this SD itself: they were 0.34 to 1.21 % in the middle 80 % of tests
 /// (docs/evidence.md), of which chance in eight rounds is a part.
 const NOISE_OF_NOISE: f64 = 0.4;
-/// How far the machine drifts, as an SD (STATISTICS.md §3.0).
+/// How far the machine drifts, as an SD.
 const DRIFT: f64 = 0.015;
 
 /// Tests by the titles of their tables and their classes, in turn.
-const KINDS: [(&str, &str); 4] = [
-    ("Point queries", "point"),
-    ("Range queries without aggregation", "range"),
-    ("Range queries with aggregation", "aggregate"),
-    ("Writes", "update"),
+const KINDS: [(&str, Class); 4] = [
+    ("Point queries", Class::Point),
+    ("Range queries without aggregation", Class::Range),
+    ("Range queries with aggregation", Class::Range),
+    ("Writes", Class::Update),
 ];
 
 /// What measuring is like. SDs are of logs of rates.
@@ -79,7 +79,7 @@ const SLICES: Machine = Machine {
     lost: 0.5..0.9,
 };
 
-/// Whole runs by STATISTICS.md §3.0, as `crates/stats` simulates them. A run is one turn, so restarts are
+/// Whole runs as `crates/stats` simulates them. A run is one turn, so restarts are
 /// in its noise. Whether runs are skewed, other than by those that lose some of their rate, was not measured.
 const RUNS: Machine = Machine {
     method: Method::Runs,
@@ -195,10 +195,9 @@ impl Test {
             round,
             test: self.name(),
             place: self.place as u32,
-            class: class.to_string(),
             group: group.to_string(),
             attempt: 1,
-            ..PassRecord::default()
+            ..PassRecord::new(class)
         }
     }
 

@@ -1,7 +1,7 @@
 //! What a comparison comes to, format by format.
 
 use jsonschema::Validator;
-use rqps_plan::{Flags, Method, StoredBase, Workload};
+use rqps_plan::{Class, Flags, Method, StoredBase, Workload};
 use rqps_report::{Colour, Gate, gate, html, interim, junit, result_json, summary_markdown, text};
 use rqps_store::{PassRecord, Run, SliceRecord};
 use serde_json::Value;
@@ -58,7 +58,6 @@ fn pass(round: u32, place: usize, name: &str, changes: &[(&str, f64)]) -> PassRe
         round,
         test: name.to_string(),
         place: place as u32,
-        class: "point".to_string(),
         group: "Point queries".to_string(),
         load: 1 + round % 2,
         attempt: 1,
@@ -66,7 +65,7 @@ fn pass(round: u32, place: usize, name: &str, changes: &[(&str, f64)]) -> PassRe
         seconds: 0.15,
         cpus: vec![1],
         slices,
-        ..PassRecord::default()
+        ..PassRecord::new(Class::Point)
     }
 }
 

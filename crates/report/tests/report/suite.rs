@@ -5,7 +5,8 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use rqps_observe::{EngineReading, Kind, Metric, Reading};
 use rqps_plan::{
-    Choice, Compared, Comparison, Count, Counts, Method, Microbenchmark, Plan, Span, Workload,
+    Choice, Class, Compared, Comparison, Count, Counts, Method, Microbenchmark, Plan, Span,
+    Workload,
 };
 use rqps_store::{
     ContenderRecord, EngineSample, Operation, PassRecord, ProfileRecord, Run, Sample, Second,
@@ -144,11 +145,11 @@ pub(crate) fn comparison() -> Run {
         round,
         test: test.to_string(),
         place,
-        class: test.to_string(),
+        class: Class::from_name(test).unwrap(),
         attempt: 1,
         invalid: invalid.map(str::to_string),
         slices: vec![slice(round, "sqlite", 500), slice(round + 1, "slow", 1_000)],
-        ..PassRecord::default()
+        ..PassRecord::new(Class::Point)
     };
     let rounds = (1..=6).flat_map(|round| {
         [pass(round, 0, "scan", None), pass(round, 1, "delete", Some("the machine was busy"))]
@@ -177,8 +178,10 @@ pub(crate) fn judged() -> Run {
                 round,
                 test: test.to_string(),
                 place,
-                class: if test == "scan" || test == "point-query" { "point" } else { test }
-                    .to_string(),
+                class: match test {
+                    "scan" | "point-query" => Class::Point,
+                    other => Class::from_name(other).unwrap(),
+                },
                 group: if test == "scan" || test == "point-query" {
                     "Point queries"
                 } else {
@@ -188,7 +191,7 @@ pub(crate) fn judged() -> Run {
                 attempt: 1,
                 seconds: 1.0,
                 load: 1 + round % 2,
-                ..PassRecord::default()
+                ..PassRecord::new(Class::Point)
             };
             if test == "insert" && round == 3 {
                 pass.invalid = Some("other programs <b>used</b> 60 % of the CPUs".to_string());
@@ -243,11 +246,11 @@ pub(crate) fn released() -> Run {
                 round,
                 test: test.to_string(),
                 place,
-                class: if place == 0 { "point" } else { "update" }.to_string(),
+                class: if place == 0 { Class::Point } else { Class::Update },
                 group: if place == 0 { "Point queries" } else { "Writes" }.to_string(),
                 attempt: 1,
                 load: 1,
-                ..PassRecord::default()
+                ..PassRecord::new(Class::Point)
             };
             for (slot, (name, speed)) in (0..).zip(releases.into_iter().zip(speeds)) {
                 let swing = 1.0 + 0.001 * f64::from((round * 7 + slot * 5) % 11);
@@ -295,11 +298,10 @@ pub(crate) fn crowd(names: &[String], tests: usize, rounds: u32, cycles: usize) 
                 round,
                 place,
                 test: test.name.to_string(),
-                class: "point".to_string(),
                 group: test.group.unwrap_or("Writes").to_string(),
                 attempt: 1,
                 slices: slices(),
-                ..PassRecord::default()
+                ..PassRecord::new(Class::Point)
             });
         }
     }

@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 use rqps_observe::{Metric, Reading};
-use rqps_plan::{Compared, Comparison, Workload};
+use rqps_plan::{Class, Compared, Comparison, Workload};
 use rqps_report::{
     Colour, csv, has_metrics, html, metrics_csv, result_json, summary_markdown, text, verdicts_csv,
 };
@@ -16,8 +16,11 @@ use crate::json::schema;
 use crate::{sample, suite};
 
 /// Steps by class, with what they count and what all clients do per second.
-const STEPS: [(&str, &str, u64, u64); 3] =
-    [("l.i0", "insert", 40_000, 400), ("l.x", "load", 80_000, 0), ("qr100", "range", 3_000, 3_004)];
+const STEPS: [(&str, Class, u64, u64); 3] = [
+    ("l.i0", Class::Insert, 40_000, 400),
+    ("l.x", Class::Load, 80_000, 0),
+    ("qr100", Class::Range, 3_000, 3_004),
+];
 
 const SECONDS: u64 = 20;
 
@@ -37,13 +40,12 @@ pub(crate) fn compared() -> Run {
                 round,
                 test: step.to_string(),
                 place,
-                class: class.to_string(),
                 group: "Insert Benchmark".to_string(),
                 part: 1,
                 attempt: 1,
                 load: 1,
                 seconds: 2.0 * SECONDS as f64,
-                ..PassRecord::default()
+                ..PassRecord::new(class)
             };
             for (slot, name) in (0..).zip(names) {
                 let usual = if name == "slow" { 800 } else { 1_000 };

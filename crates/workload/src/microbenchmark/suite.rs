@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 pub use rqps_plan::Group;
-use rqps_plan::{Microbenchmark, suggestion};
+use rqps_plan::{Class, Microbenchmark, suggestion};
 
 use super::statement::{
     DELETE_ROWS, Does, Event, HOT_POINTS, INSERT, POINT_QUERY, POINTS_COVERED_PK,
@@ -193,20 +193,19 @@ impl Test {
         if namesakes == 1 { self.stem() } else { self.name }
     }
 
-    /// What its statements do, in a word: tests of a class have much in common.
-    pub fn class(&self) -> &'static str {
+    pub fn class(&self) -> Class {
         let does = |what| self.event.does(what);
         match (self.group, self.keys) {
-            _ if self.is_scan() => "scan",
-            (Group::Point, _) if self.stem() == "hot-points" => "hot point",
-            (Group::Point, _) => "point",
-            (Group::Range | Group::Aggregate, _) => "range",
-            (Group::Write, Keys::First) => "hot update",
+            _ if self.is_scan() => Class::Scan,
+            (Group::Point, _) if self.stem() == "hot-points" => Class::HotPoint,
+            (Group::Point, _) => Class::Point,
+            (Group::Range | Group::Aggregate, _) => Class::Range,
+            (Group::Write, Keys::First) => Class::HotUpdate,
             (Group::Write, _) => match (does(Does::Insert), does(Does::Delete)) {
-                (true, true) => "read-write",
-                (true, false) => "insert",
-                (false, true) => "delete",
-                (false, false) => "update",
+                (true, true) => Class::ReadWrite,
+                (true, false) => Class::Insert,
+                (false, true) => Class::Delete,
+                (false, false) => Class::Update,
             },
         }
     }

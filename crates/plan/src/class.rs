@@ -1,0 +1,93 @@
+//! What the statements of a test do.
+
+use std::fmt;
+
+/// What the statements of a test do: tests of a class have much in common, such as their noise and
+/// what can make them slower.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    Point,
+    /// Point queries of a few rows by all clients.
+    HotPoint,
+    Range,
+    /// Of a whole table.
+    Scan,
+    /// A table and its indexes from nothing.
+    Load,
+    Insert,
+    /// Inserts at one end of an index with deletes at the other.
+    DeleteOldest,
+    Update,
+    /// All clients update the same row.
+    HotUpdate,
+    Delete,
+    ReadWrite,
+}
+
+impl Class {
+    pub const ALL: [Class; 11] = [
+        Class::Point,
+        Class::HotPoint,
+        Class::Range,
+        Class::Scan,
+        Class::Load,
+        Class::Insert,
+        Class::DeleteOldest,
+        Class::Update,
+        Class::HotUpdate,
+        Class::Delete,
+        Class::ReadWrite,
+    ];
+
+    /// As it is stored, and shown.
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Point => "point",
+            Class::HotPoint => "hot point",
+            Class::Range => "range",
+            Class::Scan => "scan",
+            Class::Load => "load",
+            Class::Insert => "insert",
+            Class::DeleteOldest => "queue",
+            Class::Update => "update",
+            Class::HotUpdate => "hot update",
+            Class::Delete => "delete",
+            Class::ReadWrite => "read-write",
+        }
+    }
+
+    /// The class of that name; none if there is none, as in a run of a newer rqps.
+    pub fn from_name(name: &str) -> Option<Class> {
+        Class::ALL.into_iter().find(|class| class.name() == name)
+    }
+
+    /// Changes the tables.
+    pub fn writes(self) -> bool {
+        !matches!(self, Class::Point | Class::HotPoint | Class::Range | Class::Scan)
+    }
+
+    /// Does so much and no more, however long that takes.
+    pub fn is_fixed_work(self) -> bool {
+        matches!(self, Class::Load | Class::Insert | Class::DeleteOldest)
+    }
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_is_found_by_its_name_and_by_no_other() {
+        for class in Class::ALL {
+            assert_eq!(Class::from_name(class.name()), Some(class));
+        }
+        assert_eq!(Class::from_name("analytic"), None);
+        assert_eq!(Class::from_name(""), None);
+    }
+}
