@@ -4,7 +4,7 @@
 //! `UPDATE_EXPECT=1 cargo test --bin rqps documents` writes the tables again.
 
 #[path = "../../tests/common/pages.rs"]
-#[allow(dead_code)] // It is shared with tests/docs.rs.
+#[allow(dead_code)] // It is shared with tests/nightly/docs.rs.
 mod pages;
 
 use std::fs;

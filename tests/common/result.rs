@@ -37,13 +37,16 @@ impl Finished {
     }
 
     /// What the user got wrong is told in one line, and nothing else is but whom rqps asked for it
-    /// and what it fetched first, where the machine did not have it.
+    /// and what it fetched first, where the machine did not have it, or how that was built.
     #[track_caller]
     pub(crate) fn refuses(self, code: i32, texts: &[&str]) -> Finished {
         let finished = self.expect_code(code).says(texts);
         assert_eq!(finished.stdout, "");
         let progress = ["asking ", "fetching ", "unpacking"];
-        let is_progress = |line: &&str| progress.iter().any(|begin| line.starts_with(begin));
+        let is_progress = |line: &&str| {
+            let is_of_build = line.ends_with("not what distributions ship");
+            is_of_build || progress.iter().any(|begin| line.starts_with(begin))
+        };
         let lines: Vec<&str> = finished.stderr.lines().filter(|l| !is_progress(l)).collect();
         assert!(lines.len() == 1 && lines[0].starts_with("error: "), "one error: {lines:#?}");
         finished

@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use rqps_system::User;
+use rqps_system::{User, program};
 use rqps_wire::{Error, Target};
 use rustix::process::Signal;
 
@@ -116,6 +116,7 @@ impl Launch<'_> {
                     if reason.contains("Address already in use") && attempt < PORT_ATTEMPTS =>
                 {
                     attempt += 1;
+                    tracing::info!("{}: the port was taken: attempt {attempt}", self.spec);
                 }
                 result => return result,
             }
@@ -135,6 +136,7 @@ impl Launch<'_> {
         let log_start = process::length(&place.log);
         process::log_to(&mut command, &place.log)?;
         folder.get().lend_lock(&mut command)?;
+        tracing::info!("{}: starts {}", self.spec, program::shown(&command));
         let child = command.spawn().map_err(|error| self.failed(error.to_string()))?;
         // The lock is the server's alone from now on.
         drop(command);

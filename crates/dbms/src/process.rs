@@ -67,6 +67,7 @@ pub(crate) fn log_to(command: &mut Command, log: &Path) -> Result<(), DbmsError>
 pub(crate) fn run(command: &mut Command, what: &'static str, log: &Path) -> Result<(), DbmsError> {
     let start = |reason: String| DbmsError::Start { what, reason };
     let since = length(log);
+    tracing::debug!("runs {}", program::shown(command));
     let status = command.status().map_err(|error| start(error.to_string()))?;
     if status.success() { Ok(()) } else { Err(start(format!("{status}\n{}", tail(log, since)))) }
 }

@@ -292,6 +292,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "servers"), ignore = "starts a server")]
     fn settings_for_developers_are_known_although_the_build_does_not_list_them() {
         let postgres = prepared("postgres@17.6?debug_io_direct=data&trace_sort=on").unwrap();
         let direct = ("debug_io_direct".to_string(), "data".to_string());
@@ -314,6 +315,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "servers"), ignore = "starts a server")]
     fn a_port_that_was_taken_meanwhile_is_exchanged_for_another() {
         let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let taken = (taken.local_addr().unwrap().port(), taken);
@@ -341,6 +343,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "servers"), ignore = "starts a server")]
     fn a_server_that_recovers_is_stopped_at_once_and_its_data_can_be_used() {
         with_postgres(|postgres, home, place| {
             let mut server = postgres.start(home, place, &|| false).unwrap();

@@ -1,6 +1,8 @@
 //! What the report says of a run, format by format.
 
+#[cfg(feature = "servers")]
 mod browser;
+#[cfg(feature = "servers")]
 mod cells;
 mod comparison;
 mod csv;
@@ -13,6 +15,7 @@ mod json;
 mod markdown;
 mod merged;
 mod microbenchmark;
+#[cfg(feature = "servers")]
 mod page;
 mod post;
 mod profile;

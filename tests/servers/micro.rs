@@ -1,13 +1,11 @@
 //! The microbenchmarks as a user sees them: what runs, what it does to the tables, what is kept, and
 //! what is refused. What each test sends is seen to in `rqps-workload`.
 
-mod common;
-
 use std::fs;
 use std::process::Stdio;
 
-use common::result::RunResult;
-use common::{Rqps, Running, await_that, can_limit_memory, entries, processes};
+use crate::common::result::RunResult;
+use crate::common::{Rqps, Running, await_that, can_limit_memory, entries, processes};
 use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
 

@@ -1,16 +1,14 @@
 //! The live view, on a terminal of the tests' own: what a person would see of it, and what is left on
 //! the screen when it is gone.
 
-mod common;
-
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
+use crate::common::{Rqps, await_that, processes};
 use avt::Vt;
-use common::{Rqps, await_that, processes};
 use rustix::process::Signal;
 
 const SUITE: &str = "sqlite mmap=sqlite?mmap_size=64M --rows 10K --secs 3 --tests point-query,scan";

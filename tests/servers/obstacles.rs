@@ -1,13 +1,11 @@
 //! What can stand in a run's way from the outside: servers that do not start or let nobody in, and
 //! run directories that are busy, gone or another plan's.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::result::RunResult;
-use common::{Rqps, Running, entries};
+use crate::common::result::RunResult;
+use crate::common::{Rqps, Running, entries};
 
 const WRITES: &str = "--rows 2K --writes 500,50 --only l.i0,l.x,l.i1,l.i2";
 
@@ -119,7 +117,7 @@ fn interrupted(rqps: &Rqps) {
     let arguments = "sqlite --rows 1K --writes 500K,5 --only l.i0,l.x,l.i1,l.i2";
     let running = rqps.start_ibench(arguments);
     running.wait_for("l.i1 (3 of 4)");
-    common::processes::signal(running.pid(), rustix::process::Signal::INT);
+    crate::common::processes::signal(running.pid(), rustix::process::Signal::INT);
     running.finish().expect_code(130);
 }
 

@@ -1,10 +1,9 @@
 //! `rqps report`: the formats of other programs, several runs in one report, a page of a folder of
 //! runs, and what a browser says of the pages.
 
-mod common;
 // Made by the benchmark, as large as what the goals are about.
 #[allow(dead_code)]
-#[path = "../crates/report/examples/large.rs"]
+#[path = "../../crates/report/examples/large.rs"]
 mod large;
 
 use std::collections::BTreeSet;
@@ -13,9 +12,9 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::pages::foreign;
-use common::result::RunResult;
-use common::{Rqps, entries, processes};
+use crate::common::pages::foreign;
+use crate::common::result::RunResult;
+use crate::common::{Rqps, entries, processes};
 use rusqlite::Connection;
 use serde_json::Value;
 
@@ -62,7 +61,7 @@ fn formats_of_other_programs_go_where_they_are_told_to() {
     assert_eq!(otava.lines().count(), 2);
 
     // What the page has for them fits these files.
-    let page = include_str!("../docs/exports.md");
+    let page = include_str!("../../docs/exports.md");
     let config: Value = serde_saphyr::from_str(foreign(page, "yaml")).unwrap();
     let config = &config["tests"]["releases"];
     let columns: Vec<&str> = otava.lines().next().unwrap().split(',').collect();

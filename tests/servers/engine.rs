@@ -1,14 +1,12 @@
 //! What the DBMSs count themselves, how large their tables and logs are, and tables that are laid
 //! out in another way: on real servers.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::Rqps;
-use common::result::RunResult;
-use common::server_log::LOGGED;
+use crate::common::Rqps;
+use crate::common::result::RunResult;
+use crate::common::server_log::LOGGED;
 use serde_json::Value;
 
 // The last step has to last for more than a second, so that there is one of it: for some seconds on a
@@ -202,7 +200,7 @@ fn postgres_passes_with_partitions() {
     let rqps = Rqps::new();
     run(&rqps, &format!("postgres@17.6?{LOGGED} {SMALL} --partitions 3"));
     let logs = rqps.out().join("logs");
-    let log = fs::read_to_string(logs.join(&common::entries(&logs)[0])).unwrap();
+    let log = fs::read_to_string(logs.join(&crate::common::entries(&logs)[0])).unwrap();
     // 2000 + 100 + 500 + 50 + 2 x 400, and 100 more, in three.
     assert!(log.contains("pi1_p2 partition of pi1 for values from (1184) to (2367)"), "{log}");
     for part in ["pi1_p1", "pi1_p2", "pi1_p3"] {
@@ -222,7 +220,8 @@ fn innodb_and_myrocks_pass_with_partitions() {
         let rqps = Rqps::new();
         run(&rqps, &format!("{contender} {SMALL} --partitions 4 --keep-data"));
         let is_part = |name: &String| name.to_lowercase().starts_with("pi1#p#p");
-        let parts = common::entries(&rqps.data(0).join("ib")).into_iter().filter(is_part).count();
+        let parts =
+            crate::common::entries(&rqps.data(0).join("ib")).into_iter().filter(is_part).count();
         // The files of a partition of MyRocks are shared with others.
         assert_eq!(parts, if contender.starts_with("mysql") { 4 } else { 0 }, "{contender}");
     }
@@ -243,7 +242,7 @@ fn each_index_of_myrocks_has_a_column_family_and_all_are_compacted() {
     let contender = "mariadb@10.11/rocksdb";
     run(&rqps, &format!("{contender} {LARGER} --column-families --keep-data"));
     let rocksdb = rqps.data(0).join("#rocksdb");
-    let files = common::entries(&rocksdb);
+    let files = crate::common::entries(&rocksdb);
     let options = files.iter().rfind(|name| name.starts_with("OPTIONS-")).unwrap();
     let options = fs::read_to_string(rocksdb.join(options)).unwrap();
     for family in ["default", "xms", "xrs", "xpdc"] {

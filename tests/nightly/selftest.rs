@@ -1,11 +1,9 @@
 //! `rqps selftest` on real builds, and what comparisons make of its result.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{Rqps, Running, processes};
+use crate::common::{Rqps, Running, processes};
 use rqps_stats::verdict::ESTIMATOR;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -79,7 +77,7 @@ fn an_interrupted_selftest_keeps_the_comparisons_that_were_done() {
     processes::signal(running.pid(), Signal::INT);
     let told = "nothing is concluded: the comparisons that were done are in st, and rqps report shows each";
     running.finish().expect_code(130).says(&[told]);
-    assert_eq!(common::entries(&rqps.work().join("st")), ["sqlite-equals-by-slices"]);
+    assert_eq!(crate::common::entries(&rqps.work().join("st")), ["sqlite-equals-by-slices"]);
     rqps.run("report st/sqlite-equals-by-slices --format text").ok();
 }
 

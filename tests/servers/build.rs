@@ -1,14 +1,12 @@
 //! `rqps dbms build`: builds from source with the real recipe, compiler and make, of a Postgres that is a few lines
 //! of C.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::result::Finished;
-use common::{Rqps, Running, await_that, entries, processes};
+use crate::common::result::Finished;
+use crate::common::{Rqps, Running, await_that, entries, processes};
 use rustix::process::Signal;
 
 const CONFIGURE: &str = r#"#!/bin/sh

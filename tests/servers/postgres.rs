@@ -1,14 +1,12 @@
 //! The Insert Benchmark on real Postgres builds: that it passes, and what the server was told,
 //! from the server's own log.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::fs;
 
-use common::Rqps;
-use common::result::RunResult;
-use common::server_log::{LOGGED, ServerLog, Session, Statement, Step};
+use crate::common::Rqps;
+use crate::common::result::RunResult;
+use crate::common::server_log::{LOGGED, ServerLog, Session, Statement, Step};
 
 const SMALL: &str = "--rows 5K --writes 2K,500 --query-secs 1 --rates 100";
 

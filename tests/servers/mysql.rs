@@ -1,14 +1,12 @@
 //! The Insert Benchmark on real MySQL, MariaDB and MyRocks servers: it passes its own checks, and the
 //! servers see the statements that the spec has.
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use common::result::RunResult;
-use common::{Rqps, Running, processes};
+use crate::common::result::RunResult;
+use crate::common::{Rqps, Running, processes};
 use rustix::process::Signal;
 
 const SMALL: &str = "--rows 2K --writes 500,50 --rates 100 --query-secs 1";

@@ -1,10 +1,8 @@
 //! What `rqps micro` and `rqps scaleup` print and leave.
 
-mod common;
-
 use std::fs;
 
-use common::Rqps;
+use crate::common::Rqps;
 
 #[test]
 fn tests_are_told_as_published_and_their_growth_beside() {

@@ -1,11 +1,9 @@
 //! The Postgres client against a real server: logging in, counting rows, errors, and endings.
 
-mod common;
-
 use std::fs;
 use std::sync::mpsc::channel;
 
-use common::{await_that, processes};
+use crate::common::{await_that, processes};
 use rqps_dbms::{Home, Place, Server};
 use rqps_wire::{Address, Class, Connection, Error, Login, Target, Type, Value, scalar};
 use tempfile::TempDir;
@@ -15,13 +13,13 @@ struct Fixture {
     server: Box<dyn Server>,
     login: Login,
     _directory: TempDir,
-    _turn: common::Rqps,
+    _turn: crate::common::Rqps,
 }
 
 impl Fixture {
     fn start() -> Fixture {
-        let rqps = common::Rqps::new();
-        let directory = common::directory();
+        let rqps = crate::common::Rqps::new();
+        let directory = crate::common::directory();
         let home = Home::at(rqps.home()).unwrap();
         let contender = "postgres@17.6".parse().unwrap();
         let mut patient = |_| std::ops::ControlFlow::Continue(());

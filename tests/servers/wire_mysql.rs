@@ -1,7 +1,5 @@
 //! The MySQL client against real servers: logging in, counting rows, long payloads, errors.
 
-mod common;
-
 use rqps_dbms::{Home, Place, Server};
 use rqps_wire::{Address, Class, Connection, Error, Login, ServerKey, Target, Type, Value, scalar};
 
@@ -10,13 +8,13 @@ struct Fixture {
     server: Box<dyn Server>,
     login: Login,
     _directory: tempfile::TempDir,
-    _turn: common::Rqps,
+    _turn: crate::common::Rqps,
 }
 
 impl Fixture {
     fn start(contender: &str) -> Fixture {
-        let rqps = common::Rqps::new();
-        let directory = common::directory();
+        let rqps = crate::common::Rqps::new();
+        let directory = crate::common::directory();
         let home = Home::at(rqps.home()).unwrap();
         let contender = contender.parse().unwrap();
         let mut patient = |_| std::ops::ControlFlow::Continue(());
@@ -175,7 +173,7 @@ fn a_call_that_blocks_can_be_ended() {
     let sleeping = std::thread::spawn(move || connection.run("select sleep(60)"));
     let mut other = fixture.connect();
     let sql = "select count(*) from information_schema.processlist where info like 'select sleep%'";
-    common::await_that("the sleep has begun", || {
+    crate::common::await_that("the sleep has begun", || {
         // One connection at a time is enough to look.
         scalar(&mut *fixture.connect(), sql).unwrap() != Some("0".to_string())
     });

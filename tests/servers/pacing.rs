@@ -1,11 +1,9 @@
 //! Coordinated omission: a server that freezes under a rate must be seen in response times.
 
-mod common;
-
 use std::time::Duration;
 
-use common::result::RunResult;
-use common::{Rqps, processes};
+use crate::common::result::RunResult;
+use crate::common::{Rqps, processes};
 use rustix::process::Signal;
 
 #[test]

@@ -1,13 +1,11 @@
 //! Named configs and caches as a user sees them: what is listed, what is refused, and what a run and
 //! its report say of them. That each starts on a real build is seen to in `rqps-dbms`.
 
-mod common;
-
 use std::fs;
 
-use common::Rqps;
-use common::processes::signal;
-use common::result::RunResult;
+use crate::common::Rqps;
+use crate::common::processes::signal;
+use crate::common::result::RunResult;
 use rustix::process::Signal;
 
 const SMALL: &str = "--rows 2K --writes 500,50 --rates 100 --query-secs 1";

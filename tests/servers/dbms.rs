@@ -1,12 +1,10 @@
 //! `rqps dbms`, and the servers that it starts as contenders of a benchmark.
 
-mod common;
-
 use std::fs;
 use std::process::Stdio;
 
-use common::result::{Finished, RunResult};
-use common::{Rqps, Running, entries, processes};
+use crate::common::result::{Finished, RunResult};
+use crate::common::{Rqps, Running, entries, processes};
 
 /// Starts a server that stays up, and answers its URL.
 fn start(rqps: &Rqps) -> String {

@@ -2,15 +2,13 @@
 //! nothing is lost when something dies. One comparison measures on a machine at a time, so these
 //! tests run one after the other.
 
-mod common;
-
 use std::process::{Child, Command};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use common::{Rqps, Running, await_that, processes};
+use crate::common::{Rqps, Running, await_that, processes};
 use rusqlite::Connection;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -63,7 +61,7 @@ fn a_slower_contender_is_a_regression() {
     let sent = &update["statements"];
     assert_eq!(sent["base"][0]["text"], "UPDATE sbtest1 SET k=k+1 WHERE id=?", "{sent}");
     assert_eq!(sent["base"], sent["contender"], "both send the same, and carry it out alike");
-    let files = common::entries(&rqps.out());
+    let files = crate::common::entries(&rqps.out());
     for name in ["verdicts.csv", "rounds.csv"] {
         assert!(files.contains(&name.to_string()), "{files:?}");
     }
@@ -450,7 +448,11 @@ fn whole_runs_are_compared_where_slices_cannot_be() {
     assert_eq!(count("id in (select side from series where source = 'host')"), 4 * 3 * 2);
     let out = rqps.out();
     rqps.run(&format!("report {} --format hdr", out.display())).ok();
-    assert_eq!(common::entries(&out.join("hdr")).len(), 4 * 2, "a log for each step and contender");
+    assert_eq!(
+        crate::common::entries(&out.join("hdr")).len(),
+        4 * 2,
+        "a log for each step and contender"
+    );
     rqps.assert_nothing_is_left();
 }
 
@@ -528,7 +530,11 @@ fn a_profile_names_the_functions_of_a_real_server() {
     for place in 0..2 {
         let data = rqps.data(place);
         let load = data.with_file_name(format!("{place}-load3"));
-        assert!(load.join("PG_VERSION").exists(), "{:?}", common::entries(data.parent().unwrap()));
+        assert!(
+            load.join("PG_VERSION").exists(),
+            "{:?}",
+            crate::common::entries(data.parent().unwrap())
+        );
     }
     rqps.assert_no_server_is_left();
 }
@@ -536,7 +542,7 @@ fn a_profile_names_the_functions_of_a_real_server() {
 const RUNS: &str =
     "--workload micro:point-query --rows 2K --secs 1 --rounds 3 --loads 1 --no-guards";
 
-fn compare(rqps: &Rqps, out: &str, arguments: &[&str]) -> common::result::Finished {
+fn compare(rqps: &Rqps, out: &str, arguments: &[&str]) -> crate::common::result::Finished {
     let out = rqps.path(out).display().to_string();
     let words = ["compare", "--out", &out].into_iter().chain(arguments.iter().copied());
     Running::start(rqps.command(words.chain(RUNS.split_whitespace()))).finish()

@@ -1,12 +1,10 @@
 //! What a person gets wrong is told in one line that names what there is, with exit code 2, before
 //! anything is made.
 
-mod common;
-
 use std::fs;
 use std::process::Command;
 
-use common::{Rqps, Running, entries};
+use crate::common::{Rqps, Running, entries};
 
 /// Refused with one line, and without a trace.
 #[track_caller]

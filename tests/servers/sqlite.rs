@@ -1,12 +1,10 @@
 //! The Insert Benchmark on SQLite: its steps, its files, and the rows that it stores.
 
-mod common;
-
 use std::fs;
 use std::time::Duration;
 
-use common::result::RunResult;
-use common::{Rqps, processes};
+use crate::common::result::RunResult;
+use crate::common::{Rqps, processes};
 use rusqlite::{Connection, OpenFlags};
 
 const WRITES: &str = "--only l.i0,l.x,l.i1,l.i2";
@@ -310,4 +308,53 @@ fn memory_does_not_grow_with_the_number_of_operations() {
     assert!(queries > 10_000, "{queries} queries between the two looks");
     let growth = late.saturating_sub(early);
     assert!(growth <= queries + (256 << 10), "from {early} to {late} bytes in {queries} queries");
+}
+
+/// Whether this machine has a SQLite of its own, which Debian's has as a library.
+fn system_library() -> Option<std::path::PathBuf> {
+    let folders = fs::read_dir("/usr/lib").unwrap().flatten();
+    let mut libraries = folders.map(|folder| folder.path().join("libsqlite3.so.0"));
+    let found = libraries.find(|library| library.is_file());
+    if found.is_none() {
+        eprintln!("not checked: there is no libsqlite3");
+    }
+    found
+}
+
+#[test]
+fn another_sqlite_is_loaded_and_does_the_same_work() {
+    let Some(library) = system_library() else { return };
+    let by_path = format!("path=sqlite@{}", library.display());
+    let rqps = Rqps::new();
+    let arguments = format!(
+        "sqlite sqlite@system {by_path} --tests point-query,update-index --rows 500 --secs 0.3"
+    );
+    rqps.micro(&arguments).ok();
+    let result = RunResult::of(&rqps.out());
+    result.assert_all_done();
+    let of =
+        |index: usize, key: &str| result.0["contenders"][index][key].as_str().unwrap_or_default();
+    assert_ne!(of(0, "version"), of(1, "version"), "the system's is older than that of rqps");
+    assert_eq!(of(1, "version"), of(2, "version"));
+    assert_eq!((of(0, "source"), of(1, "source")), ("in rqps", "system"));
+    assert_eq!(of(1, "server_sha256").len(), 64);
+    rqps.assert_nothing_is_left();
+}
+
+#[test]
+fn what_is_no_sqlite_or_could_be_changed_by_others_is_not_loaded() {
+    let rqps = Rqps::new();
+    let refused = |build: &str, texts: &[&str]| {
+        rqps.run(&format!("micro sqlite@{build} --out {}", rqps.out().display())).refuses(2, texts);
+    };
+    refused("3.46.1", &["'@3.46.1' is neither system, a path to a library"]);
+    refused("/etc/hostname", &["'/etc/hostname' is no SQLite that can be loaded"]);
+    refused("/nowhere.so", &["'/nowhere.so'"]);
+    refused("/etc", &["lib/libsqlite3.so"]);
+    let Some(library) = system_library() else { return };
+    let copy = rqps.path("libsqlite3.so");
+    fs::copy(library, &copy).unwrap();
+    fs::set_permissions(&copy, std::os::unix::fs::PermissionsExt::from_mode(0o666)).unwrap();
+    refused(&copy.display().to_string(), &["is not loaded", "others could change what rqps runs"]);
+    assert!(!rqps.out().exists());
 }

@@ -1,12 +1,10 @@
 //! A whole matrix from a plan file: what it comes to, its workloads in turn, going on where it was
 //! interrupted, and what is said of a file that is wrong.
 
-mod common;
-
 use std::fs;
 
-use common::result::{Finished, RunResult};
-use common::{Rqps, Running, entries, processes};
+use crate::common::result::{Finished, RunResult};
+use crate::common::{Rqps, Running, entries, processes};
 use rustix::process::Signal;
 
 /// Two workloads of a second or two.

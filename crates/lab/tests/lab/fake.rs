@@ -1,0 +1,67 @@
+//! A DBMS that fails where a test says so: SQLite with a script, so that a comparison takes
+//! milliseconds and what goes wrong in it goes wrong each time.
+
+use std::cell::Cell;
+use std::ops::ControlFlow;
+
+use rqps_dbms::{Dbms, DbmsError, Home, Installed, Place, Server, prepare};
+use rqps_plan::{Contender, Flags};
+
+/// What happens at a start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The server does not start.
+    Absent,
+    /// It starts, and then knows no table any more: every statement of a client fails.
+    Dead,
+    /// It starts with a row less than it was loaded with.
+    RowLost,
+}
+
+/// A contender that has been prepared.
+pub(crate) struct Fake {
+    inner: Box<dyn Dbms>,
+    /// Its starts so far. In each round a contender is started to be loaded, and then to be measured.
+    starts: Cell<u32>,
+    /// What happens at which start, counted from 1.
+    script: Vec<(u32, Fault)>,
+}
+
+impl Fake {
+    pub(crate) fn new(home: &Home, contender: &Contender, script: &[(u32, Fault)]) -> Fake {
+        let inner = prepare(home, contender, &mut |_| ControlFlow::Continue(())).unwrap();
+        Fake { inner, starts: Cell::new(0), script: script.to_vec() }
+    }
+}
+
+impl Dbms for Fake {
+    fn build(&self) -> Option<&Installed> {
+        None
+    }
+
+    fn flags(&self) -> Flags {
+        self.inner.flags()
+    }
+
+    fn start(
+        &self,
+        home: &Home,
+        place: &Place,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Box<dyn Server>, DbmsError> {
+        self.starts.set(self.starts.get() + 1);
+        let fault = self.script.iter().find(|(start, _)| *start == self.starts.get());
+        let sql = match fault.map(|(_, fault)| fault) {
+            Some(Fault::Absent) => {
+                let reason = "the script says so".to_string();
+                return Err(DbmsError::Start { what: "the fake", reason });
+            }
+            Some(Fault::Dead) => "drop table sbtest1",
+            Some(Fault::RowLost) => "delete from sbtest1 where id = 1",
+            None => return self.inner.start(home, place, cancelled),
+        };
+        let server = self.inner.start(home, place, cancelled)?;
+        server.target().connect()?.run(sql)?;
+        Ok(server)
+    }
+}

@@ -1,0 +1,281 @@
+//! What a comparison does when contenders fail, the user stops it, or enough is known: with a DBMS
+//! that follows a script.
+
+mod fake;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rqps_dbms::{Dbms, Home};
+use rqps_lab::{Event, Interim, Lab, Outcome, run_injected};
+use rqps_observe::SessionLock;
+use rqps_plan::{Compared, Comparison, Contender, Count, Microbenchmark, Plan, Span, Workload};
+use rqps_store::{Manifest, PassRecord, RunDirectory};
+use tempfile::TempDir;
+
+use fake::Fake;
+use fake::Fault::{self, Absent, Dead, RowLost};
+
+/// As many as a test has unless it says otherwise.
+const ROUNDS: u32 = 3;
+
+/// The base, and another that follows a script.
+struct World {
+    folder: TempDir,
+    plan: Plan,
+    /// By contender, the base's first.
+    scripts: [Vec<(u32, Fault)>; 2],
+    /// The tests that need no more rounds after so many.
+    enough_after: Option<u32>,
+}
+
+impl World {
+    fn new(base: &[(u32, Fault)], other: &[(u32, Fault)]) -> World {
+        let (short, nothing) = (Span(Duration::from_millis(12)), Span(Duration::ZERO));
+        let benchmark = Microbenchmark {
+            tables: 1,
+            rows: Count(100),
+            clients: vec![1],
+            read_time: short,
+            write_time: short,
+            tests: vec!["point-query".to_string(), "update-index".to_string()],
+            fair_writes: true,
+            pause: nothing,
+            pay_after_each_write: false,
+            check: true,
+        };
+        let mut comparison = Comparison::new(Compared::Microbenchmark(benchmark));
+        comparison.rounds = ROUNDS;
+        comparison.slice = Span(Duration::from_millis(1));
+        comparison.head = Span(Duration::from_micros(100));
+        comparison.guards = false;
+        let contenders: Vec<Contender> =
+            ["base=sqlite", "other=sqlite"].map(|it| it.parse().unwrap()).to_vec();
+        let workload = Workload::Comparison(comparison);
+        let plan = Plan { contenders, seed: 1, cache: None, memory: None, workload };
+        let scripts = [base.to_vec(), other.to_vec()];
+        World { folder: TempDir::new().unwrap(), plan, scripts, enough_after: None }
+    }
+
+    fn comparison(&mut self) -> &mut Comparison {
+        let Workload::Comparison(comparison) = &mut self.plan.workload else { unreachable!() };
+        comparison
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn directory(&self) -> RunDirectory {
+        let path = self.path("out");
+        match path.exists() {
+            true => RunDirectory::resume(&path).unwrap(),
+            false => {
+                let manifest = Manifest { id: "fake-1".to_string(), ..Manifest::default() };
+                RunDirectory::create(&path, self.plan.clone(), manifest).unwrap()
+            }
+        }
+    }
+
+    /// Carries the plan out, or what is left of it, until `stop` says so of an event.
+    fn run_until(&self, stop: impl Fn(&Event) -> bool) -> Ran {
+        let home = Home::at(self.path("home")).unwrap();
+        let alone = SessionLock::take(&self.path("lock")).unwrap();
+        let fake = |(contender, script): (&Contender, &Vec<(u32, Fault)>)| {
+            Box::new(Fake::new(&home, contender, script)) as Box<dyn Dbms>
+        };
+        let ready: Vec<_> = self.plan.contenders.iter().zip(&self.scripts).map(fake).collect();
+        let (is_stopped, mut events) = (AtomicBool::new(false), Vec::new());
+        let mut watch = |event: Event| {
+            is_stopped.fetch_or(stop(&event), Ordering::Relaxed);
+            events.push(event);
+        };
+        let judge = |_: &Plan, passes: &[PassRecord]| {
+            let rounds = passes.iter().map(|pass| pass.round).max().unwrap_or(0);
+            let is_enough = self.enough_after.is_some_and(|enough| rounds >= enough);
+            let settled = match is_enough {
+                true => vec!["point-query".to_string(), "update-index".to_string()],
+                false => Vec::new(),
+            };
+            Interim { settled, ..Interim::default() }
+        };
+        let mut lab = Lab {
+            home: &home,
+            watch: &mut watch,
+            cancelled: &|| is_stopped.load(Ordering::Relaxed),
+            keep_data: false,
+            judge: &judge,
+        };
+        let mut directory = self.directory();
+        let (outcome, _) =
+            run_injected(&alone, &mut lab, &mut directory, &ready, &[None, None]).unwrap();
+        assert!(!is_there(&self.path("home/data/fake-1")), "no data are left");
+        Ran { outcome, events, passes: directory.passes().unwrap() }
+    }
+
+    fn run(&self) -> Ran {
+        self.run_until(|_| false)
+    }
+}
+
+fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+/// What came of it.
+struct Ran {
+    outcome: Outcome,
+    events: Vec<Event>,
+    passes: Vec<PassRecord>,
+}
+
+impl Ran {
+    /// Round and test of the passes that count, with who was driven in them.
+    fn counted(&self) -> Vec<(u32, &str, Vec<&str>)> {
+        let counted = self.passes.iter().filter(|pass| pass.invalid.is_none());
+        let mut counted: Vec<_> = counted
+            .map(|pass| {
+                let mut driven: Vec<&str> =
+                    pass.slices.iter().map(|slice| slice.contender.as_str()).collect();
+                driven.sort();
+                driven.dedup();
+                (pass.round, pass.test.as_str(), driven)
+            })
+            .collect();
+        counted.sort();
+        counted
+    }
+
+    /// Why a contender failed in a test, by round.
+    fn failures(&self, contender: &str, test: &str) -> Vec<(u32, &str)> {
+        let passes = self.passes.iter().filter(|pass| pass.test == test);
+        let failed = passes.filter_map(|pass| {
+            let side = pass.sides.get(contender)?;
+            Some((pass.round, side.failed.as_deref()?))
+        });
+        failed.collect()
+    }
+}
+
+/// All rounds of both tests by the same.
+fn by(driven: &[&'static str]) -> Vec<(u32, &'static str, Vec<&'static str>)> {
+    let tests = ["point-query", "update-index"];
+    let of = |round| tests.map(|test| (round, test, driven.to_vec()));
+    (1..=ROUNDS).flat_map(of).collect()
+}
+
+const ALL: [&str; 3] = ["base", "other", "twin"];
+
+#[test]
+fn each_round_drives_everybody_in_every_test() {
+    let ran = World::new(&[], &[]).run();
+    assert_eq!(ran.outcome, Outcome::Complete);
+    assert_eq!(ran.counted(), by(&ALL));
+}
+
+#[test]
+fn who_does_not_start_in_a_round_is_left_out_from_then_on_and_the_others_go_on() {
+    // Of the second round: its first start of that is to be loaded.
+    let ran = World::new(&[], &[(4, Absent)]).run();
+    assert_eq!(ran.outcome, Outcome::Failed);
+    let mut expected = by(&["base", "twin"]);
+    expected.iter_mut().filter(|it| it.0 == 1).for_each(|it| it.2 = ALL.to_vec());
+    assert_eq!(ran.counted(), expected);
+    let why = "the fake did not start: the script says so";
+    assert_eq!(ran.failures("other", "point-query"), [(2, why)]);
+    let told = Event::Failed { contender: "other".to_string(), error: why.to_string() };
+    assert!(ran.events.contains(&told), "{:?}", ran.events);
+}
+
+#[test]
+fn who_cannot_be_loaded_ends_the_run_with_its_name() {
+    let ran = World::new(&[], &[(3, Absent)]).run();
+    assert_eq!(ran.outcome, Outcome::Failed);
+    assert_eq!(ran.counted(), by(&ALL)[..2], "what was measured before stays");
+    let failed = ran.events.iter().find_map(|event| match event {
+        Event::Failed { contender, error } => Some((contender.as_str(), error.as_str())),
+        _ => None,
+    });
+    assert_eq!(failed, Some(("round 2", "other: the fake did not start: the script says so")));
+}
+
+#[test]
+fn a_server_that_dies_in_a_test_costs_the_others_that_attempt_only() {
+    let ran = World::new(&[], &[(2, Dead)]).run();
+    assert_eq!(ran.outcome, Outcome::Failed);
+    let (first, second) = ("point-query", "update-index");
+    assert_eq!(ran.counted(), by(&["base", "twin"]));
+    for test in [first, second] {
+        let failures = ran.failures("other", test);
+        assert!(
+            failures.iter().all(|(round, why)| *round == 1 && why.contains("no such table")),
+            "{failures:?}"
+        );
+    }
+    let invalid: Vec<_> = ran.passes.iter().filter(|pass| pass.invalid.is_some()).collect();
+    assert_eq!(invalid.len(), 1, "it is expelled in the first test of the round");
+    assert_eq!(invalid[0].attempt, 1);
+}
+
+#[test]
+fn a_row_that_is_missing_is_a_failure_and_no_result() {
+    let ran = World::new(&[], &[(2, RowLost)]).run();
+    assert_eq!(ran.outcome, Outcome::Failed);
+    let of_other = ran.counted().into_iter().filter(|(_, _, driven)| driven.contains(&"other"));
+    let of_other: Vec<_> = of_other.map(|(round, test, _)| (round, test)).collect();
+    let failed = ran.failures("other", "update-index");
+    assert!(failed.iter().any(|(_, why)| why.contains("99")), "99 of 100 rows: {failed:?}");
+    assert!(!of_other.contains(&(1, "update-index")), "{of_other:?}");
+}
+
+#[test]
+fn without_the_base_there_is_nothing_to_compare_with() {
+    // Its starts of a round are two loads, its own and its twin's, and then both.
+    let ran = World::new(&[(7, Absent), (8, Absent)], &[]).run();
+    assert_eq!(ran.outcome, Outcome::Failed);
+    assert_eq!(ran.counted(), by(&ALL)[..2]);
+}
+
+#[test]
+fn what_was_stopped_is_resumed_with_what_it_does_not_have() {
+    let world = World::new(&[], &[]);
+    let is_second = |event: &Event| matches!(event, Event::RoundBegun { round: 2, .. });
+    let stopped = world.run_until(is_second);
+    assert_eq!(stopped.outcome, Outcome::Interrupted);
+    assert_eq!(stopped.counted(), by(&ALL)[..2]);
+    let resumed = world.run();
+    assert_eq!(resumed.outcome, Outcome::Complete);
+    assert_eq!(resumed.counted(), by(&ALL), "each round of each test once");
+}
+
+#[test]
+fn a_test_of_which_enough_is_known_has_no_more_rounds() {
+    let mut world = World::new(&[], &[]);
+    world.enough_after = Some(2);
+    let ran = world.run();
+    assert_eq!((ran.outcome, ran.counted()), (Outcome::Complete, by(&ALL)[..4].to_vec()));
+}
+
+#[test]
+fn no_round_begins_that_the_budget_does_not_allow() {
+    let mut world = World::new(&[], &[]);
+    world.comparison().budget = Some(Span(Duration::from_nanos(1)));
+    let ran = world.run();
+    assert_eq!((ran.outcome, ran.counted()), (Outcome::Complete, by(&ALL)[..2].to_vec()));
+    assert!(ran.events.iter().any(|event| matches!(event, Event::BudgetSpent { rounds: 1, .. })));
+}
+
+#[test]
+fn the_same_seed_has_the_same_order_of_slices() {
+    let order = |world: World| {
+        let passes = world.run().passes;
+        let slices = passes.iter().flat_map(|pass| &pass.slices);
+        slices.map(|slice| slice.contender.clone()).collect::<Vec<_>>()
+    };
+    let first = order(World::new(&[], &[]));
+    assert_eq!(first, order(World::new(&[], &[])));
+    let mut other = World::new(&[], &[]);
+    other.plan.seed = 2;
+    assert_ne!(first, order(other));
+}

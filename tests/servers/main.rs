@@ -1,0 +1,26 @@
+//! rqps with real servers of real versions, a browser or a registry, and what only root can do: a
+//! module for each subject. Part of `.ci/run`; `cargo test` alone leaves it out.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod build;
+mod compare;
+mod configs;
+mod dbms;
+mod engine;
+mod live;
+mod matrix;
+mod micro;
+mod mysql;
+mod named_configs;
+mod obstacles;
+mod pacing;
+mod postgres;
+mod registries;
+mod reports;
+mod repository;
+mod sqlite;
+mod usage;
+mod wire;
+mod wire_mysql;
