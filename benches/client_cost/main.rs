@@ -3,7 +3,7 @@
 //! `-- mysql`, `-- load`, `-- l.i0`, `-- sampling` or `-- point-query`.
 //!
 //! A benchmark, not a test: it prints figures next to the goals of docs/performance.md and exits
-//! with 0 whatever they are. Everything but the load runs on one CPU: with a CPU each for client and
+//! with 0 whatever they are, but for instructions: they are as in `instructions.tsv`, or it fails. Everything but the load runs on one CPU: with a CPU each for client and
 //! server, how fast they wake each other decides the figures, and that changes from run to run.
 //!
 //! Without `--bench`, which `cargo bench` passes, or with `--test` or `--quick` it only shows that
@@ -17,6 +17,7 @@ mod load;
 mod own;
 mod process;
 mod raw;
+mod recorded;
 mod sampling;
 mod server;
 mod spread;
@@ -46,10 +47,12 @@ struct Size {
     inserted: u64,
     /// Of a window that is sampled once a second.
     seconds: u32,
+    /// Whether instructions are held against those that are written down.
+    is_held: bool,
 }
 
-const FULL: Size = Size { rounds: 5, part: 1, inserted: 1_000_000, seconds: 10 };
-const SMOKE: Size = Size { rounds: 1, part: 100, inserted: 10_000, seconds: 1 };
+const FULL: Size = Size { rounds: 5, part: 1, inserted: 1_000_000, seconds: 10, is_held: true };
+const SMOKE: Size = Size { rounds: 1, part: 100, inserted: 10_000, seconds: 1, is_held: false };
 
 /// How many times fewer operations the run has that is subtracted, so that starting and connecting
 /// do not count.
@@ -96,24 +99,27 @@ fn main() -> anyhow::Result<()> {
 
     let (clients, missing) = clients::find()?;
     let home = Home::from_env()?;
-    let of_each = |measure: &dyn Fn(&Running) -> anyhow::Result<Tables>| -> anyhow::Result<()> {
-        for subject in SUBJECTS.iter().filter(|subject| subjects.contains(&subject.dbms.name())) {
-            let mut running = Running::start(&home, subject)?;
-            let measured = measure(&running);
-            running.discard()?;
-            for (title, table) in measured? {
-                println!("\n{}, {title}\n{table}", subject.contender);
+    let mut changed = Vec::new();
+    let of_each =
+        |measure: &mut dyn FnMut(&Running) -> anyhow::Result<Tables>| -> anyhow::Result<()> {
+            for subject in SUBJECTS.iter().filter(|subject| subjects.contains(&subject.dbms.name()))
+            {
+                let mut running = Running::start(&home, subject)?;
+                let measured = measure(&running);
+                running.discard()?;
+                for (title, table) in measured? {
+                    println!("\n{}, {title}\n{table}", subject.contender);
+                }
             }
-        }
-        Ok(())
-    };
+            Ok(())
+        };
     if parts.contains(&LOAD) {
         let load = |running: &Running| load::compare(running, &clients, &size);
-        of_each(&|running| Ok(vec![("loading sysbench's table", load(running)?)]))?;
+        of_each(&mut |running| Ok(vec![("loading sysbench's table", load(running)?)]))?;
     }
     if parts != [LOAD] {
         server::pin_to_one_cpu()?;
-        of_each(&|running| measure(running, &clients, &parts, &size))?;
+        of_each(&mut |running| measure(running, &clients, &parts, &size, &mut changed))?;
     }
     println!(
         "\nMedians of {} rounds, lowest and highest in brackets; ratios are rqps to the client of \
@@ -123,6 +129,9 @@ fn main() -> anyhow::Result<()> {
     missing.iter().for_each(|line| println!("{line}"));
     if !full {
         println!("A smoke run: too short for its figures to mean anything.");
+    }
+    if !changed.is_empty() {
+        bail!("the client takes other instructions than before:\n{}", changed.join("\n"));
     }
     Ok(())
 }
@@ -143,11 +152,12 @@ fn measure(
     clients: &[Client],
     parts: &[&str],
     size: &Size,
+    changed: &mut Vec<String>,
 ) -> anyhow::Result<Tables> {
     running.fill()?;
     let mut tables = Vec::new();
     for statement in STATEMENTS.iter().filter(|statement| parts.contains(&statement.name)) {
-        tables.push((statement.name, compare(running, clients, statement, size)?));
+        tables.push((statement.name, compare(running, clients, statement, size, changed)?));
     }
     if parts.contains(&INSERTS) {
         let mut table = Table::new();
@@ -172,6 +182,7 @@ fn compare(
     clients: &[Client],
     statement: &Statement,
     size: &Size,
+    changed: &mut Vec<String>,
 ) -> anyhow::Result<Table> {
     let socket = running.socket();
     let clients: Vec<&Client> =
@@ -200,6 +211,10 @@ fn compare(
             let command = |operations| client.command(statement, socket, operations);
             let count =
                 callgrind::per_operation(&valgrind, command, part(BASELINE), part(COUNTED))?;
+            if size.is_held && client.kind == Kind::Rqps {
+                let differs = recorded::differs(socket.dbms.name(), statement.name, count)?;
+                changed.extend(differs);
+            }
             counts.insert(client.kind, vec![count]);
         }
         let most = statement.instructions.iter().find(|most| most.0 == socket.dbms);

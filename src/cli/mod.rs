@@ -15,6 +15,7 @@ mod documents;
 mod exit;
 mod ibench;
 mod index;
+mod log;
 mod man;
 mod matrix;
 mod method;
@@ -29,11 +30,12 @@ mod session;
 mod slips;
 #[cfg(test)]
 mod suggestions;
+mod units;
 
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use exit::Exit;
 
@@ -57,6 +59,10 @@ Exit codes: 0 done, 1 regression (compare), 2 usage or plan, 3 a step or check f
 5 selftest failed; with --strict also machine unfit or verdicts undecided,
 130 interrupted")]
 struct Cli {
+    /// Tell what is done: servers that are started, measurements that are discarded, what is tried
+    /// again; twice for every program that is run.
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    verbose: u8,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -96,7 +102,8 @@ pub(crate) fn main() -> ExitCode {
         Err(error) => return refuse(&error),
     };
     progress::tell_of_waiting();
-    let result = match cli.verb {
+    let begun = log::begin(cli.verbose);
+    let result = begun.and_then(|()| match cli.verb {
         Verb::Compare(arguments) => compare::run(&arguments),
         Verb::Ibench(arguments) => ibench::run(&arguments),
         Verb::Micro(arguments) => micro::run(&arguments),
@@ -109,7 +116,7 @@ pub(crate) fn main() -> ExitCode {
         Verb::Selftest(arguments) => selftest::run(&arguments),
         Verb::Completions(arguments) => completions::run(&arguments, Cli::command()),
         Verb::Man(arguments) => man::run(&arguments, Cli::command()),
-    };
+    });
     let exit = result.unwrap_or_else(|error| {
         let meant = slips::suggestion(&error).map_or(String::new(), |meant| format!("; {meant}"));
         output::note(&format!("error: {}{meant}", output::told(&error)));

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use indicatif::{HumanBytes, HumanDuration};
 use rqps_dbms::{Dbms, DbmsError};
 use rqps_lab::{Interim, Lab, LabError, Outcome};
 use rqps_observe::SessionLock;
@@ -24,6 +23,7 @@ use super::exit::Exit;
 use super::output::{self, note};
 use super::progress::Progress;
 use super::session::Site;
+use super::units::{Bytes, Roughly};
 use parts::{About, Part};
 
 /// Builds for somebody who names none.
@@ -240,8 +240,8 @@ fn announce(parts: &[Part], skipped: &[String]) -> anyhow::Result<()> {
     note(&format!(
         "{} comparison{plural}, about {} and at most {} of disk",
         parts.len(),
-        HumanDuration(time),
-        HumanBytes(disk)
+        Roughly(time),
+        Bytes(disk)
     ));
     skipped.iter().for_each(|what| note(&format!("not tried: {what}")));
     Ok(())

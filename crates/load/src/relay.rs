@@ -1,5 +1,5 @@
 //! Contenders driven in turn by the same threads, a slice of some milliseconds each, so that
-//! whatever the machine does meanwhile is done to all of them (shared specs, SLICES.md).
+//! whatever the machine does meanwhile is done to all of them (docs/slices.md).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,5 +1,5 @@
 //! Whether verdicts are true where the truth is known: false alarms, coverage, power, bias and signs,
-//! and the bounds that they must keep (STATISTICS.md §3.11).
+//! and the bounds that they must keep.
 //!
 //! A bound is broken only when the interval of what was counted lies wholly outside: a few cells can
 //! not condemn a method, and many must be nearly right.
@@ -290,7 +290,7 @@ mod tests {
         }
     }
 
-    /// STATISTICS.md §3.11: at most 16 of 200.
+    /// Of 200 at most 16.
     #[test]
     fn sixteen_false_alarms_of_two_hundred_are_borne_and_seventeen_are_not() {
         let mut sound = summary(0.0, 0.0);

@@ -1,5 +1,5 @@
 //! How much one run knows: seconds that resemble their neighbours are fewer observations than
-//! they seem (STATISTICS.md §3.6). For statements about one run only, never for a verdict.
+//! they seem. For statements about one run only, never for a verdict.
 
 use crate::estimate::mean;
 

@@ -1,5 +1,5 @@
-//! Which cells of a table stand out: the colour rules of the summary tables (spec §5.2) and of the
-//! `max` column of the histogram tables (spec §5.3).
+//! Which cells of a table stand out: the colour rules of the summary tables and of the
+//! `max` column of the histogram tables.
 
 /// Low values span the bottom quarter of a column's range, high ones the top quarter.
 const QUARTER: f64 = 0.25;

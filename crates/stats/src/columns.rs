@@ -1,5 +1,5 @@
 //! The metrics table of the Insert Benchmark posts: the columns under their published names
-//! (spec §4.5). The posts' last column, `tag`, is the contender's name and is not a number.
+//!. The posts' last column, `tag`, is the contender's name and is not a number.
 
 use crate::tail::low_tail;
 use crate::window::Window;

@@ -1,5 +1,5 @@
 //! What the posts' metrics do not tell apart: the CPU and the switches of the DBMS, of the client
-//! and of everything else, per operation (spec §9: whole-host CPU holds the client's own, which
+//! and of everything else, per operation (whole-host CPU holds the client's own, which
 //! was 21 to 45% of it in the original).
 
 use crate::columns::Column;

@@ -1,4 +1,4 @@
-//! What a comparison could have seen, and how many rounds it would need (STATISTICS.md §3.4).
+//! What a comparison could have seen, and how many rounds it would need.
 
 use crate::distribution::t_quantile;
 use crate::hodges_lehmann::mann_whitney_k;
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn three_tenths_of_a_percent_and_eight_restarts_show_half_a_percent_or_less() {
-        // SLICES.md says "about 0.5 %" for an SD of 0.3 % between the medians of two restarts; a
+        // "About 0.5 %" was expected of an SD of 0.3 % between the medians of two restarts; a
         // ratio of restarts has no second sample, so it is somewhat less.
         let design = Design::Paired;
         let effect = detectable(design.standard_error(0.3, 8), design.degrees(8), ALPHA);

@@ -1,4 +1,4 @@
-//! The posts' response-time histogram: ten buckets, printed as percentages (spec §4.2, §4.6, §5.3).
+//! The posts' response-time histogram: ten buckets, printed as percentages.
 
 pub const BUCKETS: usize = 10;
 

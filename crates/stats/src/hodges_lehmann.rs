@@ -1,5 +1,5 @@
-//! The Hodges–Lehmann shift with its exact distribution-free interval (STATISTICS.md §3.2, §3.3;
-//! Hodges and Lehmann 1963; Hollander, Wolfe, Chicken: Nonparametric Statistical Methods, 3.2 and
+//! The Hodges–Lehmann shift with its exact distribution-free interval
+//! (Hodges and Lehmann 1963; Hollander, Wolfe, Chicken: Nonparametric Statistical Methods, 3.2 and
 //! 4.2).
 //!
 //! Up to about 29 % of the runs may be disturbed without moving the estimate. For the dozens of

@@ -1,4 +1,4 @@
-//! The words of a verdict and the rules that choose them (STATISTICS.md §3.8).
+//! The words of a verdict and the rules that choose them.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
 //! Variances that borrow from the other tests of their class (Smyth 2004, "Linear models and
-//! empirical Bayes methods", as limma does; STATISTICS.md §3.3).
+//! empirical Bayes methods", as limma does).
 //!
 //! With six restarts the variance of one test is known to about ±60 %, and t pays for that. Tests
 //! of a class have similar variances: these are taken as draws from s0² · d0 / χ²(d0), and each
@@ -161,7 +161,7 @@ mod tests {
         assert!(with_a_zero.variance > 0.0 && with_a_zero.degrees > 0.0, "{with_a_zero:?}");
     }
 
-    /// As in STATISTICS.md §3.7: 42 tests, 6 of them 3 % slower, five rounds, SDs of 0.8–2 %. Seen:
+    /// 42 tests, 6 of them 3 % slower, five rounds, SDs of 0.8–2 %. Seen:
     /// .52 found and 4.5 % of the findings false without, .93 and 6.0 % with moderation.
     #[test]
     fn moderation_finds_far_more_for_hardly_more_false_findings() {

@@ -1,4 +1,4 @@
-//! Many tests at once: adjusted p-values, and interval levels that agree with them (STATISTICS.md §3.7).
+//! Many tests at once: adjusted p-values, and interval levels that agree with them.
 
 /// The p-value of one test of a family, adjusted for all of them, and the `alpha` of its interval,
 /// which leaves out 0 just when the adjusted p-value is at most the family's alpha.

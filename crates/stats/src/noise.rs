@@ -1,5 +1,5 @@
 //! Where the noise of an estimate comes from, and so what would make it smaller: more restarts, or
-//! longer measurements in each (STATISTICS.md §3.6).
+//! longer measurements in each.
 
 use crate::estimate::{mean, variance};
 

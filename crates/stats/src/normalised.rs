@@ -1,7 +1,7 @@
 //! The two tables of the IO-bound microbenchmark posts, "iostat, vmstat normalized by operation
-//! rate", under their column names (spec MICROBENCHMARKS §3.2). The originals take averages of
+//! rate", under their column names. The originals take averages of
 //! samples, of which vmstat's are 4.5 % too low for a header line that counts as a sample and all
-//! include start and warm-up (§3.3); these are counted from one edge of the window to the other.
+//! include start and warm-up; these are counted from one edge of the window to the other.
 
 use crate::columns::Column;
 use crate::window::Window;

@@ -1,5 +1,5 @@
 //! The paired comparison: one log ratio per restart or round, and Student's t over them
-//! (SLICES.md; STATISTICS.md §3.3).
+//! (docs/slices.md).
 
 use crate::estimate::{Estimate, mean, variance};
 use crate::moderated::{Prior, Variance};

@@ -1,5 +1,5 @@
 //! Differences of CPU profiles: microseconds per operation of every function, of two sides that were
-//! profiled some times each (CAUSES.md §4.2).
+//! profiled some times each.
 //!
 //! A profile is divided by the operations of its run, not by its samples, so the change of a function
 //! is a part of the change of CPU per operation.

@@ -1,4 +1,4 @@
-//! Where more clients stop helping: the universal scalability law (Gunther 2007; CAUSES.md R14).
+//! Where more clients stop helping: the universal scalability law (Gunther 2007).
 
 /// The rate that so many clients reached together.
 #[derive(Clone, Copy, Debug, PartialEq)]

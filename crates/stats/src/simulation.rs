@@ -1,4 +1,4 @@
-//! Simulated runs with fixed seeds, calibrated from the measured noise (STATISTICS.md §3.0 [S]), and
+//! Simulated runs with fixed seeds, calibrated from the measured noise, and
 //! what the designs and estimators make of them. Only for tests.
 
 use rand::RngExt;
@@ -41,7 +41,7 @@ pub(crate) enum Order {
     RandomBlocks,
 }
 
-/// The generator of §3.0: the SD of a run is 0.7 %, the machine drifts slowly by an SD of `drift`
+/// The SD of a run is 0.7 %, the machine drifts slowly by an SD of `drift`
 /// (correlation .97 from one run to the next), and 3 % of the runs lose 3–15 %. B is `effect` above A.
 pub(crate) fn runs(
     random: &mut Random,

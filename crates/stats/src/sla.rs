@@ -1,4 +1,4 @@
-//! Whether a read-write step kept its promised write rate (spec §5.2, table 3).
+//! Whether a read-write step kept its promised write rate.
 
 /// The share of the promised rate that must be reached on average over the step.
 pub const REQUIRED_SHARE: f64 = 0.95;

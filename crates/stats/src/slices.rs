@@ -1,4 +1,4 @@
-//! From short alternating slices to one number per restart (SLICES.md).
+//! From short alternating slices to one number per restart (docs/slices.md).
 //!
 //! All servers are up and the client drives them in turn, a slice each; once round all contenders
 //! is a cycle. Neighbouring slices share the weather of the machine, so each cycle gives a log

@@ -1,4 +1,4 @@
-//! Seconds in which almost nothing happened (STATISTICS.md §3.5, rule 5).
+//! Seconds in which almost nothing happened.
 
 use crate::autocorrelation::autocorrelations;
 use crate::estimate::median;

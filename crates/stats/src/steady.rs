@@ -1,4 +1,4 @@
-//! Whether and when a run was in a steady state (STATISTICS.md §3.5). For steps of a fixed time;
+//! Whether and when a run was in a steady state. For steps of a fixed time;
 //! steps of fixed work are never trimmed. A run is never dropped for what is found here: that
 //! would be choosing runs by their result.
 

@@ -1,4 +1,4 @@
-//! When to stop adding rounds: on precision, never on significance (STATISTICS.md §3.9).
+//! When to stop adding rounds: on precision, never on significance.
 //!
 //! Stopping at the first p < .05 finds something in 12 % of comparisons of a build with itself;
 //! how narrow an interval is says nothing about where it lies, so stopping on it keeps the level.

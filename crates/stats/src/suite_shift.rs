@@ -1,5 +1,5 @@
 //! What all tests of a class have in common, and what is left of each test without it
-//! (STATISTICS.md §3.7).
+//!.
 //!
 //! 0.97 in a suite at 0.985 is not a 3 % finding about that statement. The tests of a round share
 //! its drift, so rounds are resampled, never tests. The log ratios of a test's rounds are the

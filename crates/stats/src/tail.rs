@@ -1,4 +1,4 @@
-//! Percentiles of a series of per-second rates, from the top down (spec §4.5).
+//! Percentiles of a series of per-second rates, from the top down.
 
 /// Fewer seconds than this have no percentile.
 const MINIMUM_SECONDS: usize = 10;

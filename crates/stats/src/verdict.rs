@@ -1,4 +1,4 @@
-//! From the rounds of all tests of one contender to a verdict on each (STATISTICS.md §3, SLICES.md).
+//! From the rounds of all tests of one contender to a verdict on each (docs/verdicts.md).
 //!
 //! All numbers are natural logs. The contender's tests are one family; call [`judge`] once for each
 //! contender. What is measured again after a screen is chosen by [`flagged`]; whether another round

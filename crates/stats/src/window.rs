@@ -1,6 +1,6 @@
 //! The raw totals of one step of one contender: what the columns are computed from.
 
-/// Which operation the cost of a step is divided by (spec §4.5).
+/// Which operation the cost of a step is divided by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Normaliser {
     /// Load and write steps: per row inserted, or per row indexed in l.x.

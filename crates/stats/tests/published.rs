@@ -1,5 +1,5 @@
 //! Rows that were published by the author of the Insert Benchmark must come out of the formulas
-//! as they were printed (spec §5.2, §9.2, and the 2023 report kept as seed 003).
+//! as they were printed (the posts and the report of reproductions/README.md).
 
 use rqps_stats::bands::{self, Band, Throughput};
 use rqps_stats::{METRICS, Normaliser, Window, histogram, sla};
@@ -26,7 +26,7 @@ const QUERY: Normaliser = Normaliser::Query;
 
 #[rustfmt::skip]
 const ROWS: &[Published] = &[
-    // Spec §9.2, January 2021; reads were not copied into the table.
+    // January 2021; reads were not copied into the table.
     Published { name: "pg131 l.i0", cpus: 4, normaliser: INSERT, ips: 105_820, qps: 0, rps: 0.0, rmbps: 0.0, wps: 70.7, wmbps: 44.4, csps: 12_878, cpups: 42.8, derived: ["0.000", "0.000", "0.001", "0.429", "0.122", "16"] },
     Published { name: "pg131 l.i1", cpus: 4, normaliser: INSERT, ips: 39_062, qps: 0, rps: 0.0, rmbps: 0.0, wps: 203.7, wmbps: 68.2, csps: 9_986, cpups: 35.7, derived: ["0.000", "0.000", "0.005", "1.789", "0.256", "37"] },
     Published { name: "pg131 q1000.2", cpus: 4, normaliser: QUERY, ips: 999, qps: 7_744, rps: 0.0, rmbps: 0.0, wps: 501.9, wmbps: 18.8, csps: 30_015, cpups: 28.6, derived: ["0.000", "0.000", "0.503", "19.295", "3.876", "148"] },

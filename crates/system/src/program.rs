@@ -85,6 +85,13 @@ pub fn find(program: &str, path: &OsStr) -> Option<PathBuf> {
     })
 }
 
+/// A command as a person would type it, for logs.
+pub fn shown(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
+    shlex::try_join(words.iter().map(|word| &**word)).unwrap_or_else(|_| words.join(" "))
+}
+
 /// What a program said before it ended.
 #[derive(Debug)]
 pub struct Said {
@@ -140,6 +147,7 @@ fn spawn(
     command: &mut Command,
     go_on: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<Child, RunError> {
+    tracing::debug!("runs {}", shown(command));
     let mut tries = 6_000;
     loop {
         match command.spawn() {

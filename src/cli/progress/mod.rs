@@ -14,20 +14,20 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use console::Term;
-use indicatif::HumanBytes;
 use rqps_dbms::source::Progress as Fetch;
 use rqps_lab::{Estimate, Event, LabError, Remaining};
 use rqps_plan::{Plan, Source};
 
 use super::cancel::Cancel;
 use super::output::note;
+use super::units::Bytes;
 use board::Board;
 use lines::{Told, told};
 pub(crate) use number::clock;
 use screen::{Screen, View};
 pub(crate) use standing::standing;
 use waiting::tell_above;
-pub(crate) use waiting::tell_of_waiting;
+pub(crate) use waiting::{say, tell_of_waiting};
 
 /// Whether there is somebody at a terminal who would see a view change. A log of CI is none, even
 /// where it looks like a terminal.
@@ -69,7 +69,7 @@ impl Fetching {
             Fetch::Looking { source } => (format!("asking {source} for versions"), None),
             Fetch::Fetching { what } => (format!("fetching {what}"), None),
             Fetch::Unpacking { done, total } => {
-                let (done, total) = (HumanBytes(done), HumanBytes(total));
+                let (done, total) = (Bytes(done), Bytes(total));
                 ("unpacking".to_string(), Some(format!("unpacking {done} of {total}")))
             }
             Fetch::Unpinned { what, hash } => {

@@ -1,7 +1,7 @@
 //! A comparison: rounds are made until every test is precise enough.
 //!
 //! A round loads the data anew, starts all servers on copies of them, and one set of clients drives
-//! them in turn. It is what counts as one observation: see the shared SLICES.md.
+//! them in turn. It is what counts as one observation: see docs/slices.md.
 
 mod contestant;
 mod loads;

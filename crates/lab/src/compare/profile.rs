@@ -19,7 +19,7 @@ use super::pass::{WARM_UP, driven, of};
 use super::round::{Round, Scene, Setting, place};
 use crate::{Changed, Event, Lab, LabError};
 
-/// How often each contender is profiled in each test: as often as CAUSES.md asks for.
+/// How often each contender is profiled in each test.
 pub(crate) const ROUNDS: u32 = 4;
 /// So many tests are profiled if they are chosen by their verdicts.
 pub(crate) const MOST_TESTS: usize = 5;

@@ -183,6 +183,7 @@ mod tests {
 
     /// A real server: fetched once per machine, and started where its user can reach it.
     #[test]
+    #[cfg_attr(not(feature = "servers"), ignore = "starts a server")]
     fn a_server_spends_what_it_is_told_to_and_it_is_cpu_time() {
         const QUERIES: u64 = 300;
         const NANOS: u64 = 1_000_000;

@@ -1,5 +1,5 @@
 //! Why one contender is slower, faster or dearer than another: rules over what was counted beside
-//! the rates (spec CAUSES, §4).
+//! the rates.
 //!
 //! A rule has main evidence, evidence that supports it and what would contradict it. It states
 //! numbers, how sure it is, and which command would tell more. Tests without a verdict have no

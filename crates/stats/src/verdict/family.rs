@@ -31,7 +31,7 @@ pub struct Options {
 
 impl Default for Options {
     /// In simulations six rounds of screen and ten fresh ones found .75 of the true 3 % changes of 42
-    /// tests, with .01 false alarms per report (STATISTICS.md §3.7).
+    /// tests, with .01 false alarms per report.
     fn default() -> Options {
         Options { alpha: 0.05, fresh_rounds: 10, drift: 0.0 }
     }

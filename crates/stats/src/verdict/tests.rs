@@ -10,7 +10,7 @@ use super::*;
 use crate::distribution::t_quantile;
 use crate::simulation::{self, Order, normals};
 
-/// Restarts around a log ratio of `effect` with the SD of SLICES.md, in percent.
+/// Restarts around a log ratio of `effect` with the SD that slices have, in percent.
 fn slices(random: &mut Xoshiro256PlusPlus, restarts: usize, effect: f64) -> Sample {
     let contender = normals(random, restarts);
     let twin = normals(random, restarts);
@@ -270,7 +270,7 @@ fn runs(random: &mut Xoshiro256PlusPlus, rounds: usize, drift: f64, effect: f64)
     Cell::new("runs", Kind::CachedWrite, sample)
 }
 
-/// STATISTICS.md §3.7 has .75 of 3 % found and .01 false alarms per report, at 7.9 rounds a
+/// The simulation that the rules were chosen by has .75 of 3 % found and .01 false alarms per report, at 7.9 rounds a
 /// test, with noisier tests than here.
 #[test]
 fn two_stages_find_three_percent_for_eight_rounds_a_test() {
