@@ -27,7 +27,7 @@ pub(crate) static SUBJECTS: [Subject; 2] = [
     Subject {
         dbms: Dbms::Postgres,
         contender: "postgres@17.6",
-        dialect: Dialect::Postgres,
+        dialect: Dialect::POSTGRES,
         target: Target::Postgres,
         settle: &["vacuum analyze sbtest1", "checkpoint"],
         point_query: Exchange {
@@ -45,7 +45,7 @@ pub(crate) static SUBJECTS: [Subject; 2] = [
     Subject {
         dbms: Dbms::Mysql,
         contender: "mysql@8.0.33",
-        dialect: Dialect::Innodb,
+        dialect: Dialect::INNODB,
         target: Target::Mysql,
         settle: &["analyze table sbtest1", "flush engine logs"],
         point_query: Exchange {

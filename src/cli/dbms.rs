@@ -117,8 +117,9 @@ fn list(home: &Home, cancel: &Cancel) -> anyhow::Result<Exit> {
     let mut fetching = Fetching::new();
     let mut tell = |event| fetching.tell(event, cancel);
     let installed = source::installed(home, &mut tell).map_err(rqps_dbms::DbmsError::from)?;
-    let available = [Dbms::Postgres, Dbms::Mysql, Dbms::Mariadb]
-        .map(|dbms| (dbms, source::available(home, dbms, &mut tell)));
+    let fetched = Dbms::ALL.into_iter().filter(|dbms| !dbms.is_embedded());
+    let available: Vec<_> =
+        fetched.map(|dbms| (dbms, source::available(home, dbms, &mut tell))).collect();
     fetching.finish();
 
     let mut text = installed_builds(&rqps_dbms::sqlite_build()?.flags, &installed);
@@ -203,7 +204,7 @@ fn fetch(
         fetching.finish();
         let text = match ready.build() {
             Some(build) => describe(contender, build),
-            None if contender.dbms == Dbms::Sqlite => {
+            None if contender.dbms.is_embedded() => {
                 let options = rqps_dbms::sqlite_build()?.compile_options.join(" ");
                 format!("{contender}: nothing to fetch\n  compile options {options}\n")
             }
@@ -325,11 +326,9 @@ fn log_beside(data: &Path) -> PathBuf {
 fn shell(home: &Home, cancel: &Cancel, contender: &Contender) -> anyhow::Result<Exit> {
     // A running server is shown as any client would see it, not as a benchmark's target.
     if let Build::Server { url } = &contender.build {
-        let target = match contender.dbms {
-            Dbms::Mysql | Dbms::Mariadb => Target::Mysql(rqps_wire::mysql::login(url)?),
-            Dbms::Postgres | Dbms::Sqlite => Target::Postgres(rqps_wire::postgres::login(url)?),
-        };
-        converse(&target, cancel)?;
+        if let Some(target) = rqps_dbms::target(contender.dbms, url)? {
+            converse(&target, cancel)?;
+        }
         return Ok(Exit::Done);
     }
     let mut fetching = Fetching::new();

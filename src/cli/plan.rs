@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rqps_dbms::source::{self, Progress, SourceError};
-use rqps_dbms::{DbmsError, Home};
+use rqps_dbms::{DbmsError, Descriptor, Home};
 use rqps_lab::{Estimate, Time, pace};
-use rqps_plan::{Build, Contender, Count, Dbms, Plan, Source, Workload, row_bytes};
+use rqps_plan::{Build, Contender, Count, Dbms, Plan, Source, Workload};
 use serde::Serialize;
 
 use super::dbms::table;
@@ -128,7 +128,7 @@ fn short(plan: &Plan, estimate: &Estimate) -> Option<String> {
 
 /// Whether there is nothing to fetch for a contender.
 fn is_present(home: &Home, contender: &Contender) -> anyhow::Result<bool> {
-    if contender.dbms == Dbms::Sqlite || matches!(contender.build, Build::Server { .. }) {
+    if contender.dbms.is_embedded() || matches!(contender.build, Build::Server { .. }) {
         return Ok(true);
     }
     let mut tell = |_| ControlFlow::Continue(());
@@ -364,19 +364,22 @@ fn assumptions(items: &[&Item], forecast: &Forecast) -> String {
     let mut rows: Vec<String> = Vec::new();
     for contender in items.iter().flat_map(|item| &item.plan.contenders) {
         let engine = contender.engine.as_ref().map_or(String::new(), |name| format!("/{name}"));
-        let text = format!("{} on {}{engine}", row_bytes(contender), contender.dbms);
+        let text =
+            format!("{} on {}{engine}", <&Descriptor>::from(contender).need.row, contender.dbms);
         if !rows.contains(&text) {
             rows.push(text);
         }
     }
     let fetch = if forecast.fetched.is_empty() { "" } else { ", without the time to fetch builds" };
+    let logging = Dbms::ALL.into_iter().max_by_key(|dbms| rqps_lab::log_share(*dbms));
+    let logging = logging.expect("there are DBMSs");
     let text = format!(
         "These are estimates{fetch}: a slow or busy machine takes twice as long, a fast one half. Rows \
          are taken to be loaded at {}/s, indexed at {}/s, written at {}/s and {}/s (50 and 5 rows per \
          transaction) and checked at {}/s, or at {}/s where the memory does not hold them. Bytes of a row of the Insert Benchmark with its indexes are \
          taken to be {}; a row of the microbenchmarks takes half as much again. A quarter is added for \
          old versions and pages that are not full, as much again for logs and sorting ({} times as much \
-         on sqlite, and no more than the memory), and what an empty server takes. Contenders and workloads have the disk one \
+         on {}, and no more than the memory), and what an empty server takes. Contenders and workloads have the disk one \
          after the other, unless --keep-data is given.",
         rate(pace::LOAD),
         rate(pace::INDEX),
@@ -385,7 +388,8 @@ fn assumptions(items: &[&Item], forecast: &Forecast) -> String {
         rate(pace::CHECK),
         rate(pace::CHECK_BEYOND_MEMORY),
         rows.join(", "),
-        rqps_lab::log_share(Dbms::Sqlite),
+        rqps_lab::log_share(logging),
+        logging,
     );
     wrapped(text.split(' ')).join("\n") + "\n"
 }

@@ -2,16 +2,9 @@
 
 use std::path::Path;
 
-use rqps_dbms::DbmsError;
+use rqps_dbms::{DbmsError, descriptor};
 use rqps_lab::LabError;
 use rqps_plan::{Dbms, is_path};
-
-/// The server in a build's directory, by its DBMS. Newer builds of MariaDB have both names.
-const SERVERS: [(Dbms, &str); 3] = [
-    (Dbms::Postgres, "bin/postgres"),
-    (Dbms::Mariadb, "bin/mariadbd"),
-    (Dbms::Mysql, "bin/mysqld"),
-];
 
 /// Of a word that is no contender, and of an error about a config that is no file: the contender that
 /// the build there is.
@@ -41,8 +34,12 @@ pub(crate) fn build_meant(word: &str) -> Option<String> {
     let path = Dbms::ALL.iter().find_map(|dbms| rest.strip_prefix(dbms.name())?.strip_prefix(':'));
     let path = path.unwrap_or(rest);
     let folder = path.split(['?', ':']).next().filter(|folder| is_path(folder))?;
-    let is_there = |(_, server): &&(Dbms, &str)| Path::new(folder).join(server).is_file();
-    let (dbms, _) = SERVERS.iter().find(is_there)?;
+    // The last that has it: newer builds of MariaDB have MySQL's name, too.
+    let is_there = |dbms: &Dbms| {
+        let server = descriptor(*dbms, None).programs.first();
+        server.is_some_and(|server| Path::new(folder).join(server).is_file())
+    };
+    let dbms = Dbms::ALL.into_iter().rev().find(is_there)?;
     // A label that is a DBMS's name was meant as one.
     let label = if Dbms::ALL.iter().any(|dbms| label == format!("{dbms}=")) { "" } else { &label };
     Some(format!("did you mean {label}{dbms}@{path}?"))

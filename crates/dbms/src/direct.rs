@@ -2,36 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use rqps_plan::{Contender, Dbms};
+use rqps_plan::Contender;
 
-use crate::mysql::ROCKSDB;
-
-/// A setting, and whether a value of it means direct IO.
-type Deciding = (&'static str, fn(&str) -> bool);
-
-const POSTGRES: &[Deciding] =
-    &[("debug_io_direct", |value| value.split(',').any(|what| what.trim() == "data"))];
-const MYROCKS: &[Deciding] = &[("rocksdb_use_direct_reads", is_on)];
-const INNODB: &[Deciding] = &[
-    // In MariaDB from 11.0 on, where the other only sets it when the server starts.
-    ("innodb_data_file_buffering", |value| !is_on(value)),
-    ("innodb_flush_method", |value| value.contains("O_DIRECT")),
-];
+use crate::descriptor::{Deciding, Descriptor};
 
 /// Whether a contender reads its data by direct IO, by the settings in force: the first of those that decide.
 pub fn reads_directly(contender: &Contender, settings: &BTreeMap<String, String>) -> bool {
-    let deciding: &[Deciding] = match (contender.dbms, contender.engine.as_deref()) {
-        (Dbms::Sqlite, _) => &[],
-        (Dbms::Postgres, _) => POSTGRES,
-        (Dbms::Mysql | Dbms::Mariadb, Some(ROCKSDB)) => MYROCKS,
-        (Dbms::Mysql | Dbms::Mariadb, _) => INNODB,
-    };
     let decided = |&(name, is_direct): &Deciding| Some(is_direct(settings.get(name)?.as_str()));
-    deciding.iter().find_map(decided).unwrap_or(false)
-}
-
-fn is_on(value: &str) -> bool {
-    value.eq_ignore_ascii_case("on")
+    <&Descriptor>::from(contender).direct_reads.iter().find_map(decided).unwrap_or(false)
 }
 
 #[cfg(test)]

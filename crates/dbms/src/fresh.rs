@@ -9,6 +9,7 @@ use rqps_plan::Dbms;
 use rqps_system::User;
 
 use crate::Place;
+use crate::descriptor::descriptor;
 use crate::error::DbmsError;
 use crate::rights::can_reach;
 use crate::server_folder::give;
@@ -100,11 +101,11 @@ fn named(installed: &Installed) -> String {
     format!("{} {}", installed.dbms, installed.version)
 }
 
-/// A build's name without what may differ between two that take each other's data: the last number,
-/// of two in Postgres since 10 and of three elsewhere.
+/// A build's name without what may differ between two that take each other's data: the last number.
 fn series(dbms: Dbms, name: &str) -> &str {
-    let is_old_postgres = name.starts_with("postgres 9.");
-    let dots = if dbms == Dbms::Postgres && !is_old_postgres { 1 } else { 2 };
+    let version = name.split(' ').next_back().unwrap_or(name);
+    let first = version.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+    let dots = (descriptor(dbms, None).numbers)(first.parse().unwrap_or(0)) - 1;
     name.match_indices('.').nth(dots - 1).map_or(name, |(end, _)| &name[..end])
 }
 

@@ -5,6 +5,8 @@
 
 mod config;
 mod control;
+mod descriptor;
+mod dialect;
 mod direct;
 mod error;
 mod files;
@@ -37,6 +39,8 @@ use rqps_plan::{Build, Contender, Dbms as Name, Flags};
 use rqps_wire::Target;
 
 pub use config::{NamedConfig, all_configs, cache_bytes, configs, memory, resolved, with_cache};
+pub use descriptor::{Descriptor, Sizes, descriptor};
+pub use dialect::{Dialect, Forced, Indexes, Partitions, Sql, Transactions};
 pub use direct::reads_directly;
 pub use error::DbmsError;
 pub use guest::{GuestError, Needs};
@@ -194,25 +198,17 @@ pub fn prepare(
     contender: &Contender,
     tell: &mut source::Tell,
 ) -> Result<Box<dyn Dbms>, DbmsError> {
-    Ok(match (contender.dbms, &contender.build) {
-        (Name::Sqlite, Build::Any) => Box::new(sqlite::Sqlite::prepare(contender, None)?),
-        (Name::Sqlite, build) => {
-            let installed = source::obtain(home, Name::Sqlite, build, tell)?;
-            Box::new(sqlite::Sqlite::prepare(contender, Some(installed))?)
-        }
-        (Name::Postgres, Build::Server { url }) => Box::new(postgres::remote(contender, url)?),
-        (Name::Mysql | Name::Mariadb, Build::Server { url }) => {
-            Box::new(mysql::remote(contender, url)?)
-        }
-        (name @ (Name::Mysql | Name::Mariadb), build) => {
-            let installed = source::obtain(home, name, build, tell)?;
-            Box::new(mysql::Mysql::prepare(home, installed, contender)?)
-        }
-        (Name::Postgres, build) => {
-            let installed = source::obtain(home, Name::Postgres, build, tell)?;
-            Box::new(postgres::Postgres::prepare(home, installed, contender)?)
-        }
-    })
+    let descriptor: &Descriptor = contender.into();
+    match (&contender.build, descriptor.remote) {
+        (Build::Server { url }, Some(remote)) => Ok(Box::new(remote(contender, url)?)),
+        _ => (descriptor.prepare)(home, contender, tell),
+    }
+}
+
+/// Where a URL leads any client of its DBMS; none if that has no servers.
+pub fn target(dbms: Name, url: &str) -> Result<Option<Target>, DbmsError> {
+    let target = descriptor(dbms, None).target;
+    Ok(target.map(|target| target(url)).transpose()?)
 }
 
 /// What rqps has left on a server that is running already, and a handle that removes it.
@@ -222,11 +218,8 @@ impl Guesthouse {
     /// By the contender's URL; none for a contender without one.
     pub fn at(contender: &Contender) -> Result<Option<Self>, DbmsError> {
         let Build::Server { url } = &contender.build else { return Ok(None) };
-        Ok(match contender.dbms {
-            Name::Postgres => Some(Guesthouse(postgres::remote(contender, url)?)),
-            Name::Mysql | Name::Mariadb => Some(Guesthouse(mysql::remote(contender, url)?)),
-            Name::Sqlite => None,
-        })
+        let remote = <&Descriptor>::from(contender).remote;
+        Ok(remote.map(|remote| remote(contender, url)).transpose()?.map(Guesthouse))
     }
 
     /// Looks, and keeps runs out from now on; an error if there is anything that rqps did not make.

@@ -4,9 +4,10 @@
 use std::ops::Add;
 use std::time::Duration;
 
+use rqps_dbms::{Descriptor, Sizes, descriptor};
 use rqps_plan::{
-    Build, Contender, Dbms, InsertBenchmark, Maintenance, Microbenchmark, Plan, StepKind, Workload,
-    row_bytes,
+    Build, Contender, Dbms, InsertBenchmark, Maintenance, Microbenchmark, Need, Plan, StepKind,
+    Workload,
 };
 
 use crate::{LabError, microbenchmark};
@@ -196,7 +197,7 @@ impl Machine {
 
     /// Of so many rows out of the most that there may be.
     fn check(&self, contender: &Contender, rows: u64, most_rows: u64) -> Duration {
-        let is_held = most_rows.saturating_mul(row_bytes(contender)) <= self.held;
+        let is_held = most_rows.saturating_mul(need(contender).row) <= self.held;
         let rate = if is_held { pace::CHECK } else { pace::CHECK_BEYOND_MEMORY };
         self.seconds(rows, rate, 1)
     }
@@ -274,88 +275,63 @@ impl Machine {
         if matches!(contender.build, Build::Server { .. }) {
             return 0;
         }
-        let rows = workload.most_rows().saturating_mul(row_bytes(contender));
+        let rows = workload.most_rows().saturating_mul(need(contender).row);
         let data = (rows / 100).saturating_mul(100 + ROOM);
-        let logs = data.saturating_mul(log_share(contender.dbms)).min(self.memory);
-        let Empty { written, allocated } = empty(contender);
-        (written + allocated).saturating_add(data).saturating_add(logs)
+        let logs = data.saturating_mul(sizes(contender).log_share).min(self.memory);
+        let Sizes { empty, allocated, .. } = sizes(contender);
+        (empty + allocated).saturating_add(data).saturating_add(logs)
     }
 
-    /// What a copy of a loaded directory takes: its rows, and the logs that they left behind. SQLite's is
-    /// gone when nobody has the file open.
+    /// What a copy of a loaded directory takes: its rows, and the logs that they left behind.
     fn copied(&self, contender: &Contender, workload: &Workload) -> u64 {
-        let data = workload.most_rows().saturating_mul(row_bytes(contender));
-        let logs = if contender.dbms == Dbms::Sqlite { 0 } else { data.min(self.memory) };
-        empty(contender).written.saturating_add(data).saturating_add(logs)
+        let data = workload.most_rows().saturating_mul(need(contender).row);
+        let sizes = sizes(contender);
+        let logs = if sizes.keeps_logs { data.min(self.memory) } else { 0 };
+        sizes.empty.saturating_add(data).saturating_add(logs)
     }
+}
+
+fn need(contender: &Contender) -> Need {
+    <&Descriptor>::from(contender).need
+}
+
+/// As its DBMS is described.
+fn sizes(contender: &Contender) -> Sizes {
+    (<&Descriptor>::from(contender).sizes)(&contender.build)
 }
 
 /// Making an empty data directory, or copying one that a fetched build has made before, and starting a server on
-/// it, as measured. Those of MySQL 5 are too large to be kept.
+/// it.
 fn start(contender: &Contender) -> Piece {
-    let seconds = match (&contender.build, contender.dbms, contender.engine.as_deref()) {
-        (Build::Server { .. }, ..) | (_, Dbms::Sqlite, _) => 0,
-        (Build::Version { .. }, Dbms::Mysql, None) if !is_mysql_5(contender) => 2,
-        (_, Dbms::Mysql, None) => 10,
-        _ => 2,
-    };
-    Piece::once(&contender.name(), "", Kind::Start, Duration::from_secs(seconds))
+    once(contender, Kind::Start, sizes(contender).start)
 }
 
-fn is_mysql_5(contender: &Contender) -> bool {
-    matches!(&contender.build, Build::Version { version, .. } if version.starts_with("5."))
-}
-
-/// Stopping a server and removing its data, as measured with Postgres.
+/// Stopping a server and removing its data.
 fn end(contender: &Contender) -> Piece {
-    let seconds = match (&contender.build, contender.dbms) {
-        (Build::Server { .. }, _) | (_, Dbms::Sqlite) => 0,
-        _ => 1,
-    };
-    Piece::once(&contender.name(), "", Kind::End, Duration::from_secs(seconds))
+    once(contender, Kind::End, sizes(contender).end)
+}
+
+/// Nothing is started or stopped of a server that is running already.
+fn once(contender: &Contender, kind: Kind, seconds: u64) -> Piece {
+    let is_ours = !matches!(contender.build, Build::Server { .. });
+    let seconds = if is_ours { seconds } else { 0 };
+    Piece::once(&contender.name(), "", kind, Duration::from_secs(seconds))
 }
 
 /// Copying so many bytes of a data directory and starting a server on it, where there is one to start.
 fn restart(contender: &Contender, bytes: u64) -> Duration {
-    let seconds = if contender.dbms == Dbms::Sqlite { 0 } else { 1 };
-    Duration::from_secs(seconds) + Duration::from_secs_f64(bytes as f64 / pace::COPY)
+    let copied = Duration::from_secs_f64(bytes as f64 / pace::COPY);
+    Duration::from_secs(sizes(contender).restart) + copied
 }
 
-/// Bytes of a data directory with hardly a row in it.
-struct Empty {
-    written: u64,
-    /// What is allocated and has nothing in it yet, which copies leave out.
-    allocated: u64,
-}
-
-/// As measured with the default config (extents that hold data, and blocks allocated beyond them) of
-/// Postgres 17.6, MariaDB 10.11, and MySQL 8.0.33 and 5.6.14. InnoDB allocates redo logs at once, as large as the
-/// config wants them; MySQL 5.6 wrote them, too, and 5.7 is taken to.
-fn empty(contender: &Contender) -> Empty {
-    let (written, allocated) = match (contender.dbms, contender.engine.as_deref()) {
-        (Dbms::Sqlite, _) => (0, 0),
-        (Dbms::Postgres, _) => (50, 0),
-        (_, Some("rocksdb")) => (10, 110),
-        (Dbms::Mariadb, _) => (30, 1_010),
-        (Dbms::Mysql, _) if is_mysql_5(contender) => (2_130, 0),
-        (Dbms::Mysql, _) => (110, 2_030),
-    };
-    Empty { written: written << 20, allocated: allocated << 20 }
-}
-
-/// How many times the data logs and what is sorted take. SQLite's log grows for as long as somebody
-/// reads or writes: measured in l.i1, 740 MB beside 28 MB of data.
+/// How many times the data logs and what is sorted take, of a DBMS.
 pub fn log_share(dbms: Dbms) -> u64 {
-    if dbms == Dbms::Sqlite { 25 } else { 1 }
+    (descriptor(dbms, None).sizes)(&Build::Any).log_share
 }
 
-/// Bytes that a build takes, with what is downloaded for it: those that rqps knows are not larger.
+/// Bytes that a build takes, with what is downloaded for it.
 pub fn build_bytes(dbms: Dbms) -> u64 {
-    match dbms {
-        Dbms::Sqlite => 0,
-        Dbms::Postgres => 100 << 20,
-        Dbms::Mysql | Dbms::Mariadb => 500 << 20,
-    }
+    (descriptor(dbms, None).sizes)(&Build::Any).build
 }
 
 #[cfg(test)]
@@ -444,7 +420,7 @@ mod tests {
     fn contenders_have_the_disk_one_after_the_other() {
         let disk = |contenders| of(&plan(contenders, insert_benchmark(10_000_000))).disk;
         let postgres = disk("postgres");
-        // Ten million rows with their indexes are 3 GB: see `row_bytes`.
+        // Ten million rows with their indexes are 3 GB: see `Need`.
         assert!((5 * GB..10 * GB).contains(&postgres), "{postgres}");
         assert_eq!(disk("a=postgres b=postgres"), postgres);
         assert!(disk("mariadb/rocksdb") < disk("mariadb"));

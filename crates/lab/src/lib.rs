@@ -23,7 +23,7 @@ mod selftest;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rqps_dbms::{Dbms, Home, source, with_cache};
+use rqps_dbms::{Dbms, Descriptor, Home, source, with_cache};
 use rqps_observe::SessionLock;
 use rqps_plan::{Build, Contender, Plan, Workload};
 use rqps_store::{PassRecord, RunDirectory};
@@ -118,7 +118,8 @@ pub fn validate(plan: &Plan) -> Result<(), LabError> {
 fn cache(plan: &Plan, contender: &Contender, memory: u64) -> Result<Option<u64>, LabError> {
     let rows = plan.workload.most_rows();
     let memory = plan.memory.map_or(memory, |most| most.0.min(memory));
-    let chosen = plan.cache.map(|cache| cache.bytes(contender, rows, memory));
+    let need = <&Descriptor>::from(contender).need;
+    let chosen = plan.cache.map(|cache| cache.bytes(contender, need, rows, memory));
     Ok(chosen.transpose()?)
 }
 

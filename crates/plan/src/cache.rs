@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::contender::{Build, Contender, Dbms};
+use crate::contender::{Build, Contender};
 use crate::quantity::Count;
 
 /// What the DBMS's own cache holds of the data. What it does not hold, the page cache of the
@@ -16,34 +16,14 @@ pub enum Cache {
     IoBound,
 }
 
-/// What a server needs of its cache, in bytes.
-struct Need {
+/// What a DBMS needs of its cache, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Need {
     /// What a row of the Insert Benchmark takes with its four index entries.
-    row: u64,
-    /// The least that an IO-bound cache may have: with less, what is measured is a cache too small
-    /// for the server's own work.
-    least: u64,
-}
-
-impl Need {
-    /// Postgres takes 98 bytes for the row, 27 for the key and 60 for each
-    /// index after some churn. InnoDB is as published: 166 GB for 800M rows. So is MyRocks, 55 GB for
-    /// 800M rows, but twice that, for its cache holds unpacked what is packed on the disk. SQLite was
-    /// measured with rqps at 600K rows, where the others took 320, 250 and 140 to 190.
-    fn of(contender: &Contender) -> Need {
-        match (contender.dbms, contender.engine.as_deref()) {
-            (Dbms::Sqlite, _) => Need { row: 140, least: 8 << 20 },
-            (Dbms::Postgres, _) => Need { row: 98 + 27 + 3 * 60, least: 8 << 20 },
-            // Its cache also has the indexes and filters of its files, and is cut into 64 parts.
-            (_, Some("rocksdb")) => Need { row: 150, least: 64 << 20 },
-            (Dbms::Mysql | Dbms::Mariadb, _) => Need { row: 223, least: 8 << 20 },
-        }
-    }
-}
-
-/// Bytes that a row of the Insert Benchmark takes with its four index entries.
-pub fn row_bytes(contender: &Contender) -> u64 {
-    Need::of(contender).row
+    pub row: u64,
+    /// The least that an IO-bound cache may have: with less, what is measured is a cache too small for
+    /// the server's own work.
+    pub least: u64,
 }
 
 /// Room beside the data, in percent of them: old row versions, pages that are not full.
@@ -83,11 +63,16 @@ pub enum CacheError {
 impl Cache {
     /// The bytes that a contender's cache should have when its tables grow to so many rows, where it may
     /// use so many bytes of memory.
-    pub fn bytes(self, contender: &Contender, rows: u64, memory: u64) -> Result<u64, CacheError> {
+    pub fn bytes(
+        self,
+        contender: &Contender,
+        need: Need,
+        rows: u64,
+        memory: u64,
+    ) -> Result<u64, CacheError> {
         if let Build::Server { .. } = contender.build {
             return Err(CacheError::Running(contender.name()));
         }
-        let need = Need::of(contender);
         let data = rows.saturating_mul(need.row);
         match self {
             Cache::Cached => {
@@ -123,10 +108,12 @@ mod tests {
     use super::*;
 
     const GB: u64 = 1 << 30;
+    /// As of Postgres.
+    const NEED: Need = Need { row: 305, least: 8 << 20 };
 
     fn bytes(cache: Cache, contender: &str, rows: u64) -> Result<u64, String> {
         let contender = contender.parse().unwrap();
-        cache.bytes(&contender, rows, 16 * GB).map_err(|error| error.to_string())
+        cache.bytes(&contender, NEED, rows, 16 * GB).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -134,9 +121,6 @@ mod tests {
         // Published as 9 GB after churn, cached in 10.
         let postgres = bytes(Cache::Cached, "postgres", 30_000_000).unwrap();
         assert!((10 * GB..11 * GB).contains(&postgres), "{postgres}");
-        let mysql = bytes(Cache::Cached, "mysql", 30_000_000).unwrap();
-        assert!(mysql < postgres);
-        assert!(bytes(Cache::Cached, "mariadb/rocksdb", 30_000_000).unwrap() < mysql);
     }
 
     #[test]
@@ -164,7 +148,7 @@ mod tests {
     fn memory_that_is_too_small_for_any_cache_is_answered_with_what_would_do() {
         let (postgres, mb) = ("postgres".parse().unwrap(), 1 << 20);
         let bytes = |memory| {
-            Cache::Cached.bytes(&postgres, 1_000, memory).map_err(|error| error.to_string())
+            Cache::Cached.bytes(&postgres, NEED, 1_000, memory).map_err(|error| error.to_string())
         };
         let error = bytes(96 * mb).unwrap_err();
         let enough =

@@ -320,7 +320,7 @@ impl Comparison {
         let Compared::Microbenchmark(benchmark) = &self.of else {
             return Err(ProfiledInsertBenchmark);
         };
-        if let Some(inside) = contenders.iter().find(|one| one.dbms == crate::Dbms::Sqlite) {
+        if let Some(inside) = contenders.iter().find(|one| one.dbms.is_embedded()) {
             return Err(ProfiledInside(inside.name()));
         }
         let Profiled::Tests(tests) = profile else { return Ok(()) };

@@ -19,23 +19,86 @@ pub enum Dbms {
     Mariadb,
 }
 
+/// What a contender may say of a DBMS.
+struct Kind {
+    dbms: Dbms,
+    name: &'static str,
+    /// The schemes of URLs beside its name.
+    schemes: &'static [&'static str],
+    /// The storage engines that may be named, its usual one first; none where it has only one.
+    engines: &'static [&'static str],
+    /// It runs inside rqps, and one of it is part of rqps.
+    is_embedded: bool,
+    has_partitions: bool,
+}
+
+const SERVER: Kind = Kind {
+    dbms: Dbms::Postgres,
+    name: "postgres",
+    schemes: &["postgresql"],
+    engines: &[],
+    is_embedded: false,
+    has_partitions: true,
+};
+
+/// By their places in [`Dbms`].
+static KINDS: [Kind; 4] = [
+    Kind {
+        dbms: Dbms::Sqlite,
+        name: "sqlite",
+        schemes: &[],
+        is_embedded: true,
+        has_partitions: false,
+        ..SERVER
+    },
+    SERVER,
+    Kind {
+        dbms: Dbms::Mysql,
+        name: "mysql",
+        schemes: &[],
+        engines: &["innodb", "rocksdb"],
+        ..SERVER
+    },
+    Kind {
+        dbms: Dbms::Mariadb,
+        name: "mariadb",
+        schemes: &[],
+        engines: &["innodb", "rocksdb"],
+        ..SERVER
+    },
+];
+
 impl Dbms {
     pub const ALL: [Dbms; 4] = [Dbms::Sqlite, Dbms::Postgres, Dbms::Mysql, Dbms::Mariadb];
 
-    pub fn name(self) -> &'static str {
-        match self {
-            Dbms::Sqlite => "sqlite",
-            Dbms::Postgres => "postgres",
-            Dbms::Mysql => "mysql",
-            Dbms::Mariadb => "mariadb",
-        }
+    fn kind(self) -> &'static Kind {
+        &KINDS[self as usize]
     }
 
-    /// The storage engines a contender may name; none where the DBMS has only one.
+    pub fn name(self) -> &'static str {
+        self.kind().name
+    }
+
+    /// The storage engines that a contender may name, its usual one first; none where it has only one.
     pub fn engines(self) -> &'static [&'static str] {
-        match self {
-            Dbms::Sqlite | Dbms::Postgres => &[],
-            Dbms::Mysql | Dbms::Mariadb => &["innodb", "rocksdb"],
+        self.kind().engines
+    }
+
+    /// It runs inside rqps, and one of it is part of rqps, which is what its name alone means.
+    pub fn is_embedded(self) -> bool {
+        self.kind().is_embedded
+    }
+
+    /// Tables of it can be split by ranges of a key.
+    pub fn has_partitions(self) -> bool {
+        self.kind().has_partitions
+    }
+
+    /// By the scheme of a URL.
+    fn of_scheme(scheme: &str) -> Result<Dbms, ContenderError> {
+        match KINDS.iter().find(|kind| kind.schemes.contains(&scheme)) {
+            Some(kind) => Ok(kind.dbms),
+            None => scheme.parse(),
         }
     }
 }
@@ -122,7 +185,7 @@ pub enum ContenderError {
 impl Contender {
     /// Whether rqps starts it as a process, or several, of its own.
     pub fn has_own_processes(&self) -> bool {
-        self.dbms != Dbms::Sqlite && !matches!(self.build, Build::Server { .. })
+        !self.dbms.is_embedded() && !matches!(self.build, Build::Server { .. })
     }
 
     /// What tables and reports call it: the label, or else the contender as written.
@@ -203,10 +266,7 @@ impl FromStr for Contender {
             return Err(ContenderError::NoDbms(spec.to_string()));
         }
         if let Some((scheme, _)) = spec.split_once("://") {
-            let dbms = match scheme {
-                "postgresql" => Dbms::Postgres,
-                other => other.parse()?,
-            };
+            let dbms = Dbms::of_scheme(scheme)?;
             return Ok(Contender {
                 label,
                 dbms,
@@ -343,8 +403,8 @@ fn parse_build(dbms: Dbms, build: &str) -> Result<Build, ContenderError> {
     if build == Source::System.name() {
         return Ok(Build::System);
     }
-    // Nobody has libraries of it that could be fetched.
-    if dbms == Dbms::Sqlite && !build.starts_with("src-") {
+    // Nobody has libraries that could be fetched.
+    if dbms.is_embedded() && !build.starts_with("src-") {
         return Err(ContenderError::SqliteBuild(build.to_string()));
     }
     // Which sources there are is looked up later: the user's own are in a file. In front of what is no

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::contender::{Contender, Dbms};
+use crate::contender::Contender;
 use crate::counts::Counts;
 use crate::nearest::suggestion;
 use crate::quantity::{Count, Span};
@@ -254,7 +254,7 @@ impl InsertBenchmark {
     /// What the benchmark asks of a contender that not every one has.
     fn validate_for(&self, contender: &Contender) -> Result<(), InsertBenchmarkError> {
         let name = || contender.name();
-        if self.partitions > 0 && contender.dbms == Dbms::Sqlite {
+        if self.partitions > 0 && !contender.dbms.has_partitions() {
             return Err(InsertBenchmarkError::NoPartitions(name()));
         }
         if self.column_families && contender.engine.as_deref() != Some("rocksdb") {

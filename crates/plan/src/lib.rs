@@ -19,7 +19,7 @@ mod quantity;
 mod source;
 mod sweep;
 
-pub use cache::{Cache, CacheError, row_bytes};
+pub use cache::{Cache, CacheError, Need};
 pub use class::Class;
 pub use comparison::{Choice, Compared, Comparison, ComparisonError, Method, Profiled, StoredBase};
 pub use contender::{Build, Contender, ContenderError, Dbms, check_names, is_path};

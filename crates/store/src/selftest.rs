@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rqps_plan::{Contender, Dbms, Method};
+use rqps_plan::{Contender, Method};
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
@@ -92,9 +92,10 @@ pub fn host(machine: &[(String, String)]) -> String {
 
 /// `postgres`, `mysql/innodb`, `mariadb/rocksdb`, `sqlite`.
 pub fn engine(contender: &Contender) -> String {
-    match (contender.dbms, contender.engine.as_deref()) {
-        (Dbms::Postgres | Dbms::Sqlite, _) => contender.dbms.to_string(),
-        (dbms, engine) => format!("{dbms}/{}", engine.unwrap_or("innodb")),
+    let dbms = contender.dbms;
+    match contender.engine.as_deref().or(dbms.engines().first().copied()) {
+        None => dbms.to_string(),
+        Some(engine) => format!("{dbms}/{engine}"),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use rqps_wire::{Connection, Error};
 
-use crate::dialect::Dialect;
+use crate::Dialect;
 
 /// As text, null where a field has none.
 type Rows = Vec<Vec<Option<String>>>;
@@ -39,14 +39,7 @@ pub(crate) fn explained(
     text: String,
     sql: &str,
 ) -> Result<Explained, Error> {
-    // The newest way of asking first. Postgres tells what planning took from 10 on; and old releases of
-    // MySQL explain only what reads.
-    let ways: &[&str] = match dialect {
-        Dialect::Postgres => &["explain (costs off, summary on)", "explain (costs off)"],
-        Dialect::Sqlite => &["explain query plan"],
-        Dialect::Innodb | Dialect::Myrocks => &["explain"],
-    };
-    for explain in ways {
+    for explain in dialect.explain {
         if let Some((rows, planning)) = asked(connection, &format!("{explain} {sql}"))? {
             let plan = Some(shape(dialect, rows)).filter(|shape| !shape.is_empty());
             return Ok(Explained { plan, planning, ..Explained::plain(text) });
@@ -86,47 +79,8 @@ fn planning(line: &str) -> Option<f64> {
 
 /// What tells one plan from another: nodes, indexes and the order of joins.
 fn shape(dialect: Dialect, rows: Rows) -> String {
-    let lines: Vec<String> = rows
-        .into_iter()
-        .filter_map(|row| match dialect {
-            Dialect::Postgres => node(row.into_iter().flatten().next()?),
-            Dialect::Sqlite => row.into_iter().flatten().next_back(),
-            Dialect::Innodb | Dialect::Myrocks => access(&row),
-        })
-        .collect();
-    lines.join(" <- ")
-}
-
-/// `Index Scan using sbtest1_pkey on sbtest1` of a line of Postgres's plan; none of a line that
-/// says more of the node above it.
-fn node(line: String) -> Option<String> {
-    let text = line.trim_start();
-    let text = text.strip_prefix("->").unwrap_or(text).trim();
-    (!text.contains(':')).then(|| text.to_string())
-}
-
-/// What the notes of MySQL's plan say that is a matter of the plan.
-const NOTES: [&str; 3] = ["Using index", "Using temporary", "Using filesort"];
-
-/// `sbtest1 range by PRIMARY` of a row of MySQL's plan, whose columns have become more over the years:
-/// 10, and 12 from 5.7 on, where `partitions` and `filtered` were added.
-fn access(row: &[Option<String>]) -> Option<String> {
-    let column = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
-    let (table, kind, key, extra) = match row.len() {
-        10 => (2, 3, 5, 9),
-        12 => (2, 4, 6, 11),
-        // A tree, with costs.
-        1 => return column(0).lines().next().map(|line| line.trim().to_string()),
-        _ => return None,
-    };
-    let mut text = format!("{} {}", column(table), column(kind));
-    if !column(key).is_empty() {
-        text += &format!(" by {}", column(key));
-    }
-    let extra = column(extra);
-    let notes = NOTES.iter().filter(|note| extra.split("; ").any(|found| found == **note));
-    notes.for_each(|note| text += &format!(", {}", note.to_lowercase()));
-    Some(text)
+    let nodes: Vec<String> = rows.into_iter().filter_map(dialect.plan_node).collect();
+    nodes.join(" <- ")
 }
 
 #[cfg(test)]
@@ -145,9 +99,9 @@ mod tests {
             &["        Index Cond: ((id >= 5) AND (id <= 104))"],
         ]);
         let expected = "Aggregate <- Index Scan using sbtest1_pkey on sbtest1";
-        assert_eq!(shape(Dialect::Postgres, postgres), expected);
+        assert_eq!(shape(Dialect::POSTGRES, postgres), expected);
         let sqlite = rows(&[&["3", "0", "62", "SEARCH sbtest1 USING INTEGER PRIMARY KEY"]]);
-        assert_eq!(shape(Dialect::Sqlite, sqlite), "SEARCH sbtest1 USING INTEGER PRIMARY KEY");
+        assert_eq!(shape(Dialect::SQLITE, sqlite), "SEARCH sbtest1 USING INTEGER PRIMARY KEY");
         let old = &["1", "SIMPLE", "sbtest1", "range", "PRIMARY", "PRIMARY", "4", "", "9", ""];
         let new = &[
             "1",
@@ -163,8 +117,8 @@ mod tests {
             "100.00",
             "Using where; Using index",
         ];
-        assert_eq!(shape(Dialect::Innodb, rows(&[old])), "sbtest1 range by PRIMARY");
-        assert_eq!(shape(Dialect::Innodb, rows(&[new])), "sbtest1 range by PRIMARY, using index");
+        assert_eq!(shape(Dialect::INNODB, rows(&[old])), "sbtest1 range by PRIMARY");
+        assert_eq!(shape(Dialect::INNODB, rows(&[new])), "sbtest1 range by PRIMARY, using index");
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! The benchmarks: their data, their statements in each dialect, and the checks that the data are
 //! right. Knows nothing of how time is kept or what an operation cost.
 
-mod dialect;
 mod explain;
 mod index_only;
 pub mod insert_benchmark;
@@ -9,9 +8,9 @@ pub mod microbenchmark;
 mod random;
 mod script;
 
-pub use dialect::Dialect;
 pub use explain::Explained;
 pub use random::{Random, stream};
+pub use rqps_dbms::Dialect;
 
 /// Whether a table of this name is one that a workload makes, in any of its forms: in a place of
 /// rqps's own no other table is its to drop.

@@ -224,7 +224,7 @@ impl Server {
 
     fn what_a_test_cut_short_had_deleted_is_put_back(&self) {
         // More than are looked for at once, where that does not take long.
-        let rows = if self.fixture.dialect == Dialect::Sqlite { 50_001 } else { 1000 };
+        let rows = if self.fixture.dialect == Dialect::SQLITE { 50_001 } else { 1000 };
         let mut plan = plan(2, rows);
         let lose = |sql: &str| self.fixture.connect().run(sql).unwrap();
         {
@@ -263,7 +263,7 @@ impl Server {
         let plan = plan(1, 10);
         let benchmark = self.loaded(&plan);
         // SQLite has its writers wait for each other.
-        let has_victims = self.fixture.dialect != Dialect::Sqlite;
+        let has_victims = self.fixture.dialect != Dialect::SQLITE;
         let mut retries = 0;
         // Once, unless the clients happened to run one after the other.
         for _ in 0..20 {
@@ -285,7 +285,7 @@ impl Server {
         let threads =
             |clients: u32| benchmark.cast(named("point-query"), clients, 0).unwrap().threads;
         assert_eq!(threads(1), [None], "one client is placed with its whole server");
-        if self.fixture.dialect == Dialect::Sqlite {
+        if self.fixture.dialect == Dialect::SQLITE {
             assert_eq!(threads(2), [None, None], "it is the client itself");
             return;
         }
@@ -313,12 +313,9 @@ impl Server {
         fails_with("delete from sbtest1 where id = 500", "row count should be 1000 and is 999");
         // After a load the texts are compared, too.
         load(&benchmark);
-        let change = match fixture.dialect {
-            Dialect::Postgres => {
-                "update sbtest1 a set c = b.c from sbtest1 b where a.id = 7 \
-                                  and b.id = 8"
-            }
-            _ => "update sbtest1 set c = '00000000000-11111111111' where id = 7",
+        let change = match fixture.dialect == Dialect::POSTGRES {
+            true => "update sbtest1 a set c = b.c from sbtest1 b where a.id = 7 and b.id = 8",
+            false => "update sbtest1 set c = '00000000000-11111111111' where id = 7",
         };
         fixture.connect().run(change).unwrap();
         let error = benchmark.finish_load().unwrap_err().to_string();

@@ -238,7 +238,7 @@ fn parameters_are_64_bit_and_varchar() {
 /// Prepares what a test prepares, the same way; answers how the server understands it.
 fn types(connection: &mut dyn Connection, test: &str) -> String {
     let template = &named(test).event.parts[0].statements[0];
-    let (sql, types) = template.prepared_form(rqps_workload::Dialect::Postgres, 2, "sbtest1");
+    let (sql, types) = template.prepared_form(rqps_workload::Dialect::POSTGRES, 2, "sbtest1");
     connection.prepare(&sql, &types).unwrap();
     let view = "select parameter_types from pg_prepared_statements \
                 order by prepare_time desc limit 1";

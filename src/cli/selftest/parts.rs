@@ -4,9 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use rqps_dbms::Descriptor;
 use rqps_plan::{
-    Cache, Compared, Comparison, Contender, Dbms as Name, Injection, Method, Microbenchmark, Plan,
-    Span, Workload,
+    Cache, Compared, Comparison, Contender, Injection, Method, Microbenchmark, Plan, Span, Workload,
 };
 use rqps_report::{Intervention, Variant, variants};
 use rqps_workload::microbenchmark::{Sequence, select};
@@ -202,9 +202,9 @@ impl Arguments {
     ) -> anyhow::Result<Vec<Part>> {
         let comparison = |tests: &[&str]| self.comparison(scale, Method::Runs, tests);
         let mut limited = |what: &str, injection: Injection| {
-            let obstacle = match contender.dbms {
-                Name::Sqlite => Some("it runs inside rqps".to_string()),
-                _ => rqps_lab::obstacle(injection, data),
+            let obstacle = match contender.dbms.is_embedded() {
+                true => Some("it runs inside rqps".to_string()),
+                false => rqps_lab::obstacle(injection, data),
             };
             let may = obstacle.is_none();
             skipped.extend(obstacle.map(|why| format!("{}: {what}: {why}", contender.name())));
@@ -240,7 +240,7 @@ impl Arguments {
             injected(contender, &label, Injection::Delay { server, client })
         };
         let mut sides = vec![injected(contender, "carrier", CARRIER)];
-        if contender.dbms == Name::Sqlite {
+        if contender.dbms.is_embedded() {
             let name = contender.name();
             skipped.push(format!("{name}: a slower server, since it has none of its own"));
         } else {
@@ -328,12 +328,7 @@ impl Arguments {
 
 /// Settings with which a commit waits for the disk.
 fn durably(contender: &Contender) -> Option<(String, String)> {
-    let (name, value) = match (contender.dbms, contender.engine.as_deref()) {
-        (Name::Postgres, _) => ("synchronous_commit", "on"),
-        (Name::Mysql | Name::Mariadb, Some("rocksdb")) => ("rocksdb_flush_log_at_trx_commit", "1"),
-        (Name::Mysql | Name::Mariadb, _) => ("innodb_flush_log_at_trx_commit", "1"),
-        (Name::Sqlite, _) => return None,
-    };
+    let (name, value) = <&Descriptor>::from(contender).durable?;
     let is_said = contender.settings.iter().any(|(known, _)| known == name);
     (!is_said).then(|| (name.to_string(), value.to_string()))
 }

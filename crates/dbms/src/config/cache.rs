@@ -1,21 +1,17 @@
 //! The setting that says how much a DBMS caches.
 
-use rqps_plan::{Contender, Dbms};
+use rqps_plan::Contender;
 
 use super::file::Setting;
-use super::machine::{resolve, size};
-use crate::mysql::ROCKSDB;
+use super::machine::resolve;
+use crate::descriptor::{CacheSetting, Descriptor};
 
 /// The contender with a cache of so many bytes, unless it has a setting of its own for it.
 pub fn with_cache(contender: &Contender, bytes: u64) -> Contender {
     let mut contender = contender.clone();
     if own(&contender).is_none() {
-        let value = match contender.dbms {
-            // A negative number is kibibytes. Each connection has a cache of its own.
-            Dbms::Sqlite => format!("-{}", bytes >> 10),
-            dbms => size(dbms, bytes),
-        };
-        contender.settings.push((setting(&contender).to_string(), value));
+        let cache = setting(&contender);
+        contender.settings.push((cache.name.to_string(), (cache.value)(bytes)));
     }
     contender
 }
@@ -27,33 +23,24 @@ pub fn cache_bytes(contender: &Contender) -> Option<u64> {
     let digits = value.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(value.len());
     let (number, unit) = value.split_at(digits);
     let number: i64 = number.parse().ok()?;
-    let unit = match (unit.trim().chars().next(), contender.dbms) {
-        (Some('k'), _) => 1 << 10,
-        (Some('m'), _) => 1 << 20,
-        (Some('g'), _) => 1 << 30,
-        (Some('t'), _) => 1 << 40,
-        (Some(_), _) => return None,
-        // Pages of the usual size; of SQLite a negative number is kibibytes.
-        (None, Dbms::Postgres) => 8 << 10,
-        (None, Dbms::Sqlite) if number < 0 => 1 << 10,
-        (None, Dbms::Sqlite) => 4 << 10,
-        (None, Dbms::Mysql | Dbms::Mariadb) => 1,
+    let unit = match unit.trim().chars().next() {
+        Some('k') => 1 << 10,
+        Some('m') => 1 << 20,
+        Some('g') => 1 << 30,
+        Some('t') => 1 << 40,
+        Some(_) => return None,
+        None => (setting(contender).unit)(number),
     };
     number.unsigned_abs().checked_mul(unit)
 }
 
-fn setting(contender: &Contender) -> &'static str {
-    match (contender.dbms, contender.engine.as_deref()) {
-        (Dbms::Postgres, _) => "shared_buffers",
-        (Dbms::Mysql | Dbms::Mariadb, Some(ROCKSDB)) => "rocksdb_block_cache_size",
-        (Dbms::Mysql | Dbms::Mariadb, _) => "innodb_buffer_pool_size",
-        (Dbms::Sqlite, _) => "cache_size",
-    }
+fn setting(contender: &Contender) -> &'static CacheSetting {
+    &<&Descriptor>::from(contender).cache
 }
 
 /// The value that the contender itself gives its cache.
 fn own(contender: &Contender) -> Option<&str> {
-    let is_it = |name: &str| Setting::plain(name) == setting(contender);
+    let is_it = |name: &str| Setting::plain(name) == setting(contender).name;
     let found = contender.settings.iter().find(|(name, _)| is_it(name));
     found.map(|(_, value)| value.as_str())
 }

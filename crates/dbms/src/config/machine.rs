@@ -4,6 +4,8 @@ use std::thread::available_parallelism;
 
 use rqps_plan::Dbms;
 
+use crate::descriptor::descriptor;
+
 /// Memory of the machine in bytes, or what rqps and its servers are limited to, as in a container.
 pub fn memory() -> u64 {
     let info = rustix::system::sysinfo();
@@ -27,18 +29,12 @@ fn on(dbms: Dbms, value: &str, memory: u64, cpus: u64) -> String {
         return ((cpus as f64 * share).round() as u64).max(1).to_string();
     }
     match value.strip_suffix('%').and_then(share) {
-        Some(share) => size(dbms, (memory as f64 * share) as u64),
+        Some(share) => {
+            let megabytes = (memory as f64 * share) as u64 >> 20;
+            format!("{megabytes}{}", descriptor(dbms, None).megabytes)
+        }
         None => value.to_string(),
     }
-}
-
-/// Bytes as the DBMS takes them in a setting, in whole megabytes.
-pub(super) fn size(dbms: Dbms, bytes: u64) -> String {
-    let unit = match dbms {
-        Dbms::Postgres => "MB",
-        Dbms::Sqlite | Dbms::Mysql | Dbms::Mariadb => "M",
-    };
-    format!("{}{unit}", bytes >> 20)
 }
 
 #[cfg(test)]

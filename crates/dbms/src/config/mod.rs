@@ -8,10 +8,10 @@ mod named;
 use std::fs;
 use std::path::PathBuf;
 
-use rqps_plan::{Contender, Dbms, is_path, suggestion};
+use rqps_plan::{Contender, is_path, suggestion};
 
+use crate::descriptor::Descriptor;
 use crate::error::DbmsError;
-use crate::mysql::ROCKSDB;
 use file::{Line, Setting, parse};
 use named::named;
 
@@ -75,16 +75,12 @@ fn settings(contender: &Contender) -> Result<Vec<Setting>, DbmsError> {
     };
     let own = contender.settings.iter().map(|(name, value)| Setting::new(name, value.clone()));
     let mut settings = Vec::new();
-    if contender.engine.as_deref() == Some(ROCKSDB) {
-        // As in all that is published of MyRocks.
-        settings.push(Setting::new("transaction_isolation", "READ-COMMITTED".to_string()));
-    }
     let given: Vec<Setting> = configured.into_iter().chain(own).collect();
-    let is_encrypted =
-        |setting: &Setting| ["ssl_", "tls_"].iter().any(|tls| setting.name.starts_with(tls));
-    if contender.dbms == Dbms::Mariadb && !given.iter().any(is_encrypted) {
-        // Since 11.4 a server without a certificate makes itself a key of 4096 bits at every start: 1 to 12 s.
-        settings.push(Setting::new("?ssl", "0".to_string()));
+    for (name, value, unless) in <&Descriptor>::from(contender).implied {
+        let is_against = |setting: &Setting| unless.iter().any(|it| setting.name.starts_with(it));
+        if !given.iter().any(is_against) {
+            settings.push(Setting::new(name, value.to_string()));
+        }
     }
     given.into_iter().for_each(|setting| set(&mut settings, setting));
     for setting in &mut settings {

@@ -2,8 +2,8 @@
 
 use rqps_plan::{Dbms, suggestion};
 
+use crate::descriptor::descriptor;
 use crate::error::DbmsError;
-use crate::mysql::ROCKSDB;
 
 /// A config by its name, for one DBMS or several.
 #[derive(Debug)]
@@ -53,13 +53,7 @@ impl NamedConfig {
 
 /// The families in which a contender's config is looked for.
 fn families(dbms: Dbms, engine: Option<&str>) -> &'static [&'static str] {
-    match (dbms, engine) {
-        (Dbms::Sqlite, _) => &["sqlite"],
-        (Dbms::Postgres, _) => &["postgres"],
-        (_, Some(ROCKSDB)) => &["myrocks"],
-        (Dbms::Mysql, _) => &["mysql"],
-        (Dbms::Mariadb, _) => &["mariadb", "mysql"],
-    }
+    descriptor(dbms, engine).configs
 }
 
 /// All named configs, family by family.

@@ -6,7 +6,7 @@ use rqps_plan::Contender;
 use rqps_wire::{Connection, Error, Login, Row, Target, mysql, query_if_allowed, scalar};
 
 use super::control::{MysqlControl, variable as global};
-use super::grants;
+use super::{grants, target};
 use crate::error::DbmsError;
 use crate::guest::{
     Contents, Guest, GuestError, Holder, Limit, Mark, Missing, Variable, number, text, variable,
@@ -178,7 +178,7 @@ impl Guest for MysqlGuest {
     }
 
     fn connect(&self) -> Result<Box<dyn Connection>, DbmsError> {
-        let mut connection = Target::Mysql(self.login.clone()).connect()?;
+        let mut connection = target(self.login.clone()).connect()?;
         for limit in LIMITS {
             match connection.run(&format!("set session {limit}")) {
                 Err(Error::Server { code, .. }) if code.starts_with(UNKNOWN_VARIABLE) => {}
@@ -190,8 +190,8 @@ impl Guest for MysqlGuest {
 
     /// A proxy that shares connections shows it in that one client has several.
     fn detour(&self) -> Result<Option<String>, DbmsError> {
-        let mut first = Target::Mysql(self.login.clone()).connect()?;
-        let mut second = Target::Mysql(self.login.clone()).connect()?;
+        let mut first = target(self.login.clone()).connect()?;
+        let mut second = target(self.login.clone()).connect()?;
         let before = Self::own_id(&mut *first)?;
         let of_second = Self::own_id(&mut *second)?;
         let again = Self::own_id(&mut *first)?;
@@ -325,7 +325,7 @@ impl Guest for MysqlGuest {
 
     fn target(&self, setup: Vec<String>) -> Target {
         let database = DATABASE.to_string();
-        Target::Mysql(Login { database, setup, ..self.login.clone() })
+        target(Login { database, setup, ..self.login.clone() })
     }
 
     fn contents(&self, connection: &mut dyn Connection) -> Result<Option<Contents>, DbmsError> {

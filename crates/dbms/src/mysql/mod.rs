@@ -2,6 +2,8 @@
 
 mod control;
 mod create;
+mod descriptor;
+mod dialect;
 mod grants;
 mod guest;
 mod meter;
@@ -29,6 +31,8 @@ use crate::source::Installed;
 use crate::{Dbms, Place, Server};
 
 use control::{MysqlControl, create_database};
+pub(crate) use descriptor::{MARIADB, MARIADB_ROCKS, MYSQL, MYSQL_ROCKS};
+pub(crate) use dialect::{INNODB_SQL, MYROCKS_SQL};
 pub(crate) use guest::remote;
 use options::Options;
 use password::set_password;
@@ -62,6 +66,10 @@ const RESERVED: [&str; 11] = [
 /// What is in every data directory.
 const MARK: &str = "mysql";
 const SOCKET: &str = "mysql.sock";
+
+fn target(login: Login) -> Target {
+    Target::Mysql(login)
+}
 
 /// A build with the settings that it will run with.
 pub(crate) struct Mysql {
@@ -169,7 +177,7 @@ impl Dbms for Mysql {
             command.envs(place.environment.iter().cloned());
             let socket = start.folder.socket().join(SOCKET);
             let login = |database: &str| {
-                Target::Mysql(Login {
+                target(Login {
                     address: Address::Unix { path: socket.clone() },
                     user: SUPERUSER.to_string(),
                     password: None,

@@ -7,6 +7,7 @@ use rqps_plan::Contender;
 use rqps_wire::{Connection, Error, Login, Row, Target, postgres, query_if_allowed, scalar};
 
 use super::control::PostgresControl;
+use super::target;
 use crate::error::DbmsError;
 use crate::guest::{
     Contents, Guest, GuestError, Holder, Limit, Mark, Missing, Variable, number, text, variable,
@@ -97,7 +98,7 @@ const BACKEND: &str = "select pg_backend_pid()";
 impl PostgresGuest {
     /// A connection whose session has not been touched.
     fn plain(&self) -> Result<Box<dyn Connection>, DbmsError> {
-        Ok(Target::Postgres(self.login.clone()).connect()?)
+        Ok(target(self.login.clone()).connect()?)
     }
 
     /// The backend of a transaction of its own.
@@ -153,7 +154,7 @@ impl Guest for PostgresGuest {
     fn connect(&self) -> Result<Box<dyn Connection>, DbmsError> {
         let setup = vec![AT_ONCE.to_string()];
         let login = Login { setup, ..self.login.clone() };
-        let mut connection = Target::Postgres(login).connect()?;
+        let mut connection = target(login).connect()?;
         let version = number(Some(&text(&mut *connection, "show server_version_num")?));
         for (_, name) in LIMITS_SINCE.iter().filter(|(since, _)| version >= *since) {
             connection.run(&format!("set {name} = 0"))?;
@@ -333,7 +334,7 @@ impl Guest for PostgresGuest {
     }
 
     fn target(&self, setup: Vec<String>) -> Target {
-        Target::Postgres(Login { setup, ..self.login.clone() })
+        target(Login { setup, ..self.login.clone() })
     }
 
     fn contents(&self, connection: &mut dyn Connection) -> Result<Option<Contents>, DbmsError> {

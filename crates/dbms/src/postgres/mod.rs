@@ -1,6 +1,8 @@
 //! Postgres: a build that rqps starts itself, or a server that is running elsewhere.
 
 mod control;
+mod descriptor;
+mod dialect;
 mod guest;
 mod lock_file;
 mod meter;
@@ -28,6 +30,8 @@ use crate::source::Installed;
 use crate::{Dbms, Place, Server};
 
 use control::{PostgresControl, create_database};
+pub(crate) use descriptor::DESCRIPTOR;
+pub(crate) use dialect::SQL;
 pub(crate) use guest::remote;
 use password::set_password;
 
@@ -57,6 +61,10 @@ const SOCKETS_PORT: u16 = 5432;
 const SCRAM_SINCE: u32 = 10;
 /// How long a program may take that only tells of itself.
 const TELLING: Duration = Duration::from_secs(60);
+
+fn target(login: Login) -> Target {
+    Target::Postgres(login)
+}
 
 /// A build with the settings that it will run with.
 pub(crate) struct Postgres {
@@ -156,7 +164,7 @@ impl Postgres {
         command.envs(place.environment.iter().cloned());
         let (socket, port) = (start.folder.socket(), start.port.unwrap_or(SOCKETS_PORT));
         let login = |database: &str| {
-            Target::Postgres(Login {
+            target(Login {
                 address: Address::Unix { path: socket.join(format!(".s.PGSQL.{port}")) },
                 user: SUPERUSER.to_string(),
                 password: None,

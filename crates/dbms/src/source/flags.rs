@@ -16,6 +16,7 @@ use rqps_plan::{Dbms, Flags};
 use rqps_system::printable;
 
 use super::dwarf;
+use crate::descriptor::{FlagsIn, descriptor};
 
 /// Levels as compilers take them. Others are either the same as one of these, or none.
 const LEVELS: [&str; 8] = ["-O0", "-O1", "-O2", "-O3", "-Os", "-Og", "-Oz", "-Ofast"];
@@ -53,11 +54,12 @@ pub(super) fn read(looked: &Looked) -> Flags {
     let Some(elf) = looked.elf else {
         return Flags::unknown("its server is no ELF program");
     };
-    let mut flags = match looked.dbms {
-        Dbms::Postgres => of_postgres(looked).unwrap_or_else(|| of_units(looked.bytes, elf, None)),
-        Dbms::Mysql | Dbms::Mariadb | Dbms::Sqlite => {
-            noted_beside(looked, of_units(looked.bytes, elf, None))
+    let told = descriptor(looked.dbms, None).flags;
+    let mut flags = match told {
+        FlagsIn::Configure => {
+            of_postgres(looked).unwrap_or_else(|| of_units(looked.bytes, elf, None))
         }
+        FlagsIn::Notes => noted_beside(looked, of_units(looked.bytes, elf, None)),
     };
     let program = Program::of(elf);
     flags.hardening = program.hardening(looked.bytes, elf);
@@ -65,7 +67,7 @@ pub(super) fn read(looked: &Looked) -> Flags {
         flags.sanitizers.into_iter().chain(program.sanitizers()).collect();
     flags.sanitizers = sanitizers.into_iter().collect();
     flags.lto = flags.lto.or(program.has_lto().then_some(true));
-    if looked.dbms != Dbms::Postgres {
+    if told == FlagsIn::Notes {
         // Release builds of some versions call it as well, in a library that they come with.
         let never = || (!program.names.contains("__assert_fail")).then_some(false);
         let is_debug = looked.told.split('-').any(|word| word == "debug");

@@ -86,7 +86,7 @@ impl Machine {
         build: &Build,
         tell: &mut Tell,
     ) -> Result<Option<Installed>, SourceError> {
-        if catalog::is_built_in(dbms) && *build == Build::Any {
+        if dbms.is_embedded() && *build == Build::Any {
             return Err(SourceError::BuiltIn(dbms));
         }
         match build {

@@ -9,13 +9,14 @@ use std::time::Duration;
 use rqps_plan::{Dbms, Source};
 use rqps_system::program::Said;
 
-use super::catalog::{Package, server_programs};
+use super::catalog::Package;
 use super::client::{DOWNLOAD, LOOK_UP, MAVEN};
 use super::error::{SourceError, at, client_failed};
 use super::machine::Machine;
 use super::progress::{Progress, Tell};
 use super::unpack::{Compression, Part, Tarball, Zip};
 use super::{needed, store, version};
+use crate::descriptor::descriptor;
 
 /// Names of all versions of an artifact.
 ///
@@ -113,7 +114,8 @@ fn folder_of_build<'a>(
     mut members: impl Iterator<Item = Cow<'a, str>>,
 ) -> Option<String> {
     members.find_map(|member| {
-        let below = server_programs(dbms).iter().find_map(|end| member.strip_suffix(end))?;
+        let below =
+            descriptor(dbms, None).programs.iter().find_map(|end| member.strip_suffix(end))?;
         (below.is_empty() || below.ends_with('/')).then(|| below.to_string())
     })
 }

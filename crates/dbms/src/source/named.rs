@@ -34,7 +34,7 @@ const LARGEST_KEY: u64 = 1 << 20;
 
 /// A repository of packages.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Repository {
+pub(crate) struct Repository {
     pub(super) name: SourceName,
     uri: String,
     suite: String,
@@ -138,11 +138,11 @@ impl File<'_> {
             return Err(self.error(at, reason));
         };
         let dbms = |key: &str| Dbms::ALL.into_iter().find(|dbms| dbms.name() == key);
-        let served = [Dbms::Postgres, Dbms::Mysql, Dbms::Mariadb];
+        let served = || Dbms::ALL.into_iter().filter(|dbms| !dbms.is_embedded());
         for (key, _) in table {
-            let is_dbms = dbms(key.get_ref()).is_some_and(|dbms| served.contains(&dbms));
+            let is_dbms = dbms(key.get_ref()).is_some_and(|dbms| !dbms.is_embedded());
             if !is_dbms && !KEYS.contains(&&**key.get_ref()) {
-                let known = KEYS.into_iter().chain(served.map(Dbms::name));
+                let known = KEYS.into_iter().chain(served().map(Dbms::name));
                 let hint = suggestion(key.get_ref(), known);
                 let reason = format!("there is no '{}': {hint}", shown(key.get_ref()));
                 return Err(self.error(key.span(), reason));
@@ -170,7 +170,7 @@ impl File<'_> {
         let (key, span) = one("key")?.ok_or_else(|| missing("key"))?;
         let key = self.key(&key, span)?;
         let mut packages = Vec::new();
-        for dbms in served {
+        for dbms in served() {
             let names = self.list(table, dbms.name())?;
             for (index, (package, span)) in names.iter().enumerate() {
                 self.check(package, span.clone(), |name| is_package(name, index == 0))?;

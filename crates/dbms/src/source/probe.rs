@@ -14,11 +14,11 @@ use rqps_system::{User, others_can_change};
 use rqps_wire::SqliteLibrary;
 use rustix::process::Signal;
 
-use super::catalog::server_programs;
 use super::error::{SourceError, at};
 use super::flags::{self, Looked};
 use super::progress::{Progress, Tell, report};
 use super::{Fetched, Installed, digest, libraries};
+use crate::descriptor::{TellsVersion, descriptor};
 
 /// How long a program may take to tell its version: one that is read from a slow disk at first
 /// takes seconds.
@@ -96,10 +96,10 @@ pub(super) fn flags(installed: &Installed) -> Result<Flags, SourceError> {
 
 /// The server's program in a build's folder.
 pub(super) fn server(dbms: Dbms, root: &Path) -> Result<PathBuf, SourceError> {
-    if dbms == Dbms::Sqlite && root.is_file() {
+    if dbms.is_embedded() && root.is_file() {
         return Ok(root.to_path_buf());
     }
-    let programs = server_programs(dbms);
+    let programs = descriptor(dbms, None).programs;
     let mut servers = programs.iter().flat_map(|program| place(root, program));
     servers.find(|server| server.is_file()).ok_or_else(|| {
         let usual = programs
@@ -130,11 +130,11 @@ pub(super) fn version(
     Ok(unpackaged(dbms, &told).to_string())
 }
 
-/// MySQL and MariaDB have behind a dash who packaged it, and what for: `11.8.6-MariaDB-0+deb13u1`.
+/// Without what the packager added: `11.8.6-MariaDB-0+deb13u1`.
 fn unpackaged(dbms: Dbms, told: &str) -> &str {
-    match dbms {
-        Dbms::Mysql | Dbms::Mariadb => told.split('-').next().unwrap_or(told),
-        Dbms::Postgres | Dbms::Sqlite => told,
+    match descriptor(dbms, None).version {
+        TellsVersion::Run { ends_at: Some(end), .. } => told.split(end).next().unwrap_or(told),
+        TellsVersion::Run { ends_at: None, .. } | TellsVersion::Loaded => told,
     }
 }
 
@@ -146,13 +146,11 @@ fn told_version(
     tell: &mut Tell,
 ) -> Result<String, SourceError> {
     let failed = |reason: String| SourceError::DoesNotRun { program: server.to_path_buf(), reason };
-    if dbms == Dbms::Sqlite {
+    let TellsVersion::Run { arguments, is_it, .. } = descriptor(dbms, None).version else {
         return library(server).map(SqliteLibrary::version);
-    }
-    let mysql = matches!(dbms, Dbms::Mysql | Dbms::Mariadb);
+    };
     let (program, mut args) = command;
-    // Settings in /etc are for another build, which may know more of them.
-    args.extend(mysql.then(|| "--no-defaults".into()));
+    args.extend(arguments.iter().map(OsString::from));
     args.push("--version".into());
     let asking = Progress::Asking { server: server.to_path_buf() };
     let said = match ask(&program, &args, PATIENCE, asking, tell) {
@@ -174,15 +172,18 @@ fn told_version(
     let mut words = told.split_whitespace();
     let version = words.find(|word| word.starts_with(|c: char| c.is_ascii_digit()));
     let version = version.ok_or_else(|| failed("it does not tell its version".to_string()))?;
-    if !mysql {
+    if is_it(&told) {
         return Ok(version.to_string());
     }
-    let found = if told.contains("MariaDB") { Dbms::Mariadb } else { Dbms::Mysql };
-    if found != dbms {
-        let path = server.to_path_buf();
-        return Err(SourceError::OtherDbms { path, found, wanted: dbms });
-    }
-    Ok(version.to_string())
+    // Of those that may be called so, the one that says that it is.
+    let says = |other: &Dbms| match descriptor(*other, None).version {
+        TellsVersion::Run { arguments: of_other, is_it, .. } => {
+            of_other == arguments && is_it(&told)
+        }
+        TellsVersion::Loaded => false,
+    };
+    let found = Dbms::ALL.into_iter().find(says).unwrap_or(dbms);
+    Err(SourceError::OtherDbms { path: server.to_path_buf(), found, wanted: dbms })
 }
 
 /// Loads a library of SQLite, whose code becomes part of rqps.

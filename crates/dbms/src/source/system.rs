@@ -10,6 +10,7 @@ use super::error::SourceError;
 use super::machine::Machine;
 use super::progress::{Progress, Tell};
 use super::{probe, version};
+use crate::descriptor::{Installs, descriptor};
 
 /// A build of the system's, not yet looked into.
 pub(super) struct Found {
@@ -50,9 +51,9 @@ pub(super) fn builds(
 
 /// Folders that may hold a build.
 fn roots(dbms: Dbms, machine: &Machine, tell: &mut Tell) -> Result<Vec<PathBuf>, SourceError> {
-    match dbms {
-        Dbms::Sqlite | Dbms::Mysql | Dbms::Mariadb => Ok(machine.prefixes.clone()),
-        Dbms::Postgres => {
+    match descriptor(dbms, None).installed {
+        Installs::InPrefixes => Ok(machine.prefixes.clone()),
+        Installs::ByVersion => {
             // Debian keeps a folder per major version; elsewhere pg_config knows.
             let versioned = fs::read_dir(&machine.postgres).into_iter().flatten().flatten();
             let mut roots: Vec<PathBuf> = versioned.map(|entry| entry.path()).collect();

@@ -4,6 +4,8 @@ use std::cmp::Ordering;
 
 use rqps_plan::{Dbms, Source};
 
+use crate::descriptor::descriptor;
+
 /// How finished the packaging is; the DBMS inside is a release in every case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
@@ -36,8 +38,7 @@ impl Packaged {
         let numbers = upstream.split_once('+').map_or(upstream, |(numbers, _)| numbers);
         let numbers: Vec<u32> =
             numbers.split('.').map(|n| n.parse().ok()).collect::<Option<_>>()?;
-        // The minor release is the third number, but not since Postgres 10.
-        let told = if dbms == Dbms::Postgres && numbers[0] >= 10 { 2 } else { 3 };
+        let told = (descriptor(dbms, None).numbers)(*numbers.first()?);
         let (told, rest) = numbers.split_at(told.min(numbers.len()));
         let version = told.iter().map(u32::to_string).collect::<Vec<_>>().join(".");
         let mut repackaging = vec![rest.first().copied().unwrap_or(0)];

@@ -103,7 +103,7 @@ mod tests {
         let one = |index: usize, is_twin| Contestant {
             name: format!("{index}"),
             index,
-            dialect: Dialect::Sqlite,
+            dialect: Dialect::SQLITE,
             is_twin,
             injection: None,
         };

@@ -317,7 +317,7 @@ mod tests {
         let one = |(index, name): (usize, &str)| Contestant {
             name: name.to_string(),
             index,
-            dialect: Dialect::Postgres,
+            dialect: Dialect::POSTGRES,
             is_twin: name == "twin",
             injection: None,
         };

@@ -147,7 +147,8 @@ impl<'a> Round<'a> {
         let data = setting.folders.round(place);
         let load = setting.comparison.load_of(self.scene.number);
         restore(&setting.folders.loaded(place, load), &data, setting.plan.memory)?;
-        let dosing = Dosing::of(contestant.injection, contestant.dialect, &data)?;
+        let has_processes = setting.plan.contenders[contestant.index].has_own_processes();
+        let dosing = Dosing::of(contestant.injection, has_processes, &data)?;
         let environment = dosing.as_ref().map(Dosing::environment).unwrap_or_default();
         let log = directory.log(&contestant.name);
         let at = Place { data, log, environment, ..Place::default() };

@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
+use rqps_dbms::Sizes;
 use rqps_plan::{Compared, Comparison, InsertBenchmark, Method, Microbenchmark, Plan};
 use rqps_workload::microbenchmark::{Sequence, select};
 
-use super::{Empty, Estimate, Kind, Machine, Piece, Time, empty, restart, start};
+use super::{Estimate, Kind, Machine, Piece, Time, restart, sizes, start};
 use crate::compare::{Contestant, PROFILE_ROUNDS, Parts};
 use crate::selftest::Treatment;
 use crate::{LabError, compare};
@@ -76,9 +77,9 @@ impl Machine {
             let started = [(Kind::Start, start(contender).time), (Kind::Load, Duration::ZERO)];
             work.load.extend(started.map(|(kind, time)| Piece::once(&one.name, "", kind, time)));
             work.round.extend(self.insert_benchmark(contender, &one.name, benchmark));
-            let Empty { written, allocated } = empty(contender);
-            starting += restart(contender, written);
-            made += written + allocated;
+            let Sizes { empty, allocated, .. } = sizes(contender);
+            starting += restart(contender, empty);
+            made += empty + allocated;
             largest = self.disk(contender, &field.plan.workload).max(largest);
         }
         work.round.push(Piece::once("", "", Kind::Start, starting));

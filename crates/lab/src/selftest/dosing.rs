@@ -7,7 +7,6 @@ use std::sync::Arc;
 use rqps_load::{Slice, Work};
 use rqps_plan::{Dose, Injection};
 use rqps_store::PassRecord;
-use rqps_workload::Dialect;
 
 use super::delay::{Delay, Delayed};
 use super::spin::{Counted, Spin};
@@ -26,16 +25,17 @@ pub(crate) struct Dosing {
 type Seen = (Counted, Counted);
 
 impl Dosing {
-    /// None for a contender that is not delayed. `data` is the data directory of its server.
+    /// None for a contender that is not delayed. `data` is the data directory of its server, if it has
+    /// processes of its own.
     pub(crate) fn of(
         injection: Option<Injection>,
-        dialect: Dialect,
+        has_processes: bool,
         data: &Path,
     ) -> Result<Option<Dosing>, LabError> {
         let Some(Injection::Delay { server, client }) = injection else { return Ok(None) };
-        let spin = match dialect {
-            Dialect::Sqlite => None,
-            _ => Some(Spin::install(data).map_err(file_error("put a library into", data))?),
+        let spin = match has_processes {
+            false => None,
+            true => Some(Spin::install(data).map_err(file_error("put a library into", data))?),
         };
         Ok(Some(Dosing { wanted: (server, client), server: spin, client: Arc::default() }))
     }

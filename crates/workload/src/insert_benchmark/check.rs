@@ -1,13 +1,14 @@
 //! Are the data right? After a step the tables are compared with what the client knows it did, and
 //! every index with its table, so that a lost or doubled row fails the run.
 
+use rqps_dbms::Forced;
 use rqps_plan::Profile;
 use rqps_wire::{Connection, Error};
 
 use super::rows::Sums;
-use super::schema::{SecondaryIndex, index_hint, secondary_indexes};
+use super::schema::{SecondaryIndex, secondary_indexes};
 use super::write::{DeleteForm, Ledger};
-use crate::dialect::Dialect;
+use crate::Dialect;
 use crate::index_only;
 
 /// Why a check failed: what was expected and what is there.
@@ -86,18 +87,8 @@ impl Examiner<'_> {
             None => self.expect("smallest key is newer than the step", true, min > before.max)?,
         }
         let least = before.max + inserted.rows as i64;
-        let most = match self.dialect {
-            // Sessions drop the ids that they took from the sequence and did not use, and so does
-            // recovery.
-            Dialect::Postgres => {
-                let [last] =
-                    self.numbers(&format!("select last_value from {table}_transactionid_seq"))?;
-                last
-            }
-            Dialect::Sqlite => least,
-            // Recovery may skip some, and so does a server whose inserts failed.
-            Dialect::Innodb | Dialect::Myrocks => self.next_auto_increment()?.max(least),
-        };
+        let last = (self.dialect.last_key)(self.connection, table, "transactionid")?;
+        let most = last.unwrap_or(least);
         if !(least..=most).contains(&max) {
             self.expect("largest key", format!("{least} to {most}"), max.to_string())?;
         }
@@ -118,13 +109,11 @@ impl Examiner<'_> {
     /// Reads an index from end to end, and nothing but the index.
     fn check_index(&mut self, index: &SecondaryIndex, all: &Sums) -> Result<(), CheckError> {
         let name = format!("{}_{}", self.table, index.suffix);
-        let from = match self.dialect {
-            Dialect::Postgres => self.table.to_string(),
-            Dialect::Innodb | Dialect::Myrocks => {
-                format!("{}{}", self.table, index_hint(self.dialect, self.table, index))
-            }
-            Dialect::Sqlite => format!("{} indexed by {name}", self.table),
+        let forced = match self.dialect.forced {
+            Forced::ByName(forced) => forced(&name),
+            Forced::BySettings => String::new(),
         };
+        let from = format!("{}{forced}", self.table);
         // A column that this index alone has makes it the only one that can answer by itself.
         let (column, expected) = match index.suffix {
             "registersegment" => ("cashregisterid", all.cash_registers),
@@ -133,14 +122,14 @@ impl Examiner<'_> {
         };
         let dates = if index.columns.contains(&"dateandtime") { ", max(dateandtime)" } else { "" };
         let sql = format!("select count(*), coalesce(sum({column}), 0){dates} from {from}");
-        let rows = match self.dialect {
-            Dialect::Postgres => {
+        let rows = match self.dialect.forced {
+            Forced::BySettings => {
                 let parts = self.index_parts(&name)?;
                 let table = self.table.to_string();
                 index_only::rows(self.connection, &sql, &parts)?
                     .map_err(|index| CheckError::IndexNotRead { table, index })?
             }
-            _ => self.connection.query(&sql)?,
+            Forced::ByName(_) => self.connection.query(&sql)?,
         };
         let number = |column: usize| {
             rows.first().and_then(|row| row[column].as_deref()).and_then(|text| text.parse().ok())
@@ -158,15 +147,6 @@ impl Examiner<'_> {
         let parts: Vec<String> =
             self.connection.query(&sql)?.into_iter().flatten().flatten().collect();
         Ok(if parts.is_empty() { vec![index.to_string()] } else { parts })
-    }
-
-    /// What the next row's key would be, from the table's definition.
-    fn next_auto_increment(&mut self) -> Result<i64, Error> {
-        let rows = self.connection.query(&format!("show create table {}", self.table))?;
-        let text = rows.into_iter().flatten().flatten().nth(1).unwrap_or_default();
-        let (_, next) = text.split_once("AUTO_INCREMENT=").unwrap_or_default();
-        let digits: String = next.chars().take_while(char::is_ascii_digit).collect();
-        Ok(digits.parse().unwrap_or(0))
     }
 
     fn sums(&mut self, condition: &str) -> Result<Sums, Error> {

@@ -20,7 +20,7 @@ use rqps_wire::{Connection, Error, Target};
 pub use check::{Before, CheckError};
 pub use rows::LONGEST_ROW;
 
-use crate::dialect::Dialect;
+use crate::Dialect;
 use crate::explain::{self, Explained};
 use crate::is_numbered;
 use crate::random::{derive, stream};
@@ -121,18 +121,7 @@ impl<'a> Benchmark<'a> {
         for table in self.tables() {
             for index in secondary_indexes(self.plan.profile) {
                 let name = format!("{table}_{}", index.suffix);
-                match self.dialect {
-                    Dialect::Postgres | Dialect::Sqlite => {
-                        connection.run(&format!("drop index if exists {name}"))?;
-                    }
-                    // It cannot be dropped unless it is there.
-                    Dialect::Innodb | Dialect::Myrocks => {
-                        let sql = format!("show index from {table} where key_name = '{name}'");
-                        if !connection.query(&sql)?.is_empty() {
-                            connection.run(&format!("alter table {table} drop index {name}"))?;
-                        }
-                    }
-                }
+                (self.dialect.drop_index)(&mut *connection, &table, &name)?;
             }
         }
         Ok(())
@@ -220,11 +209,7 @@ impl<'a> Benchmark<'a> {
     ) -> Result<Box<dyn Work>, Error> {
         let connection = self.target.connect()?;
         let (dialect, profile) = (self.dialect, self.plan.profile);
-        // The original sends everything to MySQL as text.
-        let prepared = match dialect {
-            Dialect::Innodb | Dialect::Myrocks => false,
-            Dialect::Postgres | Dialect::Sqlite => profile != Profile::P2020,
-        };
+        let prepared = !dialect.transactions.is_text() && profile != Profile::P2020;
         Ok(match query {
             Query::Range => {
                 let indexes = secondary_indexes(profile);

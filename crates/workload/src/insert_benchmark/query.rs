@@ -9,7 +9,7 @@ use rqps_wire::{Connection, Error, Interrupter, Statement, Type, Value, scalar};
 
 use super::rows::{CUSTOMERS, legacy_price_cents};
 use super::schema::{SecondaryIndex, Start, index_hint};
-use crate::dialect::Dialect;
+use crate::Dialect;
 use crate::random::Random;
 
 /// Rows that a query asks for.
@@ -205,15 +205,15 @@ mod tests {
     fn range_queries_read_ten_rows_of_an_index_in_its_order() {
         let [market, register, pdc] = secondary_indexes(Profile::P2025);
         assert_eq!(
-            range_query(Dialect::Postgres, "pi1", market, "$1"),
+            range_query(Dialect::POSTGRES, "pi1", market, "$1"),
             "select productid, customerid, price from pi1 where productid >= $1 \
              order by productid, customerid, price limit 10"
         );
         assert!(
-            range_query(Dialect::Postgres, "pi1", register, "$1")
+            range_query(Dialect::POSTGRES, "pi1", register, "$1")
                 .contains("where cashregisterid > $1 ")
         );
-        assert!(range_query(Dialect::Innodb, "pi1", pdc, "7").contains(
+        assert!(range_query(Dialect::INNODB, "pi1", pdc, "7").contains(
             "from pi1 force index (pi1_pdc) where price >= 7 order by price, dateandtime"
         ));
     }

@@ -1,9 +1,13 @@
 //! Tables and indexes of the Insert Benchmark, by profile and dialect.
 
+use rqps_dbms::{Indexes, Partitions};
 use rqps_plan::{InsertBenchmark, Profile};
 
 use super::rows::{CASH_REGISTERS, PRICES, PRODUCTS};
-use crate::dialect::Dialect;
+use crate::Dialect;
+
+/// Keys that a session takes in advance, where that is asked for.
+const KEYS_AT_ONCE: u32 = 1000;
 
 /// One of the three secondary indexes, and the range query that reads it: it selects the index's
 /// columns from a random value of the first one on, in the order of the index.
@@ -106,8 +110,8 @@ impl Layout {
 
     /// The tables that a vacuum can take one by one: in Postgres a partition is a table.
     pub(crate) fn parts(self, dialect: Dialect, table: &str) -> Vec<String> {
-        match (dialect, self.partitions) {
-            (Dialect::Postgres, 1..) => {
+        match (dialect.partitions, self.partitions) {
+            (Partitions::Tables, 1..) => {
                 (1..=self.partitions).map(|number| partition(table, number)).collect()
             }
             _ => vec![table.to_string()],
@@ -121,9 +125,9 @@ fn partition(table: &str, number: u32) -> String {
 
 /// The statements behind the one that makes a partitioned table, and what that one ends in.
 fn partitioning(dialect: Dialect, layout: Layout, table: &str) -> (String, Vec<String>) {
-    match (dialect, layout.partitions) {
-        (_, 0) | (Dialect::Sqlite, _) => (String::new(), Vec::new()),
-        (Dialect::Postgres, _) => {
+    match (dialect.partitions, layout.partitions) {
+        (_, 0) | (Partitions::None, _) => (String::new(), Vec::new()),
+        (Partitions::Tables, _) => {
             let mut from = "minvalue".to_string();
             let child = |(number, above): (u32, Option<u64>)| {
                 let to = above.map_or("maxvalue".to_string(), |above| above.to_string());
@@ -139,7 +143,7 @@ fn partitioning(dialect: Dialect, layout: Layout, table: &str) -> (String, Vec<S
                 layout.bounds().map(child).collect(),
             )
         }
-        (Dialect::Innodb | Dialect::Myrocks, _) => {
+        (Partitions::Clauses, _) => {
             let part = |(number, above): (u32, Option<u64>)| {
                 let above = above.map_or("maxvalue".to_string(), |above| format!("({above})"));
                 format!("partition p{number} values less than {above}")
@@ -163,43 +167,21 @@ pub(crate) fn create_table(
     table: &str,
 ) -> Vec<String> {
     let (suffix, children) = partitioning(dialect, layout, table);
-    let price = match (profile.is_legacy(), dialect) {
-        (false, _) => "int",
-        (true, Dialect::Postgres | Dialect::Sqlite) => "real",
-        (true, Dialect::Innodb | Dialect::Myrocks) => "float",
-    };
-    let columns = |key: &str, time: &str| {
-        format!(
-            "create table {table} ({key}, dateandtime {time}, cashregisterid int not null, \
-             customerid int not null, productid int not null, price {price} not null, \
-             data varchar(4000))"
-        )
-    };
-    let mysql = |engine: &str| {
-        let key = "transactionid bigint not null auto_increment primary key";
-        format!("{} engine = {engine}{suffix}", columns(key, "datetime"))
-    };
-    let mut statements = vec![format!("drop table if exists {table}")];
-    match dialect {
-        Dialect::Postgres => {
-            let key = "transactionid bigserial not null primary key";
-            let columns = columns(key, "timestamp without time zone");
-            statements.push(columns + &suffix);
-            statements.extend(children);
-            let sequence = format!("{table}_transactionid_seq");
-            statements.push(format!("alter sequence {sequence} cache 1000"));
-        }
-        Dialect::Sqlite => {
-            statements.push(columns("transactionid integer not null primary key", "datetime"));
-        }
-        Dialect::Innodb => statements.push(mysql("innodb")),
-        Dialect::Myrocks => statements.push(mysql("rocksdb")),
-    }
+    let price = if profile.is_legacy() { dialect.float } else { "int" };
+    let engine = dialect.engine.map(|engine| format!(" engine = {engine}")).unwrap_or_default();
+    let create = format!(
+        "create table {table} (transactionid {}, dateandtime {}, cashregisterid int not null, \
+         customerid int not null, productid int not null, price {price} not null, \
+         data varchar(4000)){engine}{suffix}",
+        dialect.bigserial, dialect.timestamp
+    );
+    let mut statements = vec![format!("drop table if exists {table}"), create];
+    statements.extend(children);
+    statements.extend(dialect.take_keys.map(|take| take(table, "transactionid", KEYS_AT_ONCE)));
     statements
 }
 
-/// The statements that create the secondary indexes. InnoDB gets all in one, so that the table is
-/// read once; MyRocks one at a time, since all at once take too much memory.
+/// The statements that create the secondary indexes.
 pub(crate) fn create_indexes(
     dialect: Dialect,
     profile: Profile,
@@ -217,15 +199,15 @@ pub(crate) fn create_indexes(
     let add = |(name, columns, comment): &(String, String, String)| {
         format!("add index {name} ({columns}){comment}")
     };
-    match dialect {
-        Dialect::Postgres | Dialect::Sqlite => parts
+    match dialect.indexes {
+        Indexes::Each => parts
             .iter()
             .map(|(name, columns, _)| format!("create index {name} on {table} ({columns})"))
             .collect(),
-        Dialect::Innodb => {
+        Indexes::AllByAlter => {
             vec![format!("alter table {table} {}", parts.each_ref().map(add).join(", "))]
         }
-        Dialect::Myrocks => {
+        Indexes::EachByAlter => {
             parts.iter().map(|part| format!("alter table {table} {}", add(part))).collect()
         }
     }
@@ -233,12 +215,7 @@ pub(crate) fn create_indexes(
 
 /// What a statement that must read an index says behind the table's name.
 pub(crate) fn index_hint(dialect: Dialect, table: &str, index: &SecondaryIndex) -> String {
-    match dialect {
-        Dialect::Postgres | Dialect::Sqlite => String::new(),
-        Dialect::Innodb | Dialect::Myrocks => {
-            format!(" force index ({table}_{})", index.suffix)
-        }
-    }
+    (dialect.hint)(&format!("{table}_{}", index.suffix))
 }
 
 #[cfg(test)]
@@ -266,7 +243,7 @@ mod tests {
     fn every_table_has_a_primary_key_as_some_servers_demand() {
         let layout = Layout { partitions: 2, rows_per_partition: 500, families: false };
         for profile in [Profile::P2020, Profile::P2023, Profile::P2024, Profile::P2025] {
-            for dialect in [Dialect::Postgres, Dialect::Sqlite, Dialect::Innodb, Dialect::Myrocks] {
+            for dialect in [Dialect::POSTGRES, Dialect::SQLITE, Dialect::INNODB, Dialect::MYROCKS] {
                 for layout in [layout, Layout::default()] {
                     let table = &create_table(dialect, profile, layout, "pi1")[1];
                     assert!(table.contains("primary key"), "{table}");
@@ -278,16 +255,16 @@ mod tests {
     #[test]
     fn indexes_are_named_after_their_table() {
         let layout = Layout::default();
-        let statements = create_indexes(Dialect::Postgres, Profile::P2025, layout, "pi3");
+        let statements = create_indexes(Dialect::POSTGRES, Profile::P2025, layout, "pi3");
         assert_eq!(statements[2], "create index pi3_pdc on pi3 (price, dateandtime, customerid)");
     }
 
     #[test]
     fn innodb_builds_all_indexes_at_once_and_myrocks_one_at_a_time() {
         let create = |dialect| create_indexes(dialect, Profile::P2025, Layout::default(), "pi1");
-        let [innodb] = create(Dialect::Innodb).try_into().unwrap();
+        let [innodb] = create(Dialect::INNODB).try_into().unwrap();
         assert_eq!(innodb.matches("add index").count(), 3);
-        let myrocks = create(Dialect::Myrocks);
+        let myrocks = create(Dialect::MYROCKS);
         assert_eq!(myrocks.len(), 3);
         assert_eq!(
             myrocks[0],
@@ -299,7 +276,7 @@ mod tests {
     fn partitions_are_ranges_of_the_key_and_the_last_is_open() {
         let layout = Layout { partitions: 3, rows_per_partition: 500, families: false };
         let create = |dialect| create_table(dialect, Profile::P2025, layout, "pi1");
-        let postgres = create(Dialect::Postgres);
+        let postgres = create(Dialect::POSTGRES);
         assert!(postgres[1].ends_with(" partition by range (transactionid)"));
         assert_eq!(
             postgres[2..5],
@@ -309,19 +286,19 @@ mod tests {
                 "create table pi1_p3 partition of pi1 for values from (1001) to (maxvalue)",
             ]
         );
-        let mysql = create(Dialect::Innodb);
+        let mysql = create(Dialect::INNODB);
         assert!(mysql[1].ends_with(
             " engine = innodb partition by range (transactionid) (partition p1 values less than \
              (501), partition p2 values less than (1001), partition p3 values less than maxvalue)"
         ));
-        assert_eq!(layout.parts(Dialect::Postgres, "pi1"), ["pi1_p1", "pi1_p2", "pi1_p3"]);
-        assert_eq!(layout.parts(Dialect::Innodb, "pi1"), ["pi1"]);
+        assert_eq!(layout.parts(Dialect::POSTGRES, "pi1"), ["pi1_p1", "pi1_p2", "pi1_p3"]);
+        assert_eq!(layout.parts(Dialect::INNODB, "pi1"), ["pi1"]);
     }
 
     #[test]
     fn a_column_family_is_named_in_the_comment_of_its_index() {
         let layout = Layout { families: true, ..Layout::default() };
-        let statements = create_indexes(Dialect::Myrocks, Profile::P2025, layout, "pi1");
+        let statements = create_indexes(Dialect::MYROCKS, Profile::P2025, layout, "pi1");
         let ends = ["comment 'cfname=xms'", "comment 'cfname=xrs'", "comment 'cfname=xpdc'"];
         for (statement, end) in statements.iter().zip(ends) {
             assert!(statement.ends_with(end), "{statement}");

@@ -8,7 +8,7 @@ use rqps_load::{Effect, Halt, Pair, Side, Work};
 use rqps_wire::{Connection, Error, Interrupter, scalar};
 
 use super::rows::{Rows, Sums};
-use crate::dialect::Dialect;
+use crate::Dialect;
 
 /// What the client knows that it did to one table in one step. Each counter has one writer or few
 /// writes, and is read after the step.
@@ -137,16 +137,15 @@ pub(super) fn delete(
     [bound, end]: [&str; 2],
     count: u32,
 ) -> String {
-    match (form, dialect) {
+    match (form, dialect.limits_deletes) {
         (DeleteForm::KeyRange, _) => {
             format!("delete from {table} where transactionid >= {bound} and transactionid < {end}")
         }
-        (DeleteForm::LowestKeys, Dialect::Innodb | Dialect::Myrocks) => format!(
+        (DeleteForm::LowestKeys, true) => format!(
             "delete from {table} where transactionid >= {bound} \
              order by transactionid asc limit {count}"
         ),
-        // Neither takes LIMIT in a DELETE.
-        (DeleteForm::LowestKeys, Dialect::Postgres | Dialect::Sqlite) => format!(
+        (DeleteForm::LowestKeys, false) => format!(
             "delete from {table} where transactionid in (select transactionid from {table} \
              where transactionid >= {bound} order by transactionid asc limit {count})"
         ),

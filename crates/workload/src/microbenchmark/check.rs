@@ -1,6 +1,7 @@
 //! Are the data right? After the load every table is compared with the rows that it was to get, and
 //! after a test that writes with what the clients know they did; and its index with the table.
 
+use rqps_dbms::Forced;
 use rqps_wire::{Connection, Error, Row};
 
 use super::ledger::{Change, Ledger};
@@ -8,7 +9,7 @@ use super::rows::{Rows, Sums, checksum_sql};
 use super::schema::{index_name, table_name};
 use super::statement::Does;
 use super::suite::Test;
-use crate::dialect::Dialect;
+use crate::Dialect;
 use crate::index_only;
 
 /// Why a check failed: what was expected and what is there.
@@ -52,17 +53,16 @@ impl Examiner<'_> {
 
     /// Compares a table with the rows that were loaded.
     pub(super) fn loaded(&mut self, rows: &Rows) -> Result<(), CheckError> {
-        let bigint = match self.dialect {
-            Dialect::Postgres => "bigint",
-            Dialect::Sqlite => "integer",
-            Dialect::Innodb | Dialect::Myrocks => "signed",
-        };
         let Sums { rows, k, checksum } = rows.sums(self.table);
         let rows = rows as i64;
         let expected = State { rows, min: 1, max: rows, k };
         let found = self.state()?;
         self.expect("state", expected, found)?;
-        let sql = format!("select {} from {}", checksum_sql(bigint), table_name(self.table));
+        let sql = format!(
+            "select {} from {}",
+            checksum_sql(self.dialect.cast_to_bigint),
+            table_name(self.table)
+        );
         let [found] = self.numbers(&sql)?;
         self.expect("checksum", checksum, found)?;
         self.index(expected)
@@ -104,17 +104,16 @@ impl Examiner<'_> {
     /// Reads the index from end to end, and nothing but the index.
     fn index(&mut self, table: State) -> Result<(), CheckError> {
         let (name, index) = (table_name(self.table), index_name(self.table));
-        let from = match self.dialect {
-            Dialect::Postgres => name.clone(),
-            Dialect::Innodb | Dialect::Myrocks => format!("{name} force index ({index})"),
-            Dialect::Sqlite => format!("{name} indexed by {index}"),
+        let forced = match self.dialect.forced {
+            Forced::ByName(forced) => forced(&index),
+            Forced::BySettings => String::new(),
         };
-        let sql = format!("select count(*), coalesce(sum(k), 0) from {from}");
+        let sql = format!("select count(*), coalesce(sum(k), 0) from {name}{forced}");
         let what = format!("rows and sum of k in {index}");
-        let rows = match self.dialect {
-            Dialect::Postgres => index_only::rows(self.connection, &sql, &[index])?
+        let rows = match self.dialect.forced {
+            Forced::BySettings => index_only::rows(self.connection, &sql, &[index])?
                 .map_err(|index| CheckError::IndexNotRead { table: name, index })?,
-            _ => self.connection.query(&sql)?,
+            Forced::ByName(_) => self.connection.query(&sql)?,
         };
         self.expect(&what, [table.rows, table.k], numbers(&sql, rows)?)
     }

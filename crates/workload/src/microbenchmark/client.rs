@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use rqps_dbms::Transactions;
 use rqps_load::{Effect, Halt, Work};
 use rqps_wire::{Class, Connection, Error, Interrupter, Statement, Value};
 
@@ -12,7 +13,7 @@ use super::ledger::{Change, Ledger};
 use super::schema::table_name;
 use super::statement::{Does, Draw, Template};
 use super::suite::Test;
-use crate::dialect::Dialect;
+use crate::Dialect;
 
 /// Most values that a statement with texts among them has.
 const MOST_WITH_TEXT: usize = 16;
@@ -368,13 +369,10 @@ fn framing(
     dialect: Dialect,
     test: &Test,
 ) -> Result<Framing, Error> {
-    let begin = match dialect {
-        Dialect::Innodb | Dialect::Myrocks => return Ok(Framing::Text),
-        Dialect::Postgres => "BEGIN",
-        // A transaction that reads first cannot write any more once another has written.
-        Dialect::Sqlite if test.writes() => "BEGIN IMMEDIATE",
-        Dialect::Sqlite => "BEGIN",
+    let Transactions::Prepared { read, write } = dialect.transactions else {
+        return Ok(Framing::Text);
     };
+    let begin = if test.writes() { write } else { read };
     let begin = connection.prepare(begin, &[])?;
     Ok(Framing::Prepared { begin, commit: connection.prepare("COMMIT", &[])? })
 }

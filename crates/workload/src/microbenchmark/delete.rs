@@ -21,7 +21,7 @@ use super::load::load;
 use super::rows::Rows;
 use super::schema::table_name;
 use super::statement::DELETE;
-use crate::dialect::Dialect;
+use crate::Dialect;
 use crate::random::Random;
 
 /// Most rows that a client's deletes leave out.

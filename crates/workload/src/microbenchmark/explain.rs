@@ -4,7 +4,7 @@ use rqps_wire::{Connection, Error};
 
 use super::statement::{Does, Draw, Template};
 use super::suite::Test;
-use crate::dialect::Dialect;
+use crate::Dialect;
 use crate::explain::{self, Explained};
 
 /// Each statement of an event, those that find rows with their plans. `middle` is a key from the middle

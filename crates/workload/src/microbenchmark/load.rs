@@ -7,7 +7,7 @@ use rqps_wire::{Connection, Error, Interrupter};
 
 use super::rows::{COLUMNS, Rows};
 use super::schema::{continue_after, table_name};
-use crate::dialect::Dialect;
+use crate::Dialect;
 
 /// Rows of a batch, which is one transaction: about four megabytes.
 const BATCH: u64 = 20_000;
@@ -88,8 +88,7 @@ impl Work for Loader {
         let table = self.stretches[self.stretch].table;
         let count = self.batch.end - self.batch.start;
         let loaded = load(&mut *self.connection, table, &self.lines, count)?;
-        // Its sequence knows nothing of ids that are given; others look at the rows.
-        if self.batch.end > self.rows.count && self.dialect == Dialect::Postgres {
+        if self.batch.end > self.rows.count && self.dialect.forgets_given_keys {
             self.connection.run(&continue_after(self.dialect, table, self.rows.count))?;
         }
         Ok(loaded)

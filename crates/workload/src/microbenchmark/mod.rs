@@ -40,7 +40,7 @@ pub use suite::{
     Clients, Group, Keys, Purpose, Sequence, Test, Time, UnknownTest, select, suite, tests,
 };
 
-use crate::dialect::Dialect;
+use crate::Dialect;
 use crate::explain::Explained;
 use crate::is_numbered;
 use crate::random::{Random, derive, stream};
@@ -158,12 +158,9 @@ impl<'a> Benchmark<'a> {
         for table in 1..=self.plan.tables {
             connection.run(&create_table(self.dialect, table))?;
         }
-        let shares = match self.dialect {
-            // They keep rows by key, so that several connections can fill one table.
-            Dialect::Innodb | Dialect::Myrocks => {
-                deal(self.plan.tables, self.rows.count, self.connections() as u64)
-            }
-            Dialect::Postgres | Dialect::Sqlite => {
+        let shares = match self.dialect.is_clustered {
+            true => deal(self.plan.tables, self.rows.count, self.connections() as u64),
+            false => {
                 let whole = |table| Stretch { table, keys: 1..self.rows.count + 1 };
                 let share = |tables: Vec<u32>| tables.into_iter().map(whole).collect();
                 self.shares().into_iter().map(share).collect()
@@ -171,8 +168,8 @@ impl<'a> Benchmark<'a> {
         };
         let assign = |share: Vec<Stretch>| {
             let mut connection = self.target.connect()?;
-            if own && matches!(self.dialect, Dialect::Innodb | Dialect::Myrocks) {
-                connection.run("set session sql_log_bin = 0")?;
+            if let Some(skip) = self.dialect.skip_binary_log.filter(|_| own) {
+                connection.run(skip)?;
             }
             let loader = Loader::new(connection, self.dialect, self.rows, share);
             let until = Until::Operations(loader.batches());
@@ -200,10 +197,9 @@ impl<'a> Benchmark<'a> {
 
     /// How many connections are of use at once.
     fn connections(&self) -> usize {
-        match self.dialect {
-            // It has one writer at a time.
-            Dialect::Sqlite => 1,
-            _ => available_parallelism().map_or(1, NonZero::get),
+        match self.dialect.has_one_writer {
+            true => 1,
+            false => available_parallelism().map_or(1, NonZero::get),
         }
     }
 

@@ -3,7 +3,7 @@
 use rqps_wire::{Connection, Error, scalar};
 
 use super::rows::DATA_VERSION;
-use crate::dialect::Dialect;
+use crate::Dialect;
 
 /// Which tables rqps made, and of what. Written when they are whole.
 pub(super) const MARK: &str = "sbtest_made_by_rqps";
@@ -18,20 +18,12 @@ pub(super) fn index_name(table: u32) -> String {
 }
 
 pub(super) fn create_table(dialect: Dialect, table: u32) -> String {
-    let id = match dialect {
-        Dialect::Postgres => "id SERIAL",
-        Dialect::Sqlite => "id INTEGER NOT NULL",
-        Dialect::Innodb | Dialect::Myrocks => "id INTEGER NOT NULL AUTO_INCREMENT",
-    };
-    let engine = match dialect {
-        Dialect::Postgres | Dialect::Sqlite => "",
-        Dialect::Innodb => " ENGINE = innodb",
-        Dialect::Myrocks => " ENGINE = rocksdb",
-    };
+    let engine = dialect.engine.map(|engine| format!(" ENGINE = {engine}")).unwrap_or_default();
     format!(
-        "CREATE TABLE {} ({id}, k INTEGER DEFAULT '0' NOT NULL, c CHAR(120) DEFAULT '' NOT NULL, \
+        "CREATE TABLE {} (id {}, k INTEGER DEFAULT '0' NOT NULL, c CHAR(120) DEFAULT '' NOT NULL, \
          pad CHAR(60) DEFAULT '' NOT NULL, PRIMARY KEY (id)){engine}",
-        table_name(table)
+        table_name(table),
+        dialect.serial
     )
 }
 
@@ -42,15 +34,7 @@ pub(super) fn create_index(table: u32) -> String {
 /// A statement after which the next id that the server gives is one more than `id`, which is the
 /// largest there is.
 pub(super) fn continue_after(dialect: Dialect, table: u32, id: u64) -> String {
-    let name = table_name(table);
-    match dialect {
-        Dialect::Postgres => format!("select setval('{name}_id_seq', {id})"),
-        Dialect::Innodb | Dialect::Myrocks => {
-            format!("alter table {name} auto_increment = {}", id + 1)
-        }
-        // It gives one more than the largest id anyway.
-        Dialect::Sqlite => format!("select max(id) from {name}"),
-    }
+    (dialect.continue_after)(&table_name(table), "id", id)
 }
 
 /// What tables were made of.
@@ -107,15 +91,7 @@ pub(super) fn exists(
     dialect: Dialect,
     table: &str,
 ) -> Result<bool, Error> {
-    let sql = match dialect {
-        Dialect::Postgres => format!("select to_regclass('{table}')::text"),
-        Dialect::Sqlite => format!("select name from sqlite_master where name = '{table}'"),
-        Dialect::Innodb | Dialect::Myrocks => format!(
-            "select table_name from information_schema.tables \
-             where table_schema = database() and table_name = '{table}'"
-        ),
-    };
-    Ok(scalar(connection, &sql)?.is_some())
+    Ok(scalar(connection, &(dialect.exists)(table))?.is_some())
 }
 
 #[cfg(test)]
@@ -124,7 +100,7 @@ mod tests {
 
     #[test]
     fn every_table_has_a_primary_key_as_some_servers_demand() {
-        for dialect in [Dialect::Postgres, Dialect::Sqlite, Dialect::Innodb, Dialect::Myrocks] {
+        for dialect in [Dialect::POSTGRES, Dialect::SQLITE, Dialect::INNODB, Dialect::MYROCKS] {
             assert!(create_table(dialect, 1).contains("PRIMARY KEY"), "{dialect:?}");
         }
     }
@@ -134,10 +110,10 @@ mod tests {
         let columns = "k INTEGER DEFAULT '0' NOT NULL, c CHAR(120) DEFAULT '' NOT NULL, \
                        pad CHAR(60) DEFAULT '' NOT NULL, PRIMARY KEY (id))";
         let postgres = format!("CREATE TABLE sbtest2 (id SERIAL, {columns}");
-        assert_eq!(create_table(Dialect::Postgres, 2), postgres);
+        assert_eq!(create_table(Dialect::POSTGRES, 2), postgres);
         let mysql = format!("CREATE TABLE sbtest1 (id INTEGER NOT NULL AUTO_INCREMENT, {columns}");
-        assert_eq!(create_table(Dialect::Innodb, 1), format!("{mysql} ENGINE = innodb"));
-        assert_eq!(create_table(Dialect::Myrocks, 1), format!("{mysql} ENGINE = rocksdb"));
+        assert_eq!(create_table(Dialect::INNODB, 1), format!("{mysql} ENGINE = innodb"));
+        assert_eq!(create_table(Dialect::MYROCKS, 1), format!("{mysql} ENGINE = rocksdb"));
         assert_eq!(create_index(3), "CREATE INDEX k_3 ON sbtest3(k)");
     }
 }

@@ -3,7 +3,7 @@
 use rqps_load::Statements;
 use rqps_wire::Type;
 
-use crate::dialect::Dialect;
+use crate::Dialect;
 
 /// What a client does over and over.
 #[derive(Debug)]
@@ -26,8 +26,8 @@ pub struct Part {
 pub struct Template {
     /// `{table}` is a table's name, `?` a value, and `{list}` as many as the test's size.
     pub text: &'static str,
-    /// The text for MySQL and MariaDB, where it is another.
-    pub mysql: Option<&'static str>,
+    /// The text where a key of 0 is the next one, if it is another: as sysbench has it for MySQL.
+    pub with_key: Option<&'static str>,
     /// In the order of the text.
     pub draws: &'static [Draw],
     pub does: Does,
@@ -87,7 +87,7 @@ pub enum Does {
 }
 
 const fn template(text: &'static str, does: Does, draws: &'static [Draw]) -> Template {
-    Template { text, mysql: None, draws, does, as_text: false }
+    Template { text, with_key: None, draws, does, as_text: false }
 }
 
 const fn single(statements: &'static [Template]) -> Part {
@@ -199,7 +199,7 @@ pub(super) const READ_WRITE: Event = Event {
 };
 pub(super) const DELETE_ROWS: Event = alone(&[single(&[DELETE])]);
 pub(super) const INSERT: Event = alone(&[single(&[Template {
-    mysql: Some("INSERT INTO {table} (id, k, c, pad) VALUES (0, ?, '?', '?')"),
+    with_key: Some("INSERT INTO {table} (id, k, c, pad) VALUES (0, ?, '?', '?')"),
     as_text: true,
     ..template(
         "INSERT INTO {table} (k, c, pad) VALUES (?, '?', '?')",
@@ -223,10 +223,7 @@ impl Template {
     }
 
     fn with_list(&self, dialect: Dialect, list: &str, table: &str) -> String {
-        let text = match dialect {
-            Dialect::Innodb | Dialect::Myrocks => self.mysql.unwrap_or(self.text),
-            Dialect::Postgres | Dialect::Sqlite => self.text,
-        };
+        let text = self.with_key.filter(|_| dialect.zero_is_next_key).unwrap_or(self.text);
         text.replace("{table}", table).replace("{list}", list)
     }
 
@@ -279,9 +276,9 @@ mod tests {
     #[test]
     fn statements_are_written_in_the_notation_of_the_dbms() {
         let text = |dialect| SET_C.prepared_form(dialect, 1, "sbtest3").0;
-        assert_eq!(text(Dialect::Postgres), "UPDATE sbtest3 SET c=$1 WHERE id=$2");
-        assert_eq!(text(Dialect::Innodb), "UPDATE sbtest3 SET c=? WHERE id=?");
-        let list = IN_LIST.prepared_form(Dialect::Postgres, 3, "sbtest1").0;
+        assert_eq!(text(Dialect::POSTGRES), "UPDATE sbtest3 SET c=$1 WHERE id=$2");
+        assert_eq!(text(Dialect::INNODB), "UPDATE sbtest3 SET c=? WHERE id=?");
+        let list = IN_LIST.prepared_form(Dialect::POSTGRES, 3, "sbtest1").0;
         assert_eq!(list, "SELECT c FROM sbtest1 WHERE id IN ($1, $2, $3)");
     }
 
@@ -289,7 +286,7 @@ mod tests {
     fn every_placeholder_has_a_value() {
         let events = [&READ_WRITE, &RANDOM_POINTS, &HOT_POINTS, &UPDATE_INLIST, &INSERT, &SCAN];
         for template in events.into_iter().flat_map(Event::templates) {
-            for dialect in [Dialect::Postgres, Dialect::Innodb, Dialect::Sqlite] {
+            for dialect in [Dialect::POSTGRES, Dialect::INNODB, Dialect::SQLITE] {
                 let placeholders = template.for_table(dialect, 7, "t").matches('?').count();
                 let values: usize = template.draws.iter().map(|draw| draw.values(7)).sum();
                 assert_eq!(placeholders, values, "{}", template.text);

@@ -1,5 +1,8 @@
 //! SQLite, the one in this binary or a library: a file, and pragmas for settings.
 
+mod descriptor;
+mod dialect;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -15,6 +18,9 @@ use crate::in_force::InForce;
 use crate::meter::EngineMeter;
 use crate::source;
 use crate::{Dbms, Installed, Place, Quiesce, Server};
+
+pub(crate) use descriptor::DESCRIPTOR;
+pub(crate) use dialect::SQL;
 
 /// The database's file in its data directory.
 const FILE: &str = "ib.sqlite";

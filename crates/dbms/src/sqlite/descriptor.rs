@@ -1,0 +1,67 @@
+//! What is known of SQLite.
+
+use rqps_plan::{Build, Contender, Dbms, Need};
+
+use super::Sqlite;
+use crate::Dialect;
+use crate::descriptor::{CacheSetting, Descriptor, FlagsIn, Installs, Sizes, TellsVersion};
+use crate::error::DbmsError;
+use crate::home::Home;
+use crate::source::{self, Tell};
+
+pub(crate) static DESCRIPTOR: Descriptor = Descriptor {
+    dbms: Dbms::Sqlite,
+    engine: None,
+    dialect: Dialect::SQLITE,
+    packages: &[],
+    programs: &[
+        "lib/libsqlite3.so",
+        "lib/libsqlite3.so.0",
+        "lib/*/libsqlite3.so.0",
+        "lib64/libsqlite3.so.0",
+    ],
+    version: TellsVersion::Loaded,
+    numbers: |_| 3,
+    installed: Installs::InPrefixes,
+    flags: FlagsIn::Notes,
+    configs: &["sqlite"],
+    // A negative number is kibibytes, another one is pages of the usual size. Each connection has a cache of
+    // its own.
+    cache: CacheSetting {
+        name: "cache_size",
+        value: |bytes| format!("-{}", bytes >> 10),
+        unit: |number| if number < 0 { 1 << 10 } else { 4 << 10 },
+    },
+    need: Need { row: 140, least: 8 << 20 },
+    implied: &[],
+    durable: None,
+    megabytes: "M",
+    direct_reads: &[],
+    sizes: |_| Sizes {
+        start: 0,
+        restart: 0,
+        end: 0,
+        empty: 0,
+        allocated: 0,
+        // Its log grows for as long as somebody reads or writes: measured in l.i1, 740 MB beside 28 MB of
+        // data. It is gone when nobody has the file open.
+        log_share: 25,
+        keeps_logs: false,
+        build: 0,
+    },
+    prepare,
+    remote: None,
+    target: None,
+};
+
+fn prepare(
+    home: &Home,
+    contender: &Contender,
+    tell: &mut Tell,
+) -> Result<Box<dyn crate::Dbms>, DbmsError> {
+    let installed = match &contender.build {
+        Build::Any => None,
+        build => Some(source::obtain(home, contender.dbms, build, tell)?),
+    };
+    Ok(Box::new(Sqlite::prepare(contender, installed)?))
+}

@@ -1,0 +1,41 @@
+//! The SQL of SQLite.
+
+use rqps_wire::{Connection, Error};
+
+use crate::dialect::{Forced, Indexes, Partitions, Sql, Transactions};
+
+pub(crate) static SQL: Sql = Sql {
+    name: "sqlite",
+    placeholder: |n| format!("?{n}"),
+    engine: None,
+    float: "real",
+    timestamp: "datetime",
+    cast_to_bigint: "integer",
+    serial: "INTEGER NOT NULL",
+    bigserial: "integer not null primary key",
+    // It gives one more than the largest key anyway.
+    continue_after: |table, column, _| format!("select max({column}) from {table}"),
+    last_key: |_, _, _| Ok(None),
+    take_keys: None,
+    forgets_given_keys: false,
+    zero_is_next_key: false,
+    partitions: Partitions::None,
+    indexes: Indexes::Each,
+    drop_index,
+    hint: |_| String::new(),
+    forced: Forced::ByName(|index| format!(" indexed by {index}")),
+    limits_deletes: false,
+    exists: |table| format!("select name from sqlite_master where name = '{table}'"),
+    explain: &["explain query plan"],
+    plan_node: |row| row.into_iter().flatten().next_back(),
+    // A transaction that reads first cannot write any more once another has written.
+    transactions: Transactions::Prepared { read: "BEGIN", write: "BEGIN IMMEDIATE" },
+    is_clustered: false,
+    has_one_writer: true,
+    skip_binary_log: None,
+    thread_queries: &[],
+};
+
+fn drop_index(connection: &mut dyn Connection, _table: &str, index: &str) -> Result<(), Error> {
+    connection.run(&format!("drop index if exists {index}")).map(drop)
+}
