@@ -1,10 +1,10 @@
 //! Stored runs give the numbers that they gave when they were recorded, bit by bit.
 //!
 //! `tests/golden` has run directories as rqps left them (`tests/golden/record` makes new ones), and
-//! beside each the numbers that its report had. A line is arm, test, field and the number's bits, so
-//! that it says what has changed and names of files and types do not touch it. Numbers that are meant
-//! to change get a commit of their own, which raises `ESTIMATOR`, says which rows changed and why, and
-//! writes the files again: `UPDATE_EXPECT=1 cargo test --test golden`.
+//! beside each the numbers that its report had. A line is arm, test, field and the number's bits,
+//! so that it says what has changed and names of files and types do not touch it. Numbers that are
+//! meant to change get a commit of their own, which raises `ESTIMATOR`, says which rows changed and
+//! why, and writes the files again: `UPDATE_EXPECT=1 cargo test --test golden`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};

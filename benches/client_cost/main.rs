@@ -1,10 +1,11 @@
-//! What rqps's client costs, beside Debian's sysbench and pgbench and a bare socket, and what looking at
-//! the server costs: `cargo bench --bench client_cost`, of one DBMS or part with `-- postgres`,
-//! `-- mysql`, `-- load`, `-- l.i0`, `-- sampling` or `-- point-query`.
+//! What rqps's client costs, beside Debian's sysbench and pgbench and a bare socket, and what
+//! looking at the server costs: `cargo bench --bench client_cost`, of one DBMS or part with `--
+//! postgres`, `-- mysql`, `-- load`, `-- l.i0`, `-- sampling` or `-- point-query`.
 //!
 //! A benchmark, not a test: it prints figures next to the goals of docs/performance.md and exits
-//! with 0 whatever they are, but for instructions: they are as in `instructions.tsv`, or it fails. Everything but the load runs on one CPU: with a CPU each for client and
-//! server, how fast they wake each other decides the figures, and that changes from run to run.
+//! with 0 whatever they are, but for instructions: they are as in `instructions.tsv`, or it fails.
+//! Everything but the load runs on one CPU: with a CPU each for client and server, how fast they
+//! wake each other decides the figures, and that changes from run to run.
 //!
 //! Without `--bench`, which `cargo bench` passes, or with `--test` or `--quick` it only shows that
 //! it works.

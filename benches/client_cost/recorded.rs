@@ -1,5 +1,5 @@
-//! Instructions as they were when they were last written down: `instructions.tsv`. They do not jitter,
-//! so a change of more than a hundredth is one of the code.
+//! Instructions as they were when they were last written down: `instructions.tsv`. They do not
+//! jitter, so a change of more than a hundredth is one of the code.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
-//! What looking costs: rqps's own CPU for reading the counters of the machine and of the DBMS once a second,
-//! and the server's for answering. Once a second and not in a row, which would find everything in the caches.
+//! What looking costs: rqps's own CPU for reading the counters of the machine and of the DBMS once
+//! a second, and the server's for answering. Once a second and not in a row, which would find
+//! everything in the caches.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;

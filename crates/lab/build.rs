@@ -1,5 +1,5 @@
-//! Builds the library that slows servers down for `rqps selftest`, to be a part of this crate: rqps is
-//! one file.
+//! Builds the library that slows servers down for `rqps selftest`, to be a part of this crate: rqps
+//! is one file.
 
 use std::env;
 use std::path::PathBuf;

@@ -38,7 +38,8 @@ impl Cancel {
     }
 }
 
-/// Whether whoever started this process wants it to go on at a signal, as `nohup` does (proc_pid_status(5), SigIgn).
+/// Whether whoever started this process wants it to go on at a signal, as `nohup` does
+/// (proc_pid_status(5), SigIgn).
 fn is_ignored(signal: i32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -72,15 +72,15 @@ pub(crate) struct Arguments {
     /// Clients, each with a connection to every contender.
     #[arg(long, default_value_t = 1)]
     clients: u32,
-    /// How long each contender is measured for each test in each round; of the Insert Benchmark, each
-    /// read-write step [default: 2, or what fits into --budget].
+    /// How long each contender is measured for each test in each round; of the Insert Benchmark,
+    /// each read-write step [default: 2, or what fits into --budget].
     #[arg(long, value_name = "SECONDS")]
     secs: Option<Span>,
     /// Rounds at most: in each all servers are started anew.
     #[arg(long, default_value_t = 12)]
     rounds: u32,
-    /// After those rounds, measure what looks different in fresh ones, which alone decide: no verdict
-    /// rests on rounds that it was chosen by [default: 10, with this flag].
+    /// After those rounds, measure what looks different in fresh ones, which alone decide: no
+    /// verdict rests on rounds that it was chosen by [default: 10, with this flag].
     #[arg(
         long,
         value_name = "ROUNDS",
@@ -103,27 +103,29 @@ pub(crate) struct Arguments {
     /// The base takes part only once. Then nothing shows how much a build differs from itself.
     #[arg(long)]
     no_twin: bool,
-    /// How contenders take turns: slices of some milliseconds, or whole runs
-    /// [default: slices for the microbenchmarks unless rqps selftest found them unfit here; runs with
-    /// --io-bound and for the Insert Benchmark].
+    /// How contenders take turns: slices of some milliseconds, or whole runs [default: slices for
+    /// the microbenchmarks unless rqps selftest found them unfit here; runs with --io-bound and for
+    /// the Insert Benchmark].
     #[arg(long)]
     method: Option<Method>,
     /// The measured part of a slice [default: 10ms].
     #[arg(long, value_name = "TIME")]
     slice: Option<Span>,
-    /// How often each contender loads the tables of the microbenchmarks; rounds take turns with the loads,
-    /// and intervals are about these [default: anew for each round; 2 with --io-bound].
+    /// How often each contender loads the tables of the microbenchmarks; rounds take turns with the
+    /// loads, and intervals are about these [default: anew for each round; 2 with --io-bound].
     #[arg(long)]
     loads: Option<u32>,
     /// Count what was measured while the machine was busy with something else.
     #[arg(long)]
     no_guards: bool,
-    /// Do not check the data: the check reads whole tables, which takes long of data larger than memory.
+    /// Do not check the data: the check reads whole tables, which takes long of data larger than
+    /// memory.
     #[arg(long)]
     no_check: bool,
-    /// Do not measure the base, but take its whole runs from an earlier comparison in this directory: with
-    /// --method runs, on this machine, of the same plan, build and settings. They were not interleaved with
-    /// the contenders', so intervals are wider by what the machine may have drifted.
+    /// Do not measure the base, but take its whole runs from an earlier comparison in this
+    /// directory: with --method runs, on this machine, of the same plan, build and settings. They
+    /// were not interleaved with the contenders', so intervals are wider by what the machine may
+    /// have drifted.
     #[arg(long, value_name = "RUN")]
     base_from: Option<PathBuf>,
     /// Profile the servers with perf once there are verdicts: the tests that have changed, all, or

@@ -51,8 +51,8 @@ pub(crate) enum Verb {
     /// Start a server that stays up, and print how to reach it.
     Start {
         contender: Contender,
-        /// Its data directory; made when it is not there, and in one that is empty as its folder data
-        /// [default: in rqps's store].
+        /// Its data directory; made when it is not there, and in one that is empty as its folder
+        /// data [default: in rqps's store].
         #[arg(long, value_name = "DIR")]
         data: Option<PathBuf>,
         /// Listen on a port of 127.0.0.1, too, with a password that is shown once. Without it only
@@ -462,11 +462,11 @@ fn is_called(data: &Path, start: &str) -> bool {
     data.file_name().is_some_and(|name| name.to_string_lossy().starts_with(start))
 }
 
-/// Whether a run that is not done has its data here: its directory is still there, and it is none of a
-/// selftest, with which nobody goes on.
+/// Whether a run that is not done has its data here: its directory is still there, and it is none
+/// of a selftest, with which nobody goes on.
 fn may_be_resumed(data: &Path) -> bool {
-    // Without a run it is what `dbms start` made, or its log, and may be started again; what a shell
-    // that was killed left may not.
+    // Without a run it is what `dbms start` made, or its log, and may be started again; what a
+    // shell that was killed left may not.
     let Some(run) = run_of(data) else { return !is_called(data, SHELL) };
     if is_called(data, SELFTEST) {
         return false;

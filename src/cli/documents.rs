@@ -1,5 +1,5 @@
-//! The documentation agrees with the program: commands in it are read by the real command line, plan
-//! files in it expand, and tables in it are made from what they describe.
+//! The documentation agrees with the program: commands in it are read by the real command line,
+//! plan files in it expand, and tables in it are made from what they describe.
 //!
 //! `UPDATE_EXPECT=1 cargo test --bin rqps documents` writes the tables again.
 

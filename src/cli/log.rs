@@ -10,8 +10,8 @@ use tracing_subscriber::{fmt, registry};
 
 use super::progress::say;
 
-/// How much is told: by `RQPS_LOG`, such as `debug` or `rqps_dbms=debug`, else by how often `-v` was
-/// given.
+/// How much is told: by `RQPS_LOG`, such as `debug` or `rqps_dbms=debug`, else by how often `-v`
+/// was given.
 pub(crate) fn begin(verbose: u8) -> anyhow::Result<()> {
     let targets = match std::env::var("RQPS_LOG") {
         Ok(text) if !text.is_empty() => text.parse().map_err(|_| {

@@ -1,5 +1,6 @@
-//! From a plan file that a person writes to the plans that are run: the keys of a workload are the flags
-//! of its verb, and are read by what reads those, so that each flag and default is in one place.
+//! From a plan file that a person writes to the plans that are run: the keys of a workload are the
+//! flags of its verb, and are read by what reads those, so that each flag and default is in one
+//! place.
 
 use std::fs;
 use std::path::Path;
@@ -55,8 +56,8 @@ pub(crate) struct Expanded {
     pub(crate) text: String,
 }
 
-/// Reads a matrix, or the stored plan of a run, which is a matrix of one. Whatever is wrong with it and
-/// can be told without the builds is an error with its line.
+/// Reads a matrix, or the stored plan of a run, which is a matrix of one. Whatever is wrong with it
+/// and can be told without the builds is an error with its line.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Expanded> {
     let shown = path.display();
     // A plan that is not there is the user's to correct, not a failed disk.

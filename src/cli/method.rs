@@ -1,5 +1,5 @@
-//! By which method the tests of a comparison are measured when nobody says: what the selftest of this
-//! machine has found decides.
+//! By which method the tests of a comparison are measured when nobody says: what the selftest of
+//! this machine has found decides.
 
 use rqps_dbms::Home;
 use rqps_plan::{Cache, Choice, Contender, Method};

@@ -1,5 +1,5 @@
-//! `rqps micro` and `rqps scaleup`: the sysbench microbenchmarks, with one number of clients or with
-//! several on the same load.
+//! `rqps micro` and `rqps scaleup`: the sysbench microbenchmarks, with one number of clients or
+//! with several on the same load.
 
 use clap::{Args, ValueEnum};
 use rqps_plan::{Count, Microbenchmark, Plan, Span, Workload, default_pause};
@@ -50,8 +50,8 @@ pub(crate) struct Suite {
     /// The same of a test that writes [default: as --secs].
     #[arg(long, value_name = "SECONDS")]
     write_secs: Option<Span>,
-    /// Tests by name, or groups of them: reported (the 32 of the published tables), all (the 38 steps
-    /// of the suite), pre, point, range, aggregate, write.
+    /// Tests by name, or groups of them: reported (the 32 of the published tables), all (the 38
+    /// steps of the suite), pre, point, range, aggregate, write.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "reported")]
     tests: Vec<String>,
     /// In which order the tests run: that of the suite, or as they are given.

@@ -136,8 +136,8 @@ fn is_present(home: &Home, contender: &Contender) -> anyhow::Result<bool> {
     Ok(present.map_err(DbmsError::from)?.is_some())
 }
 
-/// The builds that a plan's contenders would be taken from, with nothing else of them. Where lists of
-/// versions would have to be asked for, they are as the plan has them.
+/// The builds that a plan's contenders would be taken from, with nothing else of them. Where lists
+/// of versions would have to be asked for, they are as the plan has them.
 fn as_taken(home: &Home, plan: &Plan) -> anyhow::Result<Vec<Contender>> {
     let wanted: Vec<_> = plan.contenders.iter().map(|it| (it.dbms, it.build.clone())).collect();
     let builds = match source::alike(home, &wanted, &mut ask_nobody) {
@@ -164,8 +164,8 @@ fn ask_nobody(progress: Progress) -> ControlFlow<()> {
     }
 }
 
-/// Refuses a build that is in no registry which rqps knows, as a run would: what a run does is done up to
-/// its first question to one. Whether they have that version only they can tell.
+/// Refuses a build that is in no registry which rqps knows, as a run would: what a run does is done
+/// up to its first question to one. Whether they have that version only they can tell.
 fn refuse_unknown(home: &Home, contender: &Contender) -> anyhow::Result<()> {
     match source::obtain(home, contender.dbms, &contender.build, &mut ask_nobody) {
         Ok(_) | Err(SourceError::Cancelled) => Ok(()),

@@ -263,8 +263,8 @@ fn write_and_tell(out: &Path, run: &Run) -> anyhow::Result<(Vec<PathBuf>, String
     })
 }
 
-/// Files are made again where rqps made them before, as one of them says; no other file of a folder that the
-/// user names is replaced.
+/// Files are made again where rqps made them before, as one of them says; no other file of a folder
+/// that the user names is replaced.
 pub(super) fn refuse_theirs<'a>(
     folder: &Path,
     marked: &str,

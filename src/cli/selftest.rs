@@ -34,7 +34,8 @@ pub(crate) struct Arguments {
     /// Five minutes: finds gross errors only.
     #[arg(long)]
     quick: bool,
-    /// The builds to try it with, each of which stands for its engine [default: postgres@17.6,sqlite].
+    /// The builds to try it with, each of which stands for its engine [default:
+    /// postgres@17.6,sqlite].
     #[arg(long, value_name = "CONTENDER,…", value_delimiter = ',')]
     dbms: Vec<Contender>,
     /// How often a build takes part beside itself [default: 8, with --quick 4].
@@ -50,8 +51,9 @@ pub(crate) struct Arguments {
     /// Rows of the table.
     #[arg(long, default_value = "100K")]
     rows: Count,
-    /// Clients, each with a connection to every contender. With several there are only equals: how much of a
-    /// slowdown is to be seen is known for one. Comparisons with as many clients go by the result, and no others.
+    /// Clients, each with a connection to every contender. With several there are only equals: how
+    /// much of a slowdown is to be seen is known for one. Comparisons with as many clients go by
+    /// the result, and no others.
     #[arg(long, value_name = "N", default_value_t = 1)]
     clients: u32,
     /// Only some of its comparisons. What is found counts as little as with --quick.
@@ -153,8 +155,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 /// A part with its contenders, which can be started.
 type Ready = (Part, Vec<Box<dyn Dbms>>);
 
-/// Finds everything that can be wrong with the parts, and fetches the builds. Settings that a build does not
-/// know are not tried.
+/// Finds everything that can be wrong with the parts, and fetches the builds. Settings that a build
+/// does not know are not tried.
 fn prepared(
     site: &Site,
     parts: Vec<Part>,

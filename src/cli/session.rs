@@ -39,16 +39,16 @@ pub(crate) struct Session {
     /// Decides all random draws: data, order and arrival times.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Give each DBMS a cache that holds all data with room, whatever its config says: what rqps compare does
-    /// without --io-bound.
+    /// Give each DBMS a cache that holds all data with room, whatever its config says: what rqps
+    /// compare does without --io-bound.
     #[arg(long, conflicts_with = "io_bound")]
     cached: bool,
     /// Give each DBMS a cache that holds a tenth of the data, whatever its config says. The rest is
     /// read from the disk only where memory is short (--memory): otherwise the page cache has it.
     #[arg(long)]
     io_bound: bool,
-    /// The most memory that each server may use, the page cache of its files included, such as 512M: a
-    /// control group, so that data beyond it are read from the disk.
+    /// The most memory that each server may use, the page cache of its files included, such as
+    /// 512M: a control group, so that data beyond it are read from the disk.
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<Memory>,
     #[command(flatten)]
@@ -64,11 +64,12 @@ pub(crate) struct Sitting {
     /// Go on in --out where it was interrupted, as it was planned.
     #[arg(long, requires = "out")]
     pub(crate) resume: bool,
-    /// Exit with 4 if a step did not sustain its write rate, and with 5 if the verdict on any test of a
-    /// comparison is inconclusive or invalid, as it is of a write rate that was not sustained.
+    /// Exit with 4 if a step did not sustain its write rate, and with 5 if the verdict on any test
+    /// of a comparison is inconclusive or invalid, as it is of a write rate that was not sustained.
     #[arg(long)]
     strict: bool,
-    /// Leave the data directories on disk; of what was begun with it, also after a --resume without.
+    /// Leave the data directories on disk; of what was begun with it, also after a --resume
+    /// without.
     #[arg(long)]
     keep_data: bool,
     /// Print the result as JSON instead of tables.
@@ -97,8 +98,8 @@ pub(super) fn ignored(verb: &Command, matches: &ArgMatches) -> Vec<String> {
 }
 
 impl Session {
-    /// Whether a folder is not there yet and comes with the run directory that a verb makes: that one, or
-    /// one that it lies in.
+    /// Whether a folder is not there yet and comes with the run directory that a verb makes: that
+    /// one, or one that it lies in.
     pub(crate) fn makes(&self, verb: &str, folder: &Path) -> bool {
         let whole = |path: &Path| std::path::absolute(path).ok();
         let run = whole(&self.sitting.directory(verb));
@@ -143,8 +144,8 @@ impl Site {
         Ok(Site { home: Home::from_env().map_err(rqps_dbms::DbmsError::from)?, cancel })
     }
 
-    /// Finds everything that can be wrong with a plan, and fetches the builds. Those that nobody runs are
-    /// told before they are measured.
+    /// Finds everything that can be wrong with a plan, and fetches the builds. Those that nobody
+    /// runs are told before they are measured.
     pub(crate) fn prepare(&self, plan: &Plan) -> anyhow::Result<Vec<Box<dyn Dbms>>> {
         let mut fetching = Fetching::new();
         let mut tell = |event| fetching.tell(event, &self.cancel);

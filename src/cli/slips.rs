@@ -6,8 +6,8 @@ use rqps_dbms::{DbmsError, descriptor};
 use rqps_lab::LabError;
 use rqps_plan::{Dbms, is_path};
 
-/// Of a word that is no contender, and of an error about a config that is no file: the contender that
-/// the build there is.
+/// Of a word that is no contender, and of an error about a config that is no file: the contender
+/// that the build there is.
 pub(crate) fn suggestion(error: &anyhow::Error) -> Option<String> {
     let path = match error.downcast_ref::<DbmsError>() {
         Some(DbmsError::ConfigFile { path, .. }) => Some(path.as_path()),

@@ -30,8 +30,9 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// machine needs for the other way.
 const AT_ONCE: Duration = Duration::from_secs(100);
 
-/// Tests that use the machine take turns, so that at most this many run at a time: two for each CPU of
-/// the smallest machine, since half of the time they wait. `.cargo/config.toml` has as many threads.
+/// Tests that use the machine take turns, so that at most this many run at a time: two for each CPU
+/// of the smallest machine, since half of the time they wait. `.cargo/config.toml` has as many
+/// threads.
 pub(crate) const TURNS: usize = 4;
 static TAKEN: Mutex<usize> = Mutex::new(0);
 static GIVEN_BACK: Condvar = Condvar::new();
@@ -110,8 +111,8 @@ impl Rqps {
         Rqps::with(Turn::take(TURNS))
     }
 
-    /// For comparisons whose times nobody looks at. One measures on a machine at a time, which others
-    /// learn from a lock; but half of the time one of two CPUs waits for the other.
+    /// For comparisons whose times nobody looks at. One measures on a machine at a time, which
+    /// others learn from a lock; but half of the time one of two CPUs waits for the other.
     pub(crate) fn with_own_locks() -> Rqps {
         let can = has_own_locks();
         let mut rqps = if can { Rqps::new() } else { Rqps::alone() };
@@ -256,7 +257,8 @@ impl Drop for Rqps {
     }
 }
 
-/// Whether this machine lets rqps hold servers to little memory; a note that the test is skipped if not.
+/// Whether this machine lets rqps hold servers to little memory; a note that the test is skipped if
+/// not.
 pub(crate) fn can_limit_memory() -> bool {
     let limited = |group: rqps_observe::Group| group.limit_memory(1 << 30).is_ok();
     let can = rqps_observe::Group::create("probe").is_some_and(limited);

@@ -11,8 +11,8 @@ use crate::common::{Rqps, Running, await_that, entries, processes};
 /// Room for far more than a test needs, of which memory is taken for what is used.
 const ENOUGH: &str = "2g";
 
-/// What a disk that fills up has left: too little for the indexes, and enough for the small files that
-/// a server makes before it comes to them.
+/// What a disk that fills up has left: too little for the indexes, and enough for the small files
+/// that a server makes before it comes to them.
 const LEFT: u64 = 3 << 20;
 
 /// A file system of a size; gone when dropped.
@@ -63,8 +63,8 @@ impl Drop for SmallDisk {
 }
 
 /// A contender with settings by which it begins small, and its words for a full disk. InnoDB has no
-/// word of space for a sort that finds no room, so it sorts elsewhere; and it has no binary log, for
-/// which a server would wait for room (see below).
+/// word of space for a sort that finds no room, so it sorts elsewhere; and it has no binary log,
+/// for which a server would wait for room (see below).
 const CONTENDERS: [(&str, &str); 4] = [
     (
         "postgres@17.6?shared_buffers=8MB&max_wal_size=32MB&min_wal_size=32MB",

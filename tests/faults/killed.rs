@@ -142,8 +142,8 @@ fn one_interrupt_ends_a_frozen_server_with_all_its_processes() {
 #[test]
 fn a_frozen_server_of_a_killed_rqps_is_gone_after_the_next_one() {
     let rqps = Rqps::new();
-    // As below an init that asks none of its children how they ended: the server stays a zombie. From here
-    // on that is so for all tests of this process, none of which needs another.
+    // As below an init that asks none of its children how they ended: the server stays a zombie.
+    // From here on that is so for all tests of this process, none of which needs another.
     set_child_subreaper(Some(getpid())).unwrap();
     let running = in_qr100(&rqps);
     freeze(&running);

@@ -1,5 +1,5 @@
-//! What can befall a measurement: a module for each kind of fault. docs/reliability.md has the table
-//! of them, with the tests that are elsewhere.
+//! What can befall a measurement: a module for each kind of fault. docs/reliability.md has the
+//! table of them, with the tests that are elsewhere.
 
 mod clock;
 #[path = "../common/mod.rs"]

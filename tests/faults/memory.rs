@@ -1,5 +1,5 @@
-//! A server that is out of memory: the kernel kills a process of it at the limit of its control group.
-//! And a machine that has less memory than before.
+//! A server that is out of memory: the kernel kills a process of it at the limit of its control
+//! group. And a machine that has less memory than before.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -11,8 +11,8 @@ use rqps_observe::Group;
 use crate::common::result::RunResult;
 use crate::common::{Rqps, Running, can_limit_memory, entries, processes};
 
-/// How the server is reached whose data are in a folder with this in its name, once it is up and held
-/// in a control group.
+/// How the server is reached whose data are in a folder with this in its name, once it is up and
+/// held in a control group.
 fn url(rqps: &Rqps, data: &str) -> String {
     let run = rqps.home().join("run");
     let held = |name: String| {
@@ -125,7 +125,8 @@ fn who_is_up_together_stays_so_after_a_resume_with_less_memory() {
     processes::kill(running.pid());
     assert!(!running.finish().stderr.contains(in_pairs));
     rqps.await_no_process();
-    // Of this 80 % are to be used, and SQLite is reckoned with 128 MB for its cache and 200 MB beside.
+    // Of this 80 % are to be used, and SQLite is reckoned with 128 MB for its cache and 200 MB
+    // beside.
     let group = Group::create("small").unwrap();
     group.limit_memory(1000 << 20).unwrap();
     let fresh = Running::start(within(&group, &command(begin, "fresh")));

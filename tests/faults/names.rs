@@ -5,8 +5,8 @@ use std::fs;
 use crate::common::result::RunResult;
 use crate::common::{Rqps, Running, can_limit_memory, entries};
 
-/// As a part of a path: what means something to a shell, to HTML, to SQL, to TOML, to a URL and to the
-/// configs of servers.
+/// As a part of a path: what means something to a shell, to HTML, to SQL, to TOML, to a URL and to
+/// the configs of servers.
 const HOSTILE: &str = "a b'c\"d$(touch owned)`touch owned`;touch owned&#<script>x</script>%41,é";
 const SMALL: &str = "--rows 1K --writes 500,20 --only l.i0,l.x,l.i1,l.i2";
 

@@ -14,8 +14,8 @@ use crate::killed::SLOW;
 /// One comparison or selftest measures on a machine at a time, so their tests take turns.
 static SESSION: Mutex<()> = Mutex::new(());
 
-/// Kills a run in each phase, of which it says the text when it begins, and goes on. Phases that are
-/// over when the signal arrives are not said again: then the next has its turn.
+/// Kills a run in each phase, of which it says the text when it begins, and goes on. Phases that
+/// are over when the signal arrives are not said again: then the next has its turn.
 fn killed_in_each(
     rqps: &Rqps,
     verb: &str,

@@ -46,8 +46,8 @@ const KILLS: usize = 6;
 const LOOK: Duration = Duration::from_millis(20);
 /// What a process may take more than the one before it: pages that an allocator keeps.
 const SLACK: u64 = 32 << 20;
-/// What is open for a moment is seen in one run and not in another: of undisturbed ones 19, 22, 28 and 33 were
-/// seen. One that stayed open in each step of each contender would be thirty more.
+/// What is open for a moment is seen in one run and not in another: of undisturbed ones 19, 22, 28
+/// and 33 were seen. One that stayed open in each step of each contender would be thirty more.
 const MOMENTARY: usize = 20;
 
 /// What a run of the matrix left, without what may differ: numbers, times and attempts.
@@ -84,8 +84,8 @@ impl Shape {
     }
 }
 
-/// The names of a value's fields. Counters of a DBMS are there when they counted, and samples when a
-/// second was over.
+/// The names of a value's fields. Counters of a DBMS are there when they counted, and samples when
+/// a second was over.
 fn names(value: &Value, path: &str, into: &mut BTreeSet<String>) {
     const DIFFER: [&str; 7] =
         ["engine", "seconds_series", "samples", "totals", "metrics", "series", "buckets"];
@@ -165,7 +165,8 @@ impl Soak {
         running.finish()
     }
 
-    /// Runs the matrix to its end, with some kills on the way. Answers what its sittings took at most.
+    /// Runs the matrix to its end, with some kills on the way. Answers what its sittings took at
+    /// most.
     fn run(&mut self, rqps: &Rqps, file: &str) -> Most {
         self.tally.runs += 1;
         let mut most = Most::default();

@@ -205,8 +205,8 @@ impl Server {
         self.folder.path()
     }
 
-    /// Everything that exists on the server, by name, locks included. Those of a connection that has
-    /// been closed go when the server notices.
+    /// Everything that exists on the server, by name, locks included. Those of a connection that
+    /// has been closed go when the server notices.
     pub(crate) fn everything(&self) -> BTreeSet<String> {
         let deadline = Instant::now() + Duration::from_secs(10);
         loop {

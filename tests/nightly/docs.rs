@@ -10,10 +10,10 @@ use crate::common::pages::{Page, pages, root, workflow};
 use crate::common::{Rqps, TURNS, can_limit_memory, lock};
 use rcgen::{CertificateParams, KeyPair};
 
-/// A comparison may find a regression: its exit code is a verdict, and no failure of the page. From its
-/// sources rqps is what the tests have built, and nothing else is asked of cargo. Manual pages are shown
-/// where there is something to show them with. With `$FEW` a comparison takes seconds, with `$SHORT` the
-/// Insert Benchmark.
+/// A comparison may find a regression: its exit code is a verdict, and no failure of the page. From
+/// its sources rqps is what the tests have built, and nothing else is asked of cargo. Manual pages
+/// are shown where there is something to show them with. With `$FEW` a comparison takes seconds,
+/// with `$SHORT` the Insert Benchmark.
 const PRELUDE: &str = r#"
     rqps() { command rqps "$@" || [ "$? $1" = "1 compare" ]; }
     cargo() { [ "${*:1:3}" = "run --release --" ] && rqps "${@:4}"; }
@@ -72,9 +72,10 @@ struct Given {
 const NOTHING: Given =
     Given { page: "", before: "", after: "", small: &[], limits_memory: false, encrypts: false };
 
-/// Flags stay as they are, but for sizes and times. SQLite stands for servers where the page is not about
-/// them, and for MySQL and MariaDB in comparisons, where starting them takes most of the time: the
-/// contenders that are named are read as they are (`src/cli/documents.rs`), and started by other tests.
+/// Flags stay as they are, but for sizes and times. SQLite stands for servers where the page is not
+/// about them, and for MySQL and MariaDB in comparisons, where starting them takes most of the
+/// time: the contenders that are named are read as they are (`src/cli/documents.rs`), and started
+/// by other tests.
 static GIVEN: [Given; 12] = [
     Given {
         page: "README.md",

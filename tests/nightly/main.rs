@@ -1,5 +1,5 @@
-//! What takes too long for every change: the commands of the documentation, the selftest, statistics of
-//! whole suites. `.ci/nightly` runs it, before an issue is closed.
+//! What takes too long for every change: the commands of the documentation, the selftest,
+//! statistics of whole suites. `.ci/nightly` runs it, before an issue is closed.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -85,7 +85,8 @@ fn an_interrupted_selftest_keeps_the_comparisons_that_were_done() {
 fn comparisons_go_by_what_the_selftest_has_found() {
     let rqps = Rqps::with_own_locks();
     let host = rqps_store::selftest::host(&rqps_observe::machine_facts(&rqps.home()));
-    // What one finds on a busy machine is for the machine to say, so this is what it may have found.
+    // What one finds on a busy machine is for the machine to say, so this is what it may have
+    // found.
     let class = |class: &str, is_fit: bool| {
         serde_json::json!({
             "host": host, "engine": "sqlite", "class": class, "method": "slices",

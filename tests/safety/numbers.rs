@@ -1,5 +1,5 @@
-//! Numbers and texts of a database, a plan and a manifest that rqps never writes: every report of them
-//! is made, or they are refused.
+//! Numbers and texts of a database, a plan and a manifest that rqps never writes: every report of
+//! them is made, or they are refused.
 
 use std::fs;
 use std::io::sink;

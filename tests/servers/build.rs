@@ -1,5 +1,5 @@
-//! `rqps dbms build`: builds from source with the real recipe, compiler and make, of a Postgres that is a few lines
-//! of C.
+//! `rqps dbms build`: builds from source with the real recipe, compiler and make, of a Postgres
+//! that is a few lines of C.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,8 +27,8 @@ int main(int count, char **arguments) {
 }
 "#;
 
-/// A home without the builds that all tests share, since these are none; and locks of its own, since builds wait
-/// while other tests measure.
+/// A home without the builds that all tests share, since these are none; and locks of its own,
+/// since builds wait while other tests measure.
 struct World {
     rqps: Rqps,
     home: PathBuf,

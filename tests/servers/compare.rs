@@ -1,6 +1,6 @@
-//! Comparisons: a difference is found and has the right sign, what spoils a measurement is seen, and
-//! nothing is lost when something dies. One comparison measures on a machine at a time, so these
-//! tests run one after the other.
+//! Comparisons: a difference is found and has the right sign, what spoils a measurement is seen,
+//! and nothing is lost when something dies. One comparison measures on a machine at a time, so
+//! these tests run one after the other.
 
 use std::process::{Child, Command};
 use std::sync::Arc;
@@ -97,8 +97,8 @@ fn slices_are_in_balanced_random_order_and_all_are_kept() {
     for pass in 1..=3 {
         let rows = select.query_map([pass], |row| row.get::<_, String>(0)).unwrap();
         let order: Vec<String> = rows.collect::<Result<_, _>>().unwrap();
-        // 0.2 s in slices of 10 ms, of three: the contenders and the twin. Fewer where it takes long, as
-        // on a machine that stands still.
+        // 0.2 s in slices of 10 ms, of three: the contenders and the twin. Fewer where it takes
+        // long, as on a machine that stands still.
         assert!(order.len() <= 3 * 20 && order.len() >= 3 * 6, "{} slices", order.len());
         for pair in order.chunks(6) {
             assert_eq!(pair.len(), 6, "cycles come in pairs");
@@ -367,8 +367,9 @@ fn what_contenders_cost_is_told_apart_although_they_share_a_machine() {
     assert!(share > 0.0 && share < 0.5, "readings are a small part of the client's work: {share}");
 }
 
-/// A statement that is planned anew each time takes so much more CPU of the server that any machine shows
-/// it. Waits that a busy one adds leave the cause open, or the verdict; another is never named.
+/// A statement that is planned anew each time takes so much more CPU of the server that any machine
+/// shows it. Waits that a busy one adds leave the cause open, or the verdict; another is never
+/// named.
 #[test]
 fn a_server_that_does_more_for_each_statement_is_a_longer_code_path() {
     let rqps = Rqps::alone();
@@ -497,8 +498,8 @@ fn what_makes_no_sense_is_refused_before_anything_is_started() {
     );
 }
 
-/// Needs perf, and a machine that lets it sample: without either the comparison says what is missing,
-/// and this test fails with that.
+/// Needs perf, and a machine that lets it sample: without either the comparison says what is
+/// missing, and this test fails with that.
 #[test]
 fn a_profile_names_the_functions_of_a_real_server() {
     let rqps = Rqps::alone();
@@ -515,8 +516,8 @@ fn a_profile_names_the_functions_of_a_real_server() {
     for side in ["base", "contender"] {
         let of = |key: &str| profile[side][key].as_f64().unwrap();
         assert_eq!(of("runs"), 4.0);
-        // Samples are of CPU time, so they come to no more than what the kernel counts, however busy the
-        // machine is, and to less where it stands still and takes none.
+        // Samples are of CPU time, so they come to no more than what the kernel counts, however
+        // busy the machine is, and to less where it stands still and takes none.
         assert!((0.1..1.3).contains(&(of("sampled") / of("counted"))), "{}", profile[side]);
         assert!(of("unnamed") < 0.2 && of("cut") < 0.5, "{}", profile[side]);
     }

@@ -1,5 +1,5 @@
-//! Named configs and caches as a user sees them: what is listed, what is refused, and what a run and
-//! its report say of them. That each starts on a real build is seen to in `rqps-dbms`.
+//! Named configs and caches as a user sees them: what is listed, what is refused, and what a run
+//! and its report say of them. That each starts on a real build is seen to in `rqps-dbms`.
 
 use std::fs;
 

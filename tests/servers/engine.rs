@@ -9,8 +9,8 @@ use crate::common::result::RunResult;
 use crate::common::server_log::LOGGED;
 use serde_json::Value;
 
-// The last step has to last for more than a second, so that there is one of it: for some seconds on a
-// machine that stands still for a while.
+// The last step has to last for more than a second, so that there is one of it: for some seconds on
+// a machine that stands still for a while.
 const SMALL: &str = "--rows 2K --writes 500,50 --rates 100 --query-secs 4 --pause 0 \
                      --only l.i0,l.x,l.i1,l.i2,qr100";
 const LARGER: &str = "--rows 20K --writes 500,50 --rates 100 --query-secs 1 --pause 0 \
@@ -32,8 +32,8 @@ fn counted(step: &Value, name: &str) -> u64 {
     found.into_iter().find_map(Value::as_u64).unwrap_or(0)
 }
 
-/// Whether a DBMS counts exactly the rows of each step under `rows`, something under all of `moved`,
-/// and has seconds of `lane`.
+/// Whether a DBMS counts exactly the rows of each step under `rows`, something under all of
+/// `moved`, and has seconds of `lane`.
 fn counts(contender: &str, rows: Option<&str>, moved: &[&str], lane: &str) {
     let rqps = Rqps::new();
     let result = run(&rqps, &format!("{contender} {SMALL}"));

@@ -1,5 +1,5 @@
-//! The live view, on a terminal of the tests' own: what a person would see of it, and what is left on
-//! the screen when it is gone.
+//! The live view, on a terminal of the tests' own: what a person would see of it, and what is left
+//! on the screen when it is gone.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -37,7 +37,8 @@ impl Terminal {
     fn start(mut command: Command, columns: usize, rows: usize) -> Terminal {
         let (mut ours, mut theirs) = (-1, -1);
         let size = size(columns, rows);
-        // SAFETY: the descriptors are written to live integers; no name and no settings are asked for.
+        // SAFETY: the descriptors are written to live integers; no name and no settings are asked
+        // for.
         let opened = unsafe {
             libc::openpty(&mut ours, &mut theirs, std::ptr::null_mut(), std::ptr::null(), &size)
         };
@@ -277,7 +278,8 @@ fn no_color_is_respected() {
     }
 }
 
-/// The thread that draws, against the threads that measure: CPU time of both as the kernel counts it.
+/// The thread that draws, against the threads that measure: CPU time of both as the kernel counts
+/// it.
 #[test]
 fn the_view_takes_hardly_any_cpu() {
     let rqps = Rqps::alone();

@@ -1,5 +1,5 @@
-//! The microbenchmarks as a user sees them: what runs, what it does to the tables, what is kept, and
-//! what is refused. What each test sends is seen to in `rqps-workload`.
+//! The microbenchmarks as a user sees them: what runs, what it does to the tables, what is kept,
+//! and what is refused. What each test sends is seen to in `rqps-workload`.
 
 use std::fs;
 use std::process::Stdio;
@@ -56,8 +56,8 @@ fn all_38_run_on_sqlite() {
     rqps.assert_nothing_is_left();
 }
 
-/// Who has cached less than half of the data, the bytes of a page, and what keeps the page cache from having
-/// the rest: direct IO, or a limit of memory.
+/// Who has cached less than half of the data, the bytes of a page, and what keeps the page cache
+/// from having the rest: direct IO, or a limit of memory.
 const IO_BOUND: [(&str, &str, u64, bool); 2] = [
     ("postgres@17.6?shared_buffers=16MB", "--rows 600K --memory 96M", 8 << 10, false),
     ("mysql@8.0.33?innodb_flush_method=O_DIRECT", "--rows 260K --io-bound", 16 << 10, true),
@@ -132,7 +132,8 @@ fn postgres_and_mysql_run_some_of_each_group() {
     let transactions = sent(transaction, "operations");
     let (writes, others) = (sent(transaction, "writes"), sent(transaction, "others"));
     let statements = writes + others;
-    // Clients of two tables seldom meet; what was sent of a transaction that must begin again counts.
+    // Clients of two tables seldom meet; what was sent of a transaction that must begin again
+    // counts.
     let again = sent(transaction, "retries");
     assert!((6 * transactions..=6 * (transactions + again)).contains(&statements), "{transaction}");
     // A row that the other client has just replaced is not found, so nothing is changed.

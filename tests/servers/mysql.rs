@@ -1,5 +1,5 @@
-//! The Insert Benchmark on real MySQL, MariaDB and MyRocks servers: it passes its own checks, and the
-//! servers see the statements that the spec has.
+//! The Insert Benchmark on real MySQL, MariaDB and MyRocks servers: it passes its own checks, and
+//! the servers see the statements that the spec has.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -104,7 +104,8 @@ fn myrocks_builds_one_index_at_a_time() {
 #[test]
 fn old_row_versions_that_mysql_5_6_keeps_after_it_has_purged_them_are_not_waited_for() {
     let rqps = Rqps::new();
-    // Four thousand transactions that delete, of which its history has more than a thousand afterwards.
+    // Four thousand transactions that delete, of which its history has more than a thousand
+    // afterwards.
     let arguments = "mysql@5.6.14 --rows 20K --writes 5K,20K --rates 100 --query-secs 1 --pause 0 \
                      --only l.i0,l.x,l.i1,l.i2,qr100";
     rqps.ibench(arguments).ok();

@@ -41,8 +41,8 @@ fn a_frozen_server_is_seen_in_response_times_and_not_in_the_usual_service_time()
         let buckets = &work["service"]["buckets"];
         let stalls: u64 =
             ["1s", "4s", "16s"].map(|name| buckets[name].as_u64().unwrap()).iter().sum();
-        // 160 were late, and few took long themselves: one or two on a machine that is always there, none
-        // where the client stood still, too, until the server went on.
+        // 160 were late, and few took long themselves: one or two on a machine that is always
+        // there, none where the client stood still, too, until the server went on.
         assert!(stalls <= 16, "{operation}: {stalls} statements took a second");
         let lag = work["max_lag_ns"].as_f64().unwrap() / 1e9;
         assert!(lag >= 0.9, "{operation}: statements were late by {lag} s at most");

@@ -240,8 +240,8 @@ struct Seen {
     asked: Vec<String>,
 }
 
-/// Opens a page, a place in it behind `#`, from its file in Debian's chromium; none where that is not
-/// installed.
+/// Opens a page, a place in it behind `#`, from its file in Debian's chromium; none where that is
+/// not installed.
 fn browse(rqps: &Rqps, page: &str) -> Option<Seen> {
     let log = rqps.path("net.json");
     let mut chromium = Command::new("chromium");
@@ -291,8 +291,8 @@ fn a_browser_draws_the_pages_without_a_complaint_or_a_request() {
         rqps.run(&format!("{verb} sqlite --rows 1K {arguments} --out {out}")).ok();
     }
     rqps.run(&format!("report --index {}", shown(&rqps, "all"))).ok();
-    // Each page with the steps whose charts are drawn: those with seconds enough, and of tests, which
-    // are folded, those that the address leads to.
+    // Each page with the steps whose charts are drawn: those with seconds enough, and of tests,
+    // which are folded, those that the address leads to.
     for (page, steps) in [
         ("all/ibench/report.html", 1),
         ("all/micro/report.html", 0),

@@ -1,4 +1,5 @@
-//! What is known of each DBMS with each of its engines, as data: a table in its folder, and a line here.
+//! What is known of each DBMS with each of its engines, as data: a table in its folder, and a line
+//! here.
 
 use rqps_plan::{Build, Contender, Dbms, Need};
 use rqps_wire::Target;
@@ -15,15 +16,15 @@ pub struct Descriptor {
     /// None for its usual one.
     pub engine: Option<&'static str>,
     pub dialect: Dialect,
-    /// Where builds are to be had, in the order they are tried in: what people run before what is made for
-    /// tests.
+    /// Where builds are to be had, in the order they are tried in: what people run before what is
+    /// made for tests.
     pub(crate) packages: &'static [Package],
-    /// Where the server's program, or the library of what is embedded, may be below a build's root, the
-    /// likeliest first. A star stands for any one name.
+    /// Where the server's program, or the library of what is embedded, may be below a build's root,
+    /// the likeliest first. A star stands for any one name.
     pub programs: &'static [&'static str],
     pub(crate) version: TellsVersion,
-    /// How many numbers a release has, by its first: `17.6`, `8.0.33`. The last one may differ between two
-    /// builds that take each other's data.
+    /// How many numbers a release has, by its first: `17.6`, `8.0.33`. The last one may differ
+    /// between two builds that take each other's data.
     pub(crate) numbers: fn(u32) -> usize,
     pub(crate) installed: Installs,
     pub(crate) flags: FlagsIn,
@@ -31,14 +32,15 @@ pub struct Descriptor {
     pub(crate) configs: &'static [&'static str],
     pub(crate) cache: CacheSetting,
     pub need: Need,
-    /// Set unless a contender sets it, or something that begins with one of the words behind it. A setting
-    /// that not every build has begins with a question mark.
+    /// Set unless a contender sets it, or something that begins with one of the words behind it. A
+    /// setting that not every build has begins with a question mark.
     pub(crate) implied: &'static [(&'static str, &'static str, &'static [&'static str])],
     /// The setting with which each commit waits for the disk, where that is not so by itself.
     pub durable: Option<(&'static str, &'static str)>,
     /// The unit of megabytes in its settings.
     pub(crate) megabytes: &'static str,
-    /// The settings that say whether it reads its data past the page cache, the first that decides first.
+    /// The settings that say whether it reads its data past the page cache, the first that decides
+    /// first.
     pub(crate) direct_reads: &'static [Deciding],
     /// As measured; a build of one's own may differ.
     pub sizes: fn(&Build) -> Sizes,
@@ -101,8 +103,8 @@ pub(crate) type Deciding = (&'static str, fn(&str) -> bool);
 
 /// What it takes to have one, of time and of disk.
 pub struct Sizes {
-    /// Seconds to make an empty data directory, or to copy one that a fetched build has made before, and to
-    /// start a server on it.
+    /// Seconds to make an empty data directory, or to copy one that a fetched build has made
+    /// before, and to start a server on it.
     pub start: u64,
     /// Seconds to start a server on data that are there.
     pub restart: u64,

@@ -25,11 +25,11 @@ pub struct Sql {
     /// The type of a 32-bit key that numbers itself, and of one of 64 bits.
     pub serial: &'static str,
     pub bigserial: &'static str,
-    /// The statement after which the next key that a table gives, in this column, is one more than the
-    /// number, which is the largest there is.
+    /// The statement after which the next key that a table gives, in this column, is one more than
+    /// the number, which is the largest there is.
     pub continue_after: fn(&str, &str, u64) -> String,
-    /// The key that a table gave last, in this column, where it tells: that may be more than the largest
-    /// there is, since keys that were taken and not used are lost.
+    /// The key that a table gave last, in this column, where it tells: that may be more than the
+    /// largest there is, since keys that were taken and not used are lost.
     pub last_key: LastKey,
     /// The statement that has a new table take so many keys in advance for a session.
     pub take_keys: Option<fn(&str, &str, u32) -> String>,
@@ -41,7 +41,8 @@ pub struct Sql {
     pub indexes: Indexes,
     /// Removes an index from a table, if it is there.
     pub drop_index: fn(&mut dyn Connection, &str, &str) -> Result<(), Error>,
-    /// What stands behind a table so that a query reads an index of it, where queries are written so.
+    /// What stands behind a table so that a query reads an index of it, where queries are written
+    /// so.
     pub hint: fn(&str) -> String,
     /// The same for a check, which must read it.
     pub forced: Forced,
@@ -49,7 +50,8 @@ pub struct Sql {
     pub limits_deletes: bool,
     /// The question whether a table of a name exists, which has a row if so.
     pub exists: fn(&str) -> String,
-    /// Ways of asking how a statement is carried out, the newest first: old releases know only old ones.
+    /// Ways of asking how a statement is carried out, the newest first: old releases know only old
+    /// ones.
     pub explain: &'static [&'static str],
     /// What a row of the answer says of the plan itself.
     pub plan_node: fn(Row) -> Option<String>,
@@ -60,8 +62,8 @@ pub struct Sql {
     pub has_one_writer: bool,
     /// Keeps what a session loads out of the log for replicas.
     pub skip_binary_log: Option<&'static str>,
-    /// Questions after the thread that answers a connection, as the kernel knows it. A DBMS knows one of
-    /// them at most.
+    /// Questions after the thread that answers a connection, as the kernel knows it. A DBMS knows
+    /// one of them at most.
     pub thread_queries: &'static [&'static str],
 }
 

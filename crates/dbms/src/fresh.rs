@@ -25,9 +25,9 @@ const WITHIN: &str = "data";
 const LOST_AND_FOUND: &str = "lost+found";
 
 impl Place {
-    /// The same with the data where they are or are to be made: in a directory that is there, they are
-    /// only made if it is empty, and then in a folder of it, so that it stays the user's. `mark` is
-    /// in every data directory of the DBMS.
+    /// The same with the data where they are or are to be made: in a directory that is there, they
+    /// are only made if it is empty, and then in a folder of it, so that it stays the user's.
+    /// `mark` is in every data directory of the DBMS.
     pub(crate) fn settled(&self, dbms: &'static str, mark: &str) -> Result<Place, DbmsError> {
         let at = |data: PathBuf| Place { data, ..self.clone() };
         let data = match self.data.symlink_metadata() {
@@ -49,9 +49,9 @@ impl Place {
         }
     }
 
-    /// Has an empty directory filled and moves it to where the data belong, so that what an interruption
-    /// leaves is never taken for a data directory. What a fetched build has made when it was told
-    /// this is copied from then on.
+    /// Has an empty directory filled and moves it to where the data belong, so that what an
+    /// interruption leaves is never taken for a data directory. What a fetched build has made when
+    /// it was told this is copied from then on.
     pub(crate) fn make_data(
         &self,
         installed: &Installed,
@@ -84,8 +84,8 @@ impl Place {
         fs::rename(&fresh, &self.data).map_err(DbmsError::file("make", &self.data))
     }
 
-    /// Sees to it that no server is let loose on data of another kind or version: it would fail with
-    /// many words, or convert them for good. A directory that rqps did not make is the user's
+    /// Sees to it that no server is let loose on data of another kind or version: it would fail
+    /// with many words, or convert them for good. A directory that rqps did not make is the user's
     /// affair.
     pub(crate) fn check_maker(&self, installed: &Installed) -> Result<(), DbmsError> {
         let Ok(Some(maker)) = theirs::read(&self.data, MAKER) else { return Ok(()) };

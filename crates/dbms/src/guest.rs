@@ -73,7 +73,8 @@ impl GuestError {
 
 /// Who keeps others out of rqps's place.
 pub(crate) struct Holder {
-    /// Of the session, in all servers there are; the same as [`Guest::identity`] of the holder's own.
+    /// Of the session, in all servers there are; the same as [`Guest::identity`] of the holder's
+    /// own.
     pub(crate) identity: String,
     /// For people: who, from where, since when.
     pub(crate) text: String,
@@ -198,8 +199,8 @@ pub(crate) trait Guest: Send + Sync {
     /// A query for the place in which a client's unqualified names are, and its answer.
     fn whereabouts(&self) -> (&'static str, &'static str);
 
-    /// What has been committed is on the server's disk from now on, as far as the account may ask for
-    /// that.
+    /// What has been committed is on the server's disk from now on, as far as the account may ask
+    /// for that.
     fn settle(&self, connection: &mut dyn Connection) -> Result<(), DbmsError>;
 }
 

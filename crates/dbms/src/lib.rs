@@ -61,8 +61,8 @@ pub const LOOPBACK_USER: &str = "rqps";
 /// Where a server's files go.
 #[derive(Clone, Debug, Default)]
 pub struct Place {
-    /// The data directory; made when it is not there, used as it is when it is. In one that is empty, a
-    /// folder of it.
+    /// The data directory; made when it is not there, used as it is when it is. In one that is
+    /// empty, a folder of it.
     pub data: PathBuf,
     /// What the server prints is appended here.
     pub log: PathBuf,
@@ -70,8 +70,8 @@ pub struct Place {
     pub detached: bool,
     /// Set for the server, beside what is always set. For what measures rqps itself.
     pub environment: Vec<(&'static str, OsString)>,
-    /// Has the server listen on loopback, too, for a user `rqps` with this password. Without one it has
-    /// a Unix socket only, which nobody but rqps's user and the server's can reach.
+    /// Has the server listen on loopback, too, for a user `rqps` with this password. Without one it
+    /// has a Unix socket only, which nobody but rqps's user and the server's can reach.
     pub password: Option<String>,
 }
 

@@ -32,7 +32,8 @@ const STOP_PATIENCE: Duration = Duration::from_secs(300);
 const LOGIN_PATIENCE: Duration = Duration::from_secs(30);
 /// How long a server may take that is to end at once.
 const QUIT_PATIENCE: Duration = Duration::from_secs(10);
-/// How long a server may take to end, or to tell of a process's death, after a connection has closed.
+/// How long a server may take to end, or to tell of a process's death, after a connection has
+/// closed.
 const DEATH_PATIENCE: Duration = Duration::from_secs(5);
 /// What the libraries of the server are called among its settings.
 const LINKED: &str = "linked libraries";
@@ -327,8 +328,8 @@ impl Server for Managed {
     }
 
     fn stop(&mut self) -> Result<(), DbmsError> {
-        // One that lets nobody in has no more to write than a crash leaves it, and while Postgres 17
-        // recovers from the death of a backend, an orderly stop never ends.
+        // One that lets nobody in has no more to write than a crash leaves it, and while Postgres
+        // 17 recovers from the death of a backend, an orderly stop never ends.
         match self.lets_in() {
             true => self.end(self.signals.stop, STOP_PATIENCE),
             false => self.end(self.signals.quit, QUIT_PATIENCE),

@@ -1,5 +1,5 @@
-//! Processes that cannot be mistaken for later ones with the same number, and their end with all that
-//! they have started.
+//! Processes that cannot be mistaken for later ones with the same number, and their end with all
+//! that they have started.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -70,8 +70,8 @@ impl ProcessId {
         ProcessId::of(self.pid) == Some(self)
     }
 
-    /// What it has started, and what that has started, as far as it lives. Nobody knows any more once
-    /// the process itself has ended.
+    /// What it has started, and what that has started, as far as it lives. Nobody knows any more
+    /// once the process itself has ended.
     fn below(self) -> Vec<ProcessId> {
         let tree = descendants(self.pid);
         let mut tree = tree.iter().filter_map(ProcessId::read);
@@ -95,8 +95,8 @@ impl ProcessId {
         }
     }
 
-    /// Ends the process with all below it: politely, then not. What is below it mostly ends with it,
-    /// but for what is frozen. An error if it lives on.
+    /// Ends the process with all below it: politely, then not. What is below it mostly ends with
+    /// it, but for what is frozen. An error if it lives on.
     pub(crate) fn end(self, polite: Signal, patience: Duration) -> Result<(), DbmsError> {
         let mut below = self.below();
         let mut sent = self.signal(polite);

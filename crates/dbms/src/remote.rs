@@ -3,7 +3,8 @@
 //! [`Remote::arrive`] looks before anything is made: whether connections are sessions, whether
 //! another rqps is there, what the account may do, what is in the place. The lock that it takes is
 //! held for as long as anybody in this process has business there. [`Remote::start`] makes the
-//! place. Before anything is dropped, the lock, the place and all that is in it are looked at again.
+//! place. Before anything is dropped, the lock, the place and all that is in it are looked at
+//! again.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! What rqps and the user of servers may do on this machine, asked before anything depends on it, and
-//! what a failure says of the machine's limits.
+//! What rqps and the user of servers may do on this machine, asked before anything depends on it,
+//! and what a failure says of the machine's limits.
 
 use std::fs;
 use std::io;
@@ -61,8 +61,8 @@ pub(crate) fn can_reach(user: Option<User>, places: &[&Path]) -> Result<(), Dbms
     }
 }
 
-/// What the machine was short of, where the words of an error or a log tell: which limit or disk, and what
-/// to do. `data` is on the disk that servers fill.
+/// What the machine was short of, where the words of an error or a log tell: which limit or disk,
+/// and what to do. `data` is on the disk that servers fill.
 pub fn shortage(said: &str, data: &Path) -> Option<String> {
     let limit = |resource| {
         let limit = getrlimit(resource).current;

@@ -1,5 +1,5 @@
-//! A folder for each server that rqps starts: its configuration, which only rqps may write, the folder
-//! of its socket, which only the server's user and rqps may enter, and two locks.
+//! A folder for each server that rqps starts: its configuration, which only rqps may write, the
+//! folder of its socket, which only the server's user and rqps may enter, and two locks.
 //!
 //! A lock is held for as long as somebody lives (flock(2)), which processes see of each other also
 //! where they do not see each other's process numbers, as in two containers with one store.
@@ -85,8 +85,8 @@ impl ServerFolder {
         Ok(path)
     }
 
-    /// Has the server that a command starts hold a lock for as long as one of its processes lives: it
-    /// inherits the open file. (Not as its input: MariaDB closes that.)
+    /// Has the server that a command starts hold a lock for as long as one of its processes lives:
+    /// it inherits the open file. (Not as its input: MariaDB closes that.)
     pub(crate) fn lend_lock(&self, command: &mut Command) -> Result<(), DbmsError> {
         let lock = locked(&self.path.join(SERVER))?;
         let mapping = FdMapping { parent_fd: lock.into(), child_fd: LOCK_FD };
@@ -95,8 +95,8 @@ impl ServerFolder {
     }
 }
 
-/// The folder in which the server makes its socket, here or, where the path is too long for a socket,
-/// among temporary files, with a link to it.
+/// The folder in which the server makes its socket, here or, where the path is too long for a
+/// socket, among temporary files, with a link to it.
 fn socket_folder(folder: &Path, user: Option<User>) -> Result<PathBuf, DbmsError> {
     let mut path = folder.join(SOCKET);
     if path.as_os_str().len() + SOCKET_NAME.len() > LONGEST_SOCKET_PATH {
@@ -194,8 +194,8 @@ pub(crate) fn remove(folder: &Path) {
     let _ = fs::remove_dir_all(folder);
 }
 
-/// Whether rqps can have made a folder for a socket among temporary files. A store from elsewhere may
-/// name any.
+/// Whether rqps can have made a folder for a socket among temporary files. A store from elsewhere
+/// may name any.
 fn is_of_a_socket(folder: &Path) -> bool {
     let name = folder.file_name().map(|name| name.to_string_lossy());
     let Ok(found) = folder.symlink_metadata() else { return false };

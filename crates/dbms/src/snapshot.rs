@@ -20,7 +20,8 @@ use crate::theirs;
 /// What a copy's files lie in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Blocks {
-    /// As few as will do: those of the original where the filesystem can share them, and none for holes.
+    /// As few as will do: those of the original where the filesystem can share them, and none for
+    /// holes.
     Few,
     /// Their own, for all of every file, also where nothing is written yet.
     Own,
@@ -28,8 +29,8 @@ pub(crate) enum Blocks {
 
 /// Makes `to` what `from` is: contents, owners, modes and symbolic links. What was at `to` is gone.
 /// The server of neither may run. Files share their blocks where the filesystem can do that, and
-/// holes stay holes elsewhere. A copy that was interrupted is not taken for a whole one, since it is
-/// made beside its place.
+/// holes stay holes elsewhere. A copy that was interrupted is not taken for a whole one, since it
+/// is made beside its place.
 pub fn copy_data(from: &Path, to: &Path) -> Result<(), DbmsError> {
     let mut fresh = to.as_os_str().to_owned();
     fresh.push(".copy");
@@ -71,7 +72,8 @@ fn forget_below(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a directory that is not there yet, as whoever the original belongs to. Modes are the original's.
+/// Makes a directory that is not there yet, as whoever the original belongs to. Modes are the
+/// original's.
 pub(crate) fn copy_directory(from: &Path, to: &Path, blocks: Blocks) -> Result<(), DbmsError> {
     let owner = theirs::owner(from).map_err(DbmsError::file("read", from))?;
     fs::create_dir(to).map_err(DbmsError::file("make", to))?;
@@ -172,7 +174,8 @@ fn extents(file: &File) -> io::Result<Vec<Range<u64>>> {
     }
 }
 
-/// The bytes of a directory's files that were written, and are not holes or blocks with nothing in them.
+/// The bytes of a directory's files that were written, and are not holes or blocks with nothing in
+/// them.
 pub(crate) fn written_bytes(directory: &Path) -> io::Result<u64> {
     theirs::work_in(directory, || written_below(directory))
 }

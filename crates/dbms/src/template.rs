@@ -1,5 +1,5 @@
-//! Empty data directories that fetched builds have made, to be copied: making one takes MySQL seconds,
-//! and every load begins with one.
+//! Empty data directories that fetched builds have made, to be copied: making one takes MySQL
+//! seconds, and every load begins with one.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -18,8 +18,8 @@ const FOLDER: &str = "rqps.empty";
 /// Raised when what is made differs from before.
 const EDITION: u32 = 2;
 
-/// A larger one is not kept: versions of MySQL and MariaDB that write redo logs in full write them as fast
-/// as they could be copied.
+/// A larger one is not kept: versions of MySQL and MariaDB that write redo logs in full write them
+/// as fast as they could be copied.
 const MOST_BYTES: u64 = 256 << 20;
 
 /// The place of one, of which there may be none yet.
@@ -28,8 +28,8 @@ pub(crate) struct Template {
 }
 
 impl Template {
-    /// What a build makes for a user when it is told this. None of a build of the user's own: nothing is
-    /// written there, and it may be another tomorrow.
+    /// What a build makes for a user when it is told this. None of a build of the user's own:
+    /// nothing is written there, and it may be another tomorrow.
     pub(crate) fn of(
         installed: &Installed,
         user: Option<User>,
@@ -51,8 +51,8 @@ impl Template {
         Some(Template { path: installed.root.join(FOLDER).join(name) })
     }
 
-    /// Copies it, with blocks of its own for all of every file, as a server allocates them. Nothing is done
-    /// and the answer is no where there is none yet.
+    /// Copies it, with blocks of its own for all of every file, as a server allocates them. Nothing
+    /// is done and the answer is no where there is none yet.
     pub(crate) fn copy_to(&self, data: &Path) -> Result<bool, DbmsError> {
         if !self.path.is_dir() {
             return Ok(false);
@@ -60,8 +60,9 @@ impl Template {
         copy_directory(&self.path, data, Blocks::Own).map(|()| true)
     }
 
-    /// Keeps a copy of what a build has made. Where that cannot be (a store of somebody else's, a full
-    /// disk, another rqps that came first or changes the store), the next one is made anew or there is one.
+    /// Keeps a copy of what a build has made. Where that cannot be (a store of somebody else's, a
+    /// full disk, another rqps that came first or changes the store), the next one is made anew or
+    /// there is one.
     pub(crate) fn keep(&self, made: &Path) -> Option<()> {
         if written_bytes(made).ok()? > MOST_BYTES {
             return None;

@@ -1,5 +1,5 @@
-//! Work in a data directory, which its server's user may change at any time: it is done with that user's
-//! rights, whatever links are in there.
+//! Work in a data directory, which its server's user may change at any time: it is done with that
+//! user's rights, whatever links are in there.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -27,8 +27,8 @@ pub(crate) fn work_in<T: Send>(
     act_as(owner(directory)?, work)?
 }
 
-/// Opens a file for reading that may have been exchanged for a link or a pipe: neither is followed nor
-/// waited for.
+/// Opens a file for reading that may have been exchanged for a link or a pipe: neither is followed
+/// nor waited for.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;

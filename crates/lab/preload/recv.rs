@@ -1,6 +1,6 @@
 //! A library to be preloaded into a server: after each message that it receives, it spends so many
-//! nanoseconds as the file that `RQPS_DELAY` names says, and counts what it spent there. Without the
-//! file it does nothing.
+//! nanoseconds as the file that `RQPS_DELAY` names says, and counts what it spent there. Without
+//! the file it does nothing.
 //!
 //! It is built on its own (`build.rs` of the lab), needs no library and only functions that the
 //! oldest C libraries have, so that it can be loaded into any server on any loader.
@@ -37,8 +37,8 @@ const O_RDWR: c_int = 2;
 const PROT_READ_WRITE: c_int = 3;
 const MAP_SHARED: c_int = 1;
 const PAGE_BYTES: usize = 4096;
-/// After what takes so much longer than it was to take, something else had the CPU. A tick of the clock
-/// takes less, and every slice has as many of them as it is long.
+/// After what takes so much longer than it was to take, something else had the CPU. A tick of the
+/// clock takes less, and every slice has as many of them as it is long.
 const INTERRUPTION: u64 = 50_000;
 
 unsafe extern "C" {
@@ -74,7 +74,8 @@ static NOWHERE: Page = Page {
     spent: AtomicU64::new(0),
 };
 
-/// `recv` as the C library has it: what it answers and leaves in `errno` is that of the system call.
+/// `recv` as the C library has it: what it answers and leaves in `errno` is that of the system
+/// call.
 ///
 /// # Safety
 /// As for `recv`: `buffer` has room for `length` bytes.

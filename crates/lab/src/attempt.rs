@@ -234,7 +234,8 @@ impl Stage<'_, '_> {
         if let Some(bytes) = self.server.log_bytes() {
             record.cost.set(Metric::LogBytes, bytes);
         }
-        // The last second saw the directory before a log that grows in the background was looked at.
+        // The last second saw the directory before a log that grows in the background was looked
+        // at.
         if let Some(data) = self.server.data() {
             record.cost.set(Metric::DirectoryBytes, bytes_below(data));
         }

@@ -9,8 +9,9 @@ use rqps_store::{EngineSample, StepRecord};
 
 use crate::LabError;
 
-/// Does the work of a step between two readings of the DBMS's counters, which its record is given. The
-/// seconds are read by a thread of its own, so that a DBMS that does not answer holds up nobody.
+/// Does the work of a step between two readings of the DBMS's counters, which its record is given.
+/// The seconds are read by a thread of its own, so that a DBMS that does not answer holds up
+/// nobody.
 pub(crate) fn watch<T>(
     server: &dyn Server,
     record: &mut StepRecord,

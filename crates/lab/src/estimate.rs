@@ -1,5 +1,5 @@
-//! What a plan will take, before anything is started: time and disk, from the plan and from what such
-//! work took before. A busy or slow machine takes twice as long, a fast one half.
+//! What a plan will take, before anything is started: time and disk, from the plan and from what
+//! such work took before. A busy or slow machine takes twice as long, a fast one half.
 
 use std::ops::Add;
 use std::time::Duration;
@@ -14,9 +14,9 @@ use crate::{LabError, microbenchmark};
 
 mod comparison;
 
-/// How fast work is taken to be done, in rows per second. Medians of rqps with one client and 200K rows
-/// on SQLite, Postgres 17, MySQL 8.0, MariaDB 11.4 and MyRocks, on a VM with two busy cores. The
-/// slowest took three times as long as the fastest.
+/// How fast work is taken to be done, in rows per second. Medians of rqps with one client and 200K
+/// rows on SQLite, Postgres 17, MySQL 8.0, MariaDB 11.4 and MyRocks, on a VM with two busy cores.
+/// The slowest took three times as long as the fastest.
 pub mod pace {
     /// Loading in key order.
     pub const LOAD: f64 = 100_000.0;
@@ -28,8 +28,8 @@ pub mod pace {
     pub const SMALL_WRITE: f64 = 9_000.0;
     /// Reading a table and its indexes to check them.
     pub const CHECK: f64 = 300_000.0;
-    /// The same where the memory does not hold them: a row is fetched for each index entry. As measured with
-    /// 3M rows of the microbenchmarks in 704 MB.
+    /// The same where the memory does not hold them: a row is fetched for each index entry. As
+    /// measured with 3M rows of the microbenchmarks in 704 MB.
     pub const CHECK_BEYOND_MEMORY: f64 = 6_000.0;
     /// Copying a data directory, in bytes per second.
     pub const COPY: f64 = 200e6;
@@ -269,8 +269,8 @@ impl Machine {
         Ok(pieces)
     }
 
-    /// A data directory when it is largest. Logs and what is sorted take no more than the memory, by
-    /// which the named configs limit their logs.
+    /// A data directory when it is largest. Logs and what is sorted take no more than the memory,
+    /// by which the named configs limit their logs.
     fn disk(&self, contender: &Contender, workload: &Workload) -> u64 {
         if matches!(contender.build, Build::Server { .. }) {
             return 0;
@@ -300,8 +300,8 @@ fn sizes(contender: &Contender) -> Sizes {
     (<&Descriptor>::from(contender).sizes)(&contender.build)
 }
 
-/// Making an empty data directory, or copying one that a fetched build has made before, and starting a server on
-/// it.
+/// Making an empty data directory, or copying one that a fetched build has made before, and
+/// starting a server on it.
 fn start(contender: &Contender) -> Piece {
     once(contender, Kind::Start, sizes(contender).start)
 }
@@ -318,7 +318,8 @@ fn once(contender: &Contender, kind: Kind, seconds: u64) -> Piece {
     Piece::once(&contender.name(), "", kind, Duration::from_secs(seconds))
 }
 
-/// Copying so many bytes of a data directory and starting a server on it, where there is one to start.
+/// Copying so many bytes of a data directory and starting a server on it, where there is one to
+/// start.
 fn restart(contender: &Contender, bytes: u64) -> Duration {
     let copied = Duration::from_secs_f64(bytes as f64 / pace::COPY);
     Duration::from_secs(sizes(contender).restart) + copied
@@ -465,7 +466,8 @@ mod tests {
             let starts = of(&plan(contenders, Workload::Comparison(compared.clone()))).time.starts;
             starts.as_secs_f64() / (12.0 * 3.0)
         };
-        // 150K rows at most, of 140 bytes: the log of a loaded file is gone, and there is no server.
+        // 150K rows at most, of 140 bytes: the log of a loaded file is gone, and there is no
+        // server.
         let sqlite = each("a=sqlite b=sqlite");
         assert!((sqlite - 150_000.0 * 140.0 / pace::COPY).abs() < 0.01, "{sqlite}");
         // 10 s for an empty directory and 1 s for a server on a copy, which has no empty redo logs.

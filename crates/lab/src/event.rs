@@ -95,8 +95,8 @@ pub enum Event {
         version: String,
         seconds: f64,
     },
-    /// Not all servers of a comparison fit into the memory at once, so the base takes turns with one
-    /// contender at a time.
+    /// Not all servers of a comparison fit into the memory at once, so the base takes turns with
+    /// one contender at a time.
     InPairs {
         servers: usize,
         /// Of those that were planned to be up at once.

@@ -50,7 +50,8 @@ impl<'a> InsertBenchmarkSteps<'a> {
             return self.watched(stage, step, cast, &mut observer, record);
         }
         let tables = self.benchmark.parts();
-        // A legacy step: the vacuum has a connection of its own, and runs on while rows are written.
+        // A legacy step: the vacuum has a connection of its own, and runs on while rows are
+        // written.
         let server = stage.server;
         let head_start = Instant::now() + BACKGROUND_HEAD_START.min(self.plan.pause.0);
         std::thread::scope(|scope| {

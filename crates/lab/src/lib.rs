@@ -114,7 +114,8 @@ pub fn validate(plan: &Plan) -> Result<(), LabError> {
     })
 }
 
-/// The bytes of a contender's cache, if the plan chooses it, on a machine with so many bytes of memory.
+/// The bytes of a contender's cache, if the plan chooses it, on a machine with so many bytes of
+/// memory.
 fn cache(plan: &Plan, contender: &Contender, memory: u64) -> Result<Option<u64>, LabError> {
     let rows = plan.workload.most_rows();
     let memory = plan.memory.map_or(memory, |most| most.0.min(memory));
@@ -124,8 +125,8 @@ fn cache(plan: &Plan, contender: &Contender, memory: u64) -> Result<Option<u64>,
 }
 
 /// Makes every contender ready, so that whatever is wrong with a name, build, config or setting is
-/// found before anything is measured. Answers them in the order of the plan, each with the cache that
-/// the plan has chosen for it.
+/// found before anything is measured. Answers them in the order of the plan, each with the cache
+/// that the plan has chosen for it.
 pub fn prepare(
     home: &Home,
     plan: &Plan,

@@ -1,5 +1,5 @@
-//! What is left of the time while plans are carried out: at first the estimate, then more and more what
-//! the same work has taken. Reads no clock: whoever asks says how late it is.
+//! What is left of the time while plans are carried out: at first the estimate, then more and more
+//! what the same work has taken. Reads no clock: whoever asks says how late it is.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,8 @@ use crate::estimate::{Estimate, Kind, Piece};
 use crate::measure::SECOND;
 use crate::{Event, Interim};
 
-/// So many seconds of what was estimated count beside what was measured, so that a short piece with a
-/// large overhead does not change the estimate of a long one.
+/// So many seconds of what was estimated count beside what was measured, so that a short piece with
+/// a large overhead does not change the estimate of a long one.
 const DOUBT: f64 = 0.5;
 /// From this share of a piece on its own pace alone tells when it ends.
 const TELLING: f64 = 0.2;
@@ -54,8 +54,8 @@ struct Rounds {
     by_verdict: bool,
 }
 
-/// A piece of the estimate and what has come of it. Pieces of one name are one here if no event tells
-/// them apart.
+/// A piece of the estimate and what has come of it. Pieces of one name are one here if no event
+/// tells them apart.
 #[derive(Clone, Debug)]
 struct Progress {
     contender: String,
@@ -284,8 +284,8 @@ impl Remaining {
         }
     }
 
-    /// A plan is begun; those before it are over, whatever is left of them. `now` is in seconds since
-    /// the beginning, here and below.
+    /// A plan is begun; those before it are over, whatever is left of them. `now` is in seconds
+    /// since the beginning, here and below.
     pub fn begin(&mut self, workload: usize, now: f64) {
         self.close(now);
         self.workload = workload;

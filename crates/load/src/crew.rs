@@ -131,8 +131,9 @@ impl Crew {
     }
 
     /// Runs all workers, an order each, from one instant on, and waits until they have ended.
-    /// `watch` is called at each [`Moment`] with the nanoseconds since then; `cancelled` is asked some
-    /// times a second. Answers the nanoseconds until the last worker that others wait for had ended.
+    /// `watch` is called at each [`Moment`] with the nanoseconds since then; `cancelled` is asked
+    /// some times a second. Answers the nanoseconds until the last worker that others wait for had
+    /// ended.
     pub fn run(
         &mut self,
         orders: &[Order],

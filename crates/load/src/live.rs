@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_utils::CachePadded;
 
-/// Totals of one worker, readable from any thread: its operations since it was told to forget earlier ones,
-/// and what its thread has cost since it was started.
+/// Totals of one worker, readable from any thread: its operations since it was told to forget
+/// earlier ones, and what its thread has cost since it was started.
 #[derive(Debug, Default)]
 pub struct Live {
     counters: CachePadded<Counters>,
@@ -29,8 +29,8 @@ pub struct ThreadCost {
     pub cpu_system: u64,
     pub voluntary_switches: u64,
     pub involuntary_switches: u64,
-    /// Bytes that the thread caused to be read from storage, and bytes that it gave to write(2) and its
-    /// like; not in [`Live::cost`].
+    /// Bytes that the thread caused to be read from storage, and bytes that it gave to write(2) and
+    /// its like; not in [`Live::cost`].
     pub read_bytes: u64,
     pub write_bytes: u64,
 }
@@ -62,7 +62,8 @@ impl std::ops::AddAssign for ThreadCost {
     }
 }
 
-/// The kernel counts a thread's reads in blocks of this size (getrusage(2), task_io_accounting_ops.h).
+/// The kernel counts a thread's reads in blocks of this size (getrusage(2),
+/// task_io_accounting_ops.h).
 const BLOCK: u64 = 512;
 
 impl Live {
@@ -125,8 +126,8 @@ thread_local! {
     static IO: Option<File> = File::open("/proc/thread-self/io").ok();
 }
 
-/// What the calling thread gave to write(2) and its like. Not `ru_oublock`, which counts whole folios of the
-/// page cache when a byte of them becomes dirty.
+/// What the calling thread gave to write(2) and its like. Not `ru_oublock`, which counts whole
+/// folios of the page cache when a byte of them becomes dirty.
 fn written() -> Option<u64> {
     let mut text = [0; 256];
     let length = IO.with(|io| io.as_ref()?.read_at(&mut text, 0).ok())?;

@@ -101,8 +101,8 @@ pub struct Relay {
     failed: Arc<AtomicBool>,
 }
 
-/// What all clients together have done with a contender since the relay was started, readable from any
-/// thread. Written between slices.
+/// What all clients together have done with a contender since the relay was started, readable from
+/// any thread. Written between slices.
 #[derive(Debug, Default)]
 pub struct Driving {
     operations: AtomicU64,
@@ -204,8 +204,8 @@ impl Relay {
         self.clients.iter().map(|client| client.id).collect()
     }
 
-    /// Drives the contenders in turn and answers each client's slices. `progress` is told some times a
-    /// second how many slices have ended; `cancelled` is asked as often.
+    /// Drives the contenders in turn and answers each client's slices. `progress` is told some
+    /// times a second how many slices have ended; `cancelled` is asked as often.
     pub fn run(
         &mut self,
         turns: &Turns,

@@ -13,11 +13,12 @@ const STEPS: u64 = 1 << 14;
 
 /// How far off the usual a canary may always be, in percent.
 const LEAST_PERCENT: f64 = 3.0;
-/// … and at most, however uneven the machine is: what is farther off says that it was another machine.
-/// Up to this, unevenness is noise of everybody, and rounds that differ by it make intervals wide.
+/// … and at most, however uneven the machine is: what is farther off says that it was another
+/// machine. Up to this, unevenness is noise of everybody, and rounds that differ by it make
+/// intervals wide.
 const MOST_PERCENT: f64 = 50.0;
-/// In between, so many standard deviations of the canary itself: of a machine that is as it always is
-/// one in some thousands is farther off.
+/// In between, so many standard deviations of the canary itself: of a machine that is as it always
+/// is one in some thousands is farther off.
 const DEVIATIONS: f64 = 4.0;
 /// The median absolute deviation of a normal distribution is a standard deviation divided by this.
 const NORMAL: f64 = 1.4826;
@@ -31,8 +32,8 @@ pub struct Usual {
 }
 
 impl Usual {
-    /// By the median and the median absolute deviation of the logs, which a few odd times do not move.
-    /// None of no times.
+    /// By the median and the median absolute deviation of the logs, which a few odd times do not
+    /// move. None of no times.
     pub fn of(times: &[Duration]) -> Option<Usual> {
         let middle = |values: &mut Vec<f64>| {
             values.sort_by(f64::total_cmp);
@@ -58,8 +59,8 @@ impl Usual {
     }
 }
 
-/// A canary and its latest times. What is usual moves with the machine: a machine that is slower than an
-/// hour ago is so for everybody in a round, and rounds are in random order.
+/// A canary and its latest times. What is usual moves with the machine: a machine that is slower
+/// than an hour ago is so for everybody in a round, and rounds are in random order.
 #[derive(Debug)]
 pub struct Canaries {
     canary: Canary,
@@ -92,9 +93,10 @@ impl Canaries {
         time
     }
 
-    /// Runs again until it takes as long as usual, but not for longer than `patience`: after gigabytes of IO
-    /// a machine may be slower for some seconds, and a virtual CPU that has had nothing to do for some tenths
-    /// of one, so that there is no pause in between. Answers the last time.
+    /// Runs again until it takes as long as usual, but not for longer than `patience`: after
+    /// gigabytes of IO a machine may be slower for some seconds, and a virtual CPU that has had
+    /// nothing to do for some tenths of one, so that there is no pause in between. Answers the last
+    /// time.
     pub fn settle(&mut self, patience: Duration) -> Duration {
         let canary = self.canary;
         self.settle_by(patience, || canary.run())
@@ -147,8 +149,8 @@ impl Canary {
         }
     }
 
-    /// How long the rounds took: does them some times and answers the median, so that a moment in which
-    /// another had the CPU does not make a slow machine.
+    /// How long the rounds took: does them some times and answers the median, so that a moment in
+    /// which another had the CPU does not make a slow machine.
     pub fn run(&self) -> Duration {
         let mut walk = Walk::new();
         let mut times = [(); PIECES as usize].map(|()| {
@@ -195,8 +197,8 @@ mod tests {
 
     use super::*;
 
-    /// A machine whose speed has noise of so many percent, and drifts by so many percent from canary to
-    /// canary.
+    /// A machine whose speed has noise of so many percent, and drifts by so many percent from
+    /// canary to canary.
     struct Machine {
         random: Xoshiro256PlusPlus,
         level: f64,

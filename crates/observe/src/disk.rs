@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use crate::file_fact::{FileFact, Shown, file_facts};
 
-/// Of a disk's directory: Documentation/ABI/stable/sysfs-block of the kernel for the queue. A virtual
-/// disk has no model, but a driver; virtio_blk calls every disk rotational. Names such as sda are no facts:
-/// they are dealt out anew when the machine starts.
+/// Of a disk's directory: Documentation/ABI/stable/sysfs-block of the kernel for the queue. A
+/// virtual disk has no model, but a driver; virtio_blk calls every disk rotational. Names such as
+/// sda are no facts: they are dealt out anew when the machine starts.
 const FACTS: [FileFact; 4] = [
     FileFact { name: "disk", file: "device/model", shown: Shown::Verbatim },
     FileFact { name: "disk", file: "device/uevent", shown: Shown::After("DRIVER=") },
@@ -20,8 +20,8 @@ const FACTS: [FileFact; 4] = [
     },
 ];
 
-/// Facts of the disks that a path lies on. Some filesystems, such as btrfs, have a device number that
-/// is no disk's: they name their device as the source of the mount.
+/// Facts of the disks that a path lies on. Some filesystems, such as btrfs, have a device number
+/// that is no disk's: they name their device as the source of the mount.
 pub(crate) fn disk_facts(path: &Path, source: Option<&str>) -> Vec<(&'static str, String)> {
     let of_source = || {
         let source = source.filter(|source| source.starts_with('/'))?;
@@ -63,7 +63,8 @@ fn disks(device: &Path) -> Vec<PathBuf> {
     if below.is_empty() { vec![disk] } else { below }
 }
 
-/// Each fact once for all disks, with all values that it has, in the same order whatever the disks'.
+/// Each fact once for all disks, with all values that it has, in the same order whatever the
+/// disks'.
 fn told(disks: &[PathBuf]) -> Vec<(&'static str, String)> {
     let mut all: Vec<(&'static str, BTreeSet<String>)> = Vec::new();
     for (name, value) in disks.iter().flat_map(|disk| file_facts(disk, &FACTS)) {

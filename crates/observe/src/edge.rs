@@ -1,7 +1,7 @@
 //! Readings cheap enough for slices of some milliseconds: CPU, run-queue wait and switches of a
-//! server, and the requests of the block device below its data, from files that stay open. The device
-//! has no owner, but while one server is driven, what statements wait for is its: reads and flushes.
-//! Pages that are written back later may be anybody's.
+//! server, and the requests of the block device below its data, from files that stay open. The
+//! device has no owner, but while one server is driven, what statements wait for is its: reads and
+//! flushes. Pages that are written back later may be anybody's.
 //!
 //! A reading of a group and four threads costs 1.2 us, and each thread more 0.2 us, on a 2-core VM;
 //! one of everything, as each second has it, 180 us with four processes:
@@ -67,8 +67,8 @@ struct Scheduled {
 
 impl EdgeReader {
     /// A reader of the server with that root process, where it has processes of its own, and of the
-    /// device that `data` lies on. CPU is the group's, or else that of the threads alone. Threads are
-    /// those that live now, so connections come first.
+    /// device that `data` lies on. CPU is the group's, or else that of the threads alone. Threads
+    /// are those that live now, so connections come first.
     pub fn new(
         root: Option<u32>,
         group: Option<&Group>,

@@ -17,8 +17,8 @@ pub struct Limits {
 impl Limits {
     /// Of a whole run, which has its weather for itself.
     pub const RUN: Limits = Limits { foreign_percent: 5.0, steal_percent: 1.0 };
-    /// Of slices. What others do in a cycle they do to everybody, so that the interval tells how much it
-    /// matters, unless hardly anything is left (docs/verdicts.md).
+    /// Of slices. What others do in a cycle they do to everybody, so that the interval tells how
+    /// much it matters, unless hardly anything is left (docs/verdicts.md).
     pub const SLICES: Limits = Limits { foreign_percent: 40.0, steal_percent: 10.0 };
 }
 

@@ -1,6 +1,6 @@
-//! What the kernel takes for what a client and its server ask of it with each statement. Machines that have
-//! the same processor and kernel by name can differ severalfold in it, and comparisons of short
-//! statements with it.
+//! What the kernel takes for what a client and its server ask of it with each statement. Machines
+//! that have the same processor and kernel by name can differ severalfold in it, and comparisons of
+//! short statements with it.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -19,8 +19,8 @@ const MESSAGE: usize = 64;
 pub struct KernelCost {
     /// Of a system call that does nothing: `getppid`.
     pub system_call: Duration,
-    /// Of 64 bytes that are sent through a Unix socket and received by the same thread, so that nobody
-    /// is woken: two system calls and what they do.
+    /// Of 64 bytes that are sent through a Unix socket and received by the same thread, so that
+    /// nobody is woken: two system calls and what they do.
     pub message: Duration,
 }
 

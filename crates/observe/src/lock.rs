@@ -72,7 +72,8 @@ fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Who holds a lock, as the kernel tells it (proc_locks(5)): `1: FLOCK ADVISORY WRITE 77 fe:01:1234 0 EOF`.
+/// Who holds a lock, as the kernel tells it (proc_locks(5)): `1: FLOCK ADVISORY WRITE 77 fe:01:1234
+/// 0 EOF`.
 fn holder(file: &File) -> String {
     let unknown = || "a process that cannot be seen from here".to_string();
     let Ok(inode) = file.metadata().map(|found| found.ino()) else { return unknown() };

@@ -47,8 +47,9 @@ const FILES: [FileFact; 8] = [
     FileFact { name: "swappiness", file: "proc/sys/vm/swappiness", shown: Shown::Verbatim },
 ];
 
-/// Facts by name, in the order in which they are shown. What cannot be told is left out, and so is what
-/// changes by itself, such as free memory: a stored base is refused on a machine with other facts.
+/// Facts by name, in the order in which they are shown. What cannot be told is left out, and so is
+/// what changes by itself, such as free memory: a stored base is refused on a machine with other
+/// facts.
 pub fn machine_facts(data: &Path) -> Vec<(String, String)> {
     let mount = mount(data);
     let general = [
@@ -75,8 +76,8 @@ pub fn cpus() -> u32 {
     KernelStats::current().map_or(1, |stat| stat.cpu_time.len().max(1) as u32)
 }
 
-/// Bytes that programs can have without the machine swapping (/proc/meminfo, MemAvailable), or what rqps
-/// and its servers are limited to.
+/// Bytes that programs can have without the machine swapping (/proc/meminfo, MemAvailable), or what
+/// rqps and its servers are limited to.
 pub fn available_memory() -> Option<u64> {
     let available = Meminfo::current().ok()?.mem_available?;
     Some(memory_limit().map_or(available, |limit| limit.min(available)))
@@ -109,7 +110,8 @@ fn hypervisor() -> Option<String> {
 }
 
 /// What the kernel does about flaws of the CPU that it has, each in its words: its files are in
-/// ABI/testing/sysfs-devices-system-cpu (vulnerabilities). Some of it makes each system call dearer.
+/// ABI/testing/sysfs-devices-system-cpu (vulnerabilities). Some of it makes each system call
+/// dearer.
 fn mitigations(root: &Path) -> Option<String> {
     let files = fs::read_dir(root.join("sys/devices/system/cpu/vulnerabilities")).ok()?;
     let told = |file: fs::DirEntry| {

@@ -71,9 +71,10 @@ metrics! {
     ServerBlockIoWait "server_block_io_wait" Counter "us" "/proc/PID/task/*/stat: delayacct_blkio_ticks, where kernel.task_delayacct is on";
     ServerMinorFaults "server_minor_faults" Counter "faults" "/proc/PID/stat of the server's process tree, with reaped children";
     ServerMajorFaults "server_major_faults" Counter "faults" "/proc/PID/stat of the server's process tree, with reaped children";
-    /// What the server's processes caused to be read from storage, and what they gave to write(2) and its
-    /// like. Not `write_bytes`: where the page cache has folios of more than a page, it counts a whole folio,
-    /// of up to 2 MiB, when a byte of it becomes dirty (mm/page-writeback.c: folio_account_dirtied).
+    /// What the server's processes caused to be read from storage, and what they gave to write(2)
+    /// and its like. Not `write_bytes`: where the page cache has folios of more than a page, it
+    /// counts a whole folio, of up to 2 MiB, when a byte of it becomes dirty (mm/page-writeback.c:
+    /// folio_account_dirtied).
     ServerReadBytes "server_read_bytes" Counter "bytes" "/proc/PID/io: read_bytes";
     ServerWriteBytes "server_write_bytes" Counter "bytes" "/proc/PID/io: wchar";
     /// Resident memory of the largest server process; shared memory counts where it was touched.
@@ -93,8 +94,8 @@ metrics! {
     DeviceFlushes "device_flushes" Counter "requests" "/proc/diskstats";
     /// Time that flushes took, summed; counted in milliseconds.
     DeviceFlushTime "device_flush_time" Counter "us" "/proc/diskstats";
-    /// The benchmark's tables with their indexes: of a step as the DBMS tells it, of a second as the
-    /// files of the database have it.
+    /// The benchmark's tables with their indexes: of a step as the DBMS tells it, of a second as
+    /// the files of the database have it.
     DatabaseBytes "database_bytes" Gauge "bytes" "the DBMS; each second: sizes of its files";
     /// Write-ahead, redo, undo and binary logs in the data directory, at the end of a step.
     LogBytes "log_bytes" Gauge "bytes" "sizes of the files in the data directory";

@@ -239,7 +239,8 @@ mod tests {
     fn pages_of_a_file_that_is_cached_in_large_folios_count_as_what_was_written() {
         let directory = tempfile::tempdir_in("/var/tmp").unwrap();
         let file = directory.path().join("file").display().to_string();
-        // What is read and written a megabyte at a time is cached in the largest folios that there are.
+        // What is read and written a megabyte at a time is cached in the largest folios that there
+        // are.
         let page = format!("dd if=/dev/zero of={file} bs=8K count=1 conv=notrunc seek=");
         let mut script = Script::new(&format!(
             "dd if=/dev/zero of={file} bs=1M count=16 2>/dev/null; sync {file}; echo made; read go; \

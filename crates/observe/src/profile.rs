@@ -1,8 +1,8 @@
 //! Where a server's CPU time goes: its processes are sampled with `perf`, with call stacks.
 //!
 //! The fetched builds have symbols but no frame pointers, so stacks are unwound from a copy of the
-//! stack's top that the kernel adds to each sample. What a sample costs, and how many stacks are whole,
-//! is in docs/profiles.md.
+//! stack's top that the kernel adds to each sample. What a sample costs, and how many stacks are
+//! whole, is in docs/profiles.md.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -277,7 +277,8 @@ fn refusal(stderr: &str) -> ProfileError {
     }
 }
 
-/// Has perf name the functions in a file of samples. What it prints may be more than the memory holds.
+/// Has perf name the functions in a file of samples. What it prints may be more than the memory
+/// holds.
 fn script(folder: &Path, data: &Path) -> Result<Stacks, ProfileError> {
     let complaints = folder.join("script.stderr");
     let mut script = perf(folder)?;
@@ -407,8 +408,8 @@ mod tests {
         }
         let stacks = profiler.finish().unwrap();
         let seen = stacks.nanos.values().sum::<u64>();
-        // The kernel counts what it did before the first instruction, too, and a machine that stands
-        // still is not sampled meanwhile; all of it would be three times as much.
+        // The kernel counts what it did before the first instruction, too, and a machine that
+        // stands still is not sampled meanwhile; all of it would be three times as much.
         assert!((used / 2..used * 3 / 2).contains(&seen), "{seen} ns seen, {used} used");
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "no file is left");
     }

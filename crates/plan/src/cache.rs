@@ -21,8 +21,8 @@ pub enum Cache {
 pub struct Need {
     /// What a row of the Insert Benchmark takes with its four index entries.
     pub row: u64,
-    /// The least that an IO-bound cache may have: with less, what is measured is a cache too small for
-    /// the server's own work.
+    /// The least that an IO-bound cache may have: with less, what is measured is a cache too small
+    /// for the server's own work.
     pub least: u64,
 }
 
@@ -33,8 +33,8 @@ const LEAST_CACHED_MB: u64 = 128;
 const LEAST_CACHED: u64 = LEAST_CACHED_MB << 20;
 /// The share of the data that an IO-bound cache holds is one in so many.
 const SHARE: u64 = 10;
-/// What a cache may take of the machine's memory, or of as much as its server may use, in percent: the
-/// rest is for connections, for sorting and for the operating system.
+/// What a cache may take of the machine's memory, or of as much as its server may use, in percent:
+/// the rest is for connections, for sorting and for the operating system.
 const MOST_MEMORY: u64 = 70;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -61,8 +61,8 @@ pub enum CacheError {
 }
 
 impl Cache {
-    /// The bytes that a contender's cache should have when its tables grow to so many rows, where it may
-    /// use so many bytes of memory.
+    /// The bytes that a contender's cache should have when its tables grow to so many rows, where
+    /// it may use so many bytes of memory.
     pub fn bytes(
         self,
         contender: &Contender,

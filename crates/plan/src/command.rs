@@ -7,9 +7,9 @@ use crate::insert_benchmark::{InsertBenchmark, Profile};
 use crate::plan_file::{Plan, Workload};
 
 impl Plan {
-    /// What measures a test of base and contender again as this comparison does, from loads of its own.
-    /// The steps of the Insert Benchmark build on each other, so that it has all of them. None if the
-    /// plan is no comparison.
+    /// What measures a test of base and contender again as this comparison does, from loads of its
+    /// own. The steps of the Insert Benchmark build on each other, so that it has all of them. None
+    /// if the plan is no comparison.
     pub fn command_of(&self, contender: &Contender, test: &str) -> Option<String> {
         let Workload::Comparison(comparison) = &self.workload else { return None };
         let mut words = vec!["rqps".to_string(), "compare".to_string()];

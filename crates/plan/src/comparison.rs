@@ -105,7 +105,8 @@ pub struct Comparison {
     pub rounds: u32,
     /// No test is judged on fewer rounds.
     pub fewest_rounds: u32,
-    /// What looks different after those rounds is measured in so many fresh ones, which alone decide.
+    /// What looks different after those rounds is measured in so many fresh ones, which alone
+    /// decide.
     pub confirm: Option<u32>,
     /// No round begins that would not end within so long.
     pub budget: Option<Span>,
@@ -116,8 +117,8 @@ pub struct Comparison {
     pub margin: Option<f64>,
     /// The base takes part a second time under another name, from data of its own.
     pub twin: bool,
-    /// How many times each contender loads its data; rounds take turns with them. None: for every round
-    /// anew, so that what a load is worth is in the noise of rounds.
+    /// How many times each contender loads its data; rounds take turns with them. None: for every
+    /// round anew, so that what a load is worth is in the noise of rounds.
     pub loads: Option<u32>,
     /// The measured part of a slice.
     pub slice: Span,

@@ -79,7 +79,8 @@ impl Dbms {
         self.kind().name
     }
 
-    /// The storage engines that a contender may name, its usual one first; none where it has only one.
+    /// The storage engines that a contender may name, its usual one first; none where it has only
+    /// one.
     pub fn engines(self) -> &'static [&'static str] {
         self.kind().engines
     }
@@ -345,8 +346,9 @@ fn without_password(url: &str) -> String {
     format!("{scheme}://{user}{rest}")
 }
 
-/// Where user and password of a URL end, at the `@` before the host. Behind a password with a `/`, `?` or
-/// `#` of its own it is further on: nothing can be done with such a URL, but it must not be shown.
+/// Where user and password of a URL end, at the `@` before the host. Behind a password with a `/`,
+/// `?` or `#` of its own it is further on: nothing can be done with such a URL, but it must not be
+/// shown.
 fn login_end(rest: &str) -> Option<usize> {
     let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
     authority.rfind('@').or_else(|| {
@@ -407,8 +409,8 @@ fn parse_build(dbms: Dbms, build: &str) -> Result<Build, ContenderError> {
     if dbms.is_embedded() && !build.starts_with("src-") {
         return Err(ContenderError::SqliteBuild(build.to_string()));
     }
-    // Which sources there are is looked up later: the user's own are in a file. In front of what is no
-    // version, only the name of a built-in one can be meant.
+    // Which sources there are is looked up later: the user's own are in a file. In front of what is
+    // no version, only the name of a built-in one can be meant.
     if let Some((name, version)) = build.split_once('-')
         && let Ok(source) = name.parse::<Source>()
         && (!matches!(source, Source::Named(_))

@@ -45,8 +45,8 @@ impl Flags {
         Flags { unknown: Some(why.into()), ..Flags::default() }
     }
 
-    /// What differs from what distributions ship: `-Os`, `-O2 lto assertions`; `not known` without a
-    /// level.
+    /// What differs from what distributions ship: `-Os`, `-O2 lto assertions`; `not known` without
+    /// a level.
     pub fn short(&self) -> String {
         let mut words = vec![self.level.clone().unwrap_or_else(|| "not known".to_string())];
         words.extend(self.modes().into_iter().map(str::to_string));

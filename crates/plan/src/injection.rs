@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Injection {
-    /// The server (or the client) keeps a CPU busy for a share of the time that an operation takes, in
-    /// each operation. With neither, everything is there that it takes, and nothing is spent: the base
-    /// of the others.
+    /// The server (or the client) keeps a CPU busy for a share of the time that an operation takes,
+    /// in each operation. With neither, everything is there that it takes, and nothing is spent:
+    /// the base of the others.
     Delay { server: f64, client: f64 },
     /// The server has so many CPUs, by a quota.
     Cpus(f64),

@@ -360,7 +360,8 @@ fn repeat_suffix(repeat: usize) -> String {
 }
 
 /// The published pause is min(1200, 60 + rows/1e6) seconds. Its 60 seconds are for tables of tens
-/// of millions of rows; below 10M it shrinks in proportion, so that a small run is not mostly pause.
+/// of millions of rows; below 10M it shrinks in proportion, so that a small run is not mostly
+/// pause.
 pub fn default_pause(total_rows: u64) -> Span {
     let published = (60.0 + total_rows as f64 / 1e6).min(1200.0);
     let scaled = published * (total_rows as f64 / 10e6).min(1.0);

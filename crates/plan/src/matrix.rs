@@ -1,5 +1,5 @@
-//! The plan file that a person writes: a matrix of contenders and workloads, with everything that is
-//! not said left to the verbs' defaults.
+//! The plan file that a person writes: a matrix of contenders and workloads, with everything that
+//! is not said left to the verbs' defaults.
 //!
 //! ```toml
 //! contenders = ["postgres@{17.6,18.0}", "mysql@8.0.33:z12a"]
@@ -15,7 +15,8 @@
 //! no-check = true
 //! ```
 //!
-//! Which verbs and flags there are is not known here: [`Matrix`] has them by name, each with its line.
+//! Which verbs and flags there are is not known here: [`Matrix`] has them by name, each with its
+//! line.
 
 use std::borrow::Cow;
 use std::ops::Range;

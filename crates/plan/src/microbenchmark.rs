@@ -28,8 +28,8 @@ pub struct Microbenchmark {
     /// begin at the loaded size. Otherwise as published, where a faster server ends up with other
     /// tables.
     pub fair_writes: bool,
-    /// The shortest pause after the first warm-up test and after the first block of writes, in which
-    /// the debt of the writes is paid.
+    /// The shortest pause after the first warm-up test and after the first block of writes, in
+    /// which the debt of the writes is paid.
     pub pause: Span,
     /// The debt of the writes is paid after every test that writes, as in the IO-bound posts.
     #[serde(default)]
@@ -66,8 +66,8 @@ impl Microbenchmark {
         (measured / 5).min(Duration::from_secs(5))
     }
 
-    /// The rows of all tables, in rows of the Insert Benchmark: one of sbtest takes up to half as much
-    /// again.
+    /// The rows of all tables, in rows of the Insert Benchmark: one of sbtest takes up to half as
+    /// much again.
     pub fn most_rows(&self) -> u64 {
         self.rows.0.saturating_mul(u64::from(self.tables)).saturating_mul(3) / 2
     }

@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use crate::contender::{Contender, ContenderError, check_names};
 
-/// The contenders of one word, in the order in which a shell has them: the last braces vary first. A
-/// word without braces is one contender. Braces in a URL are its own.
+/// The contenders of one word, in the order in which a shell has them: the last braces vary first.
+/// A word without braces is one contender. Braces in a URL are its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sweep(pub Vec<Contender>);
 

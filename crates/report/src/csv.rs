@@ -61,8 +61,8 @@ pub fn has_metrics(run: &Run) -> bool {
     }
 }
 
-/// A row for each finished step of a contender, under the posts' column names; of a comparison for each
-/// test by whole runs, of which all rounds are one.
+/// A row for each finished step of a contender, under the posts' column names; of a comparison for
+/// each test by whole runs, of which all rounds are one.
 pub fn metrics_csv(run: &Run) -> String {
     metrics_of(run, Verdicts::new(run).as_ref())
 }

@@ -47,8 +47,8 @@ pub struct Summary {
     sentence: String,
     /// RFC 3339.
     created: String,
-    /// `done`; or the worst that happened to a step: `failed`, `interrupted` or `running`. None of a
-    /// comparison, which may end when it is precise enough.
+    /// `done`; or the worst that happened to a step: `failed`, `interrupted` or `running`. None of
+    /// a comparison, which may end when it is precise enough.
     status: Option<&'static str>,
     contenders: Vec<Who>,
     /// Whether there is a `report.html`.

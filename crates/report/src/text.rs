@@ -1,5 +1,5 @@
-//! The result as text. A terminal shows the summary tables, then the metrics of each step; a post has more
-//! tables below them. Per-second series are for the page and the exports.
+//! The result as text. A terminal shows the summary tables, then the metrics of each step; a post
+//! has more tables below them. Per-second series are for the page and the exports.
 
 mod details;
 mod suite;

@@ -1,8 +1,8 @@
-//! Whether verdicts are true where the truth is known: false alarms, coverage, power, bias and signs,
-//! and the bounds that they must keep.
+//! Whether verdicts are true where the truth is known: false alarms, coverage, power, bias and
+//! signs, and the bounds that they must keep.
 //!
-//! A bound is broken only when the interval of what was counted lies wholly outside: a few cells can
-//! not condemn a method, and many must be nearly right.
+//! A bound is broken only when the interval of what was counted lies wholly outside: a few cells
+//! can not condemn a method, and many must be nearly right.
 
 use std::collections::BTreeMap;
 
@@ -20,8 +20,8 @@ pub const MOST_BIAS: f64 = 0.3;
 /// One test of one contender whose true difference from its base is known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Known {
-    /// Cells with the same have more in common than chance: equals of one contender its restarts and its data,
-    /// slowdowns of one test what their base did in the same slices.
+    /// Cells with the same have more in common than chance: equals of one contender its restarts
+    /// and its data, slowdowns of one test what their base did in the same slices.
     pub group: String,
     /// The log of the true ratio.
     pub truth: f64,
@@ -129,16 +129,16 @@ impl Summary {
         self.flagged.interval(alpha).low > LEVEL || self.is_one_sided(alpha)
     }
 
-    /// A contender whose data or restarts happen to be good is faster in many tests at once, which is no
-    /// side of the method's: so the shares of groups must have that side, too.
+    /// A contender whose data or restarts happen to be good is faster in many tests at once, which
+    /// is no side of the method's: so the shares of groups must have that side, too.
     fn is_one_sided(&self, alpha: f64) -> bool {
         let is_above = !self.above.interval(alpha).contains(0.5);
         let shares = t_interval(&self.above_by_group, None, alpha);
         is_above && shares.is_some_and(|shares| !shares.interval.contains(0.5))
     }
 
-    /// Intervals hold the truth too seldom. A base that was off in a test is off for each size that was
-    /// tried there, so this must be so by groups, too.
+    /// Intervals hold the truth too seldom. A base that was off in a test is off for each size that
+    /// was tried there, so this must be so by groups, too.
     pub fn is_overconfident(&self, alpha: f64) -> bool {
         let shares = t_interval(&self.covered_by_group, None, alpha);
         self.covered.interval(alpha).high < 1.0 - LEVEL
@@ -150,10 +150,10 @@ impl Summary {
         self.found_of_detectable.interval(alpha).high < LEAST_POWER
     }
 
-    /// The mean of measured minus true, as logs, with its interval at the level 1 − `alpha`. What is true of a
-    /// restart is so in all of its tests, and what is expected of a test may be wrong in all of its restarts:
-    /// so it is taken over groups and over restarts, and that of the two which knows less is given.
-    /// None for fewer than two of either.
+    /// The mean of measured minus true, as logs, with its interval at the level 1 − `alpha`. What
+    /// is true of a restart is so in all of its tests, and what is expected of a test may be wrong
+    /// in all of its restarts: so it is taken over groups and over restarts, and that of the two
+    /// which knows less is given. None for fewer than two of either.
     pub fn bias(&self, alpha: f64) -> Option<Estimate> {
         let by_group = t_interval(&self.errors_by_group, None, alpha)?;
         let by_restart = t_interval(&self.errors_by_restart, None, alpha)?;
@@ -178,7 +178,8 @@ mod tests {
     use crate::detectable::detectable;
     use crate::simulation::normals;
 
-    /// Cells of eight contenders and eight restarts with an SD of 0.3 %, whose restarts are off the truth by `off`.
+    /// Cells of eight contenders and eight restarts with an SD of 0.3 %, whose restarts are off the
+    /// truth by `off`.
     fn cells(random: &mut Random, count: usize, truth: f64, off: f64) -> Vec<Known> {
         let cell = |index: usize| {
             let noise = normals(random, 8);
@@ -222,7 +223,8 @@ mod tests {
         assert!(turned.wrong_signs.hits > 150, "{turned:?}");
     }
 
-    /// As measured (Postgres, 2026-11-25): 129 of 224 came out faster, in which two contenders of seven had a part.
+    /// As measured (Postgres, 2026-11-25): 129 of 224 came out faster, in which two contenders of
+    /// seven had a part.
     #[test]
     fn contenders_that_are_faster_in_many_tests_are_no_side_of_all() {
         let side = |faster: [usize; 7]| {
@@ -264,8 +266,8 @@ mod tests {
         assert!(is_overconfident([4, 3, 4, 4, 3, 4, 4, 3]));
     }
 
-    /// Restarts of the base that all tests have in common, off by an SD of 0.4 %: tests agree on what is
-    /// chance, and in which expectations are wrong, restarts do.
+    /// Restarts of the base that all tests have in common, off by an SD of 0.4 %: tests agree on
+    /// what is chance, and in which expectations are wrong, restarts do.
     #[test]
     fn a_bias_is_one_of_tests_and_of_restarts() {
         let biased = |common: f64, off: f64| {

@@ -5,8 +5,8 @@ use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 use crate::estimate::{mean, variance};
 
 /// The p-value of "all groups have the same mean", by the F test of a one-way analysis of variance
-/// (Fisher 1925). Groups without a value are left out. None for fewer than two groups, or if none has two
-/// values.
+/// (Fisher 1925). Groups without a value are left out. None for fewer than two groups, or if none
+/// has two values.
 pub fn one_mean(groups: &[Vec<f64>]) -> Option<f64> {
     let groups: Vec<&Vec<f64>> = groups.iter().filter(|group| !group.is_empty()).collect();
     let all: Vec<f64> = groups.iter().copied().flatten().copied().collect();
@@ -35,8 +35,8 @@ pub fn one_mean(groups: &[Vec<f64>]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Student 1908, as in R's `t.test(extra ~ group, data = sleep, var.equal = TRUE)`: t = -1.8608 on 18,
-    /// p = .07919. Of two groups F is the square of t.
+    /// Student 1908, as in R's `t.test(extra ~ group, data = sleep, var.equal = TRUE)`: t = -1.8608
+    /// on 18, p = .07919. Of two groups F is the square of t.
     #[test]
     fn two_groups_are_the_test_of_student() {
         let first = vec![0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0];
@@ -45,8 +45,8 @@ mod tests {
         assert!((p - 0.07919).abs() < 5e-6, "{p}");
     }
 
-    /// R's data set `PlantGrowth` (Dobson 1983) and its `anova(lm(weight ~ group))`: F = 4.8461 on 2 and
-    /// 27, p = .01591.
+    /// R's data set `PlantGrowth` (Dobson 1983) and its `anova(lm(weight ~ group))`: F = 4.8461 on
+    /// 2 and 27, p = .01591.
     #[test]
     fn three_groups_are_those_of_a_textbook() {
         let control = vec![4.17, 5.58, 5.18, 6.11, 4.50, 4.61, 5.17, 4.53, 5.33, 5.14];

@@ -123,8 +123,8 @@ impl Analysis {
         self.beyond_drift(alpha, Analysis::measured_beside)
     }
 
-    /// What is left to say of an estimate where the two sides were not measured at the same time: its
-    /// interval reaches farther by the drift, and p is that of a true difference within it.
+    /// What is left to say of an estimate where the two sides were not measured at the same time:
+    /// its interval reaches farther by the drift, and p is that of a true difference within it.
     fn beyond_drift(
         &self,
         alpha: f64,
@@ -219,8 +219,8 @@ impl Analysis {
     }
 
     /// The rounds that would tell the `value` from 0, or from the margin if that is farther. Always
-    /// more than there are where the present ones did not settle it. No number of them tells less than
-    /// the drift.
+    /// more than there are where the present ones did not settle it. No number of them tells less
+    /// than the drift.
     pub(crate) fn rounds_needed(&self, value: f64, margin: f64, alpha: f64) -> Option<u32> {
         let distance = value.abs().max(margin - value.abs()).min(margin) - self.drift;
         let (sd, prior_degrees) = self.sd().filter(|_| distance > 0.0)?;

@@ -25,8 +25,8 @@ impl Share {
         (self.of > 0).then(|| self.hits as f64 / self.of as f64)
     }
 
-    /// The interval of Clopper and Pearson (1934) at the level 1 − `alpha`, which holds the true share
-    /// at least so often, however few there are.
+    /// The interval of Clopper and Pearson (1934) at the level 1 − `alpha`, which holds the true
+    /// share at least so often, however few there are.
     pub fn interval(self, alpha: f64) -> Interval {
         let (hits, misses) = (self.hits as f64, (self.of - self.hits) as f64);
         let quantile =

@@ -8,7 +8,8 @@
 pub fn change_points(series: &[f64], penalty: f64, least: usize) -> Vec<usize> {
     let least = least.max(1);
     let cost = Cost::new(series);
-    // best[end]: the least cost of the series up to `end`; last[end]: where its last segment starts.
+    // best[end]: the least cost of the series up to `end`; last[end]: where its last segment
+    // starts.
     let mut best = vec![f64::INFINITY; series.len() + 1];
     let mut last = vec![0; series.len() + 1];
     best[0] = -penalty;

@@ -14,13 +14,13 @@ pub fn client_share(window: &Window) -> Option<f64> {
     (both > 0.0).then(|| client / both)
 }
 
-/// The client's CPU as a share of the time in which its threads could have run: of the length of the
-/// window times the clients, or times the CPUs if there are fewer.
+/// The client's CPU as a share of the time in which its threads could have run: of the length of
+/// the window times the clients, or times the CPUs if there are fewer.
 ///
 /// In a closed loop with fewer clients than CPUs that is the part of each operation in which the
-/// DBMS waits for its client; with more clients and all CPUs busy it is the part of the machine that
-/// the DBMS does not get. Either way 1 / share bounds how much faster a DBMS that takes no time
-/// could be.
+/// DBMS waits for its client; with more clients and all CPUs busy it is the part of the machine
+/// that the DBMS does not get. Either way 1 / share bounds how much faster a DBMS that takes no
+/// time could be.
 pub fn client_busy(window: &Window, clients: u32) -> Option<f64> {
     let client = window.client_cpu()? as f64;
     let could_run = window.seconds * 1e6 * f64::from(clients.min(window.cpus));

@@ -36,8 +36,8 @@ impl Design {
         }
     }
 
-    /// The fewest rounds that can tell a change at the two-sided `alpha`, however large it is: runs are judged
-    /// by their ranks, of which there are only so many orders.
+    /// The fewest rounds that can tell a change at the two-sided `alpha`, however large it is: runs
+    /// are judged by their ranks, of which there are only so many orders.
     pub fn fewest_rounds(self, alpha: f64) -> u32 {
         let Design::TwoSample { base_per_round } = self else { return 2 };
         let tells = |rounds: &u32| {

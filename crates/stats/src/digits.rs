@@ -4,9 +4,9 @@ use std::ops::RangeInclusive;
 
 use crate::estimate::Interval;
 
-/// Decimals of what is known to ± `reach`, within `bounds`: they leave two digits of `reach` if these are at most
-/// 35, else one (Particle Data Group, Review of Particle Physics, 5.3). So the ends of an interval are told apart,
-/// and little of what is printed is chance.
+/// Decimals of what is known to ± `reach`, within `bounds`: they leave two digits of `reach` if
+/// these are at most 35, else one (Particle Data Group, Review of Particle Physics, 5.3). So the
+/// ends of an interval are told apart, and little of what is printed is chance.
 pub fn decimals(reach: f64, bounds: RangeInclusive<usize>) -> usize {
     let decimals = (3.55 / reach).log10().ceil();
     // Taken in this order the least are left of what is not a number.

@@ -36,7 +36,8 @@ pub struct Prior {
     pub variance: f64,
     /// Infinite where the variances differ by no more than chance: then all are s0².
     pub degrees: f64,
-    /// Of all variances together. None of them is known better, whatever it borrows (limma: `df.total`).
+    /// Of all variances together. None of them is known better, whatever it borrows (limma:
+    /// `df.total`).
     pub most: f64,
 }
 
@@ -64,7 +65,8 @@ impl Prior {
         Some(Prior { variance: (mean(&logs) + bias).exp(), degrees, most })
     }
 
-    /// (d0 · s0² + d · s²) / (d0 + d), on d0 + d degrees of freedom, or as many as all have together.
+    /// (d0 · s0² + d · s²) / (d0 + d), on d0 + d degrees of freedom, or as many as all have
+    /// together.
     pub fn moderate(&self, own: Variance) -> Variance {
         let weight = self.degrees + own.degrees;
         let value = match weight.is_infinite() {

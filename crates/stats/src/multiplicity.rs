@@ -31,9 +31,9 @@ pub fn holm(p: &[f64], alpha: f64) -> Vec<Adjusted> {
     adjusted
 }
 
-/// Benjamini and Hochberg 1995: of the tests called significant at most a share of `alpha` is false,
-/// in expectation. The intervals are those of Benjamini and Yekutieli 2005 (false coverage rate):
-/// all at `alpha` · rejected / tests.
+/// Benjamini and Hochberg 1995: of the tests called significant at most a share of `alpha` is
+/// false, in expectation. The intervals are those of Benjamini and Yekutieli 2005 (false coverage
+/// rate): all at `alpha` · rejected / tests.
 pub fn benjamini_hochberg(p: &[f64], alpha: f64) -> Vec<Adjusted> {
     let count = p.len() as f64;
     let mut adjusted = vec![1.0; p.len()];

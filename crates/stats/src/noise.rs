@@ -8,7 +8,8 @@ use crate::estimate::{mean, variance};
 pub struct Noise {
     /// What differs from restart to restart, however long each is measured.
     pub between: f64,
-    /// The mean of the squared standard errors of the restarts: what longer ones would make smaller.
+    /// The mean of the squared standard errors of the restarts: what longer ones would make
+    /// smaller.
     pub within: f64,
 }
 
@@ -26,8 +27,8 @@ impl Noise {
         (between + within > 0.0).then_some(Noise { between, within })
     }
 
-    /// The share of the noise that only more restarts make smaller. Above a half they help most, below
-    /// it longer ones.
+    /// The share of the noise that only more restarts make smaller. Above a half they help most,
+    /// below it longer ones.
     pub fn share_between(&self) -> f64 {
         self.between / (self.between + self.within)
     }

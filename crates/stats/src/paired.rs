@@ -23,9 +23,9 @@ pub fn spread(log_ratios: &[f64], prior: Option<&Prior>) -> Option<Variance> {
 /// two-way fit y = version + round, over all tests together. 0 where the rounds share nothing.
 ///
 /// Each test is its rounds, each round the log rates of its versions, in the same order. Above
-/// [`PAIR_ABOVE`] drift dominates and the runs of a round are better compared with each other.
-/// A round in which a version is missing says nothing, nor do tests with fewer than two whole rounds or two
-/// versions; none if all are such.
+/// [`PAIR_ABOVE`] drift dominates and the runs of a round are better compared with each other. A
+/// round in which a version is missing says nothing, nor do tests with fewer than two whole rounds
+/// or two versions; none if all are such.
 pub fn share_of_rounds(tests: &[Vec<Vec<f64>>]) -> Option<f64> {
     let (mut between, mut within, mut versions) = (Sum::default(), Sum::default(), Sum::default());
     for rounds in tests {
@@ -122,8 +122,8 @@ mod tests {
         assert!(share_of_rounds(&[together, still]).unwrap() > 0.9);
     }
 
-    /// Two versions, three rounds, by hand: the round means are 1, 3, 5 (SS 16 on 2, mean square 8);
-    /// residuals ±0.5, 0 (SS 1 on 2, mean square 0.5); Var(round) = (8 − 0.5) / 2 = 3.75.
+    /// Two versions, three rounds, by hand: the round means are 1, 3, 5 (SS 16 on 2, mean square
+    /// 8); residuals ±0.5, 0 (SS 1 on 2, mean square 0.5); Var(round) = (8 − 0.5) / 2 = 3.75.
     #[test]
     fn the_share_is_the_one_by_hand() {
         let rounds = vec![vec![0.5, 1.5], vec![3.0, 3.0], vec![5.5, 4.5]];

@@ -1,15 +1,15 @@
-//! Differences of CPU profiles: microseconds per operation of every function, of two sides that were
-//! profiled some times each.
+//! Differences of CPU profiles: microseconds per operation of every function, of two sides that
+//! were profiled some times each.
 //!
-//! A profile is divided by the operations of its run, not by its samples, so the change of a function
-//! is a part of the change of CPU per operation.
+//! A profile is divided by the operations of its run, not by its samples, so the change of a
+//! function is a part of the change of CPU per operation.
 //!
-//! Four runs of a side know the variance of one function badly: by Welch's interval alone, adjusted for
-//! some hundred functions, one that fell from 8.1 to 0.1 us was no sure change. But it is known what
-//! makes the runs differ: samples are counted, and a run is faster or slower as a whole. So the
-//! variance of a function is what these two come to, times a dispersion which functions borrow from
-//! each other (Smyth 2004, as edgeR and limma do for genes); it is never taken to be less than that
-//! of counting. Degrees of freedom are Welch's and Satterthwaite's over the parts.
+//! Four runs of a side know the variance of one function badly: by Welch's interval alone, adjusted
+//! for some hundred functions, one that fell from 8.1 to 0.1 us was no sure change. But it is known
+//! what makes the runs differ: samples are counted, and a run is faster or slower as a whole. So
+//! the variance of a function is what these two come to, times a dispersion which functions borrow
+//! from each other (Smyth 2004, as edgeR and limma do for genes); it is never taken to be less than
+//! that of counting. Degrees of freedom are Welch's and Satterthwaite's over the parts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,8 +45,8 @@ pub struct Function {
     pub change: Estimate,
 }
 
-/// Functions that take less than this share of the CPU on both sides are not looked at: each one more
-/// makes the intervals of all others wider.
+/// Functions that take less than this share of the CPU on both sides are not looked at: each one
+/// more makes the intervals of all others wider.
 const LEAST_SHARE: f64 = 0.005;
 const ALPHA: f64 = 0.05;
 
@@ -220,8 +220,9 @@ fn change(sides: &[Side; 2], name: &str, prior: Option<&Prior>, alpha: f64) -> E
     Estimate::from_t(value, sum.sqrt(), sum * sum / uncertain, alpha)
 }
 
-/// The stacks of two sides from the innermost function on that nearly all of both have in common: what
-/// is below is how a server starts its threads, which differs between releases and says nothing.
+/// The stacks of two sides from the innermost function on that nearly all of both have in common:
+/// what is below is how a server starts its threads, which differs between releases and says
+/// nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Anchored {
     /// None if there is no such function; stacks are then whole.
@@ -256,7 +257,8 @@ pub fn anchored(
     Anchored { anchor, base, contender }
 }
 
-/// The functions, from the outermost on, one within the other, that nearly all the time is spent in.
+/// The functions, from the outermost on, one within the other, that nearly all the time is spent
+/// in.
 fn trunk<'a>(stacks: &'a BTreeMap<String, f64>, cut: &str) -> Vec<&'a str> {
     let mut within: Vec<(std::str::Split<'a, char>, f64)> = stacks
         .iter()
@@ -378,8 +380,8 @@ mod tests {
             let own = sides(&mut random, 0.0).unwrap();
             false_alarms += usize::from(growths(&own).count() + falls(&own).count() > 0);
         }
-        // With no true change the share of comparisons that find one is at most 5 %: 10, give or take
-        // three standard deviations of 3.1.
+        // With no true change the share of comparisons that find one is at most 5 %: 10, give or
+        // take three standard deviations of 3.1.
         assert!(false_alarms <= 19, "{false_alarms} of {trials}");
     }
 

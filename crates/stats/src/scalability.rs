@@ -26,7 +26,8 @@ impl Law {
         self.single * clients / (1.0 + self.contention * others + self.coherency * clients * others)
     }
 
-    /// The number of clients beyond which the rate falls: sqrt((1 − s) / k). None where it does not.
+    /// The number of clients beyond which the rate falls: sqrt((1 − s) / k). None where it does
+    /// not.
     pub fn knee(&self) -> Option<f64> {
         (self.coherency > 0.0 && self.contention < 1.0)
             .then(|| ((1.0 - self.contention) / self.coherency).sqrt())
@@ -59,8 +60,8 @@ impl Law {
     }
 }
 
-/// The rate with so many clients over that with the fewest, in the posts with 48 clients and one, by
-/// which they sort tests: more than 40, 30 to 40, 20 to 30, 10 to 20, and less.
+/// The rate with so many clients over that with the fewest, in the posts with 48 clients and one,
+/// by which they sort tests: more than 40, 30 to 40, 20 to 30, 10 to 20, and less.
 const PUBLISHED_BOUNDS: [f64; 4] = [40.0, 30.0, 20.0, 10.0];
 const PUBLISHED_CLIENTS: f64 = 48.0;
 

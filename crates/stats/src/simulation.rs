@@ -41,8 +41,8 @@ pub(crate) enum Order {
     RandomBlocks,
 }
 
-/// The SD of a run is 0.7 %, the machine drifts slowly by an SD of `drift`
-/// (correlation .97 from one run to the next), and 3 % of the runs lose 3–15 %. B is `effect` above A.
+/// The SD of a run is 0.7 %, the machine drifts slowly by an SD of `drift` (correlation .97 from
+/// one run to the next), and 3 % of the runs lose 3–15 %. B is `effect` above A.
 pub(crate) fn runs(
     random: &mut Random,
     order: Order,

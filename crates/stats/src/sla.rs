@@ -20,8 +20,9 @@ pub fn is_met(achieved: f64, target: f64) -> bool {
     achieved.round() >= threshold(target)
 }
 
-/// Of each second whether it has less rows than promised. Rows come in commits: those of the last ones
-/// (`commits` rows, of all clients) are not missing where the second before or after has them instead.
+/// Of each second whether it has less rows than promised. Rows come in commits: those of the last
+/// ones (`commits` rows, of all clients) are not missing where the second before or after has them
+/// instead.
 pub fn short(rows: &[f64], commits: f64, target: f64) -> Vec<bool> {
     let surplus = |index: Option<usize>| {
         let rows = index.and_then(|index| rows.get(index));

@@ -29,10 +29,11 @@ pub struct Slice {
 /// One restart of a contender against the base.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Restart {
-    /// The median over the cycles of ln(contender / base); with twins, the mean of the medians against each.
+    /// The median over the cycles of ln(contender / base); with twins, the mean of the medians
+    /// against each.
     pub log_ratio: f64,
-    /// Its standard error from the spread of the cycles: √(π/2) · 1.4826 · MAD / √cycles, that of the
-    /// median of normal values, of which a few may be disturbed. 0 for a single cycle.
+    /// Its standard error from the spread of the cycles: √(π/2) · 1.4826 · MAD / √cycles, that of
+    /// the median of normal values, of which a few may be disturbed. 0 for a single cycle.
     pub error: f64,
     /// The cycles that it is the median of.
     pub cycles: usize,
@@ -42,12 +43,13 @@ pub struct Restart {
 
 /// What a restart says about `contender`; none without a complete cycle.
 ///
-/// The base may run more than once in a cycle, as twins: `base` lists them, and the level is the mean of
-/// those against each, with less noise than against one, and against neither in particular. Not that against
-/// their mean in each cycle: one slice and the mean of two have other medians where slices are skewed, as they
-/// are where some are much slower than most. A median of one against one has the opposite sign if the two are
-/// swapped, so that of equals it is 0 on average, whatever their distribution. A contender that has two
-/// slices in a cycle (A B B A) is taken as their sum.
+/// The base may run more than once in a cycle, as twins: `base` lists them, and the level is the
+/// mean of those against each, with less noise than against one, and against neither in particular.
+/// Not that against their mean in each cycle: one slice and the mean of two have other medians
+/// where slices are skewed, as they are where some are much slower than most. A median of one
+/// against one has the opposite sign if the two are swapped, so that of equals it is 0 on average,
+/// whatever their distribution. A contender that has two slices in a cycle (A B B A) is taken as
+/// their sum.
 pub fn restart(slices: &[Slice], contender: usize, base: &[usize]) -> Option<Restart> {
     let cycles = cycles(slices);
     let complete: Vec<Vec<f64>> =
@@ -136,7 +138,8 @@ mod tests {
         assert!((twin - 1.02_f64.ln()).abs() < 1e-12, "the twin is against the base alone");
     }
 
-    /// Slices lose a tenth on average, some far more: the median of one against the mean of two is off by 1 %.
+    /// Slices lose a tenth on average, some far more: the median of one against the mean of two is
+    /// off by 1 %.
     #[test]
     fn equals_are_equal_to_their_twins_together_also_where_slices_are_skewed() {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(1);

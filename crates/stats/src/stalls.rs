@@ -51,7 +51,8 @@ pub fn stalled(rates: &[f64]) -> Vec<bool> {
 }
 
 /// By how many seconds stalls follow something that goes on in some of the seconds: where the
-/// cross-correlation is highest, none if it is nowhere beyond chance. Negative: they come before it.
+/// cross-correlation is highest, none if it is nowhere beyond chance. Negative: they come before
+/// it.
 pub fn lag_of_stalls(rates: &[f64], goes_on: &[bool], most: usize) -> Option<i64> {
     let count = rates.len().min(goes_on.len());
     let centred = |series: &[bool]| -> Vec<f64> {

@@ -45,8 +45,8 @@ pub struct Trend {
 /// What one run's rates per second say about its steady state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Steady {
-    /// Seconds until the run is steady: the head and what MSER cuts. Told, and cut from nothing: another
-    /// cut for each contender would itself bias their ratio.
+    /// Seconds until the run is steady: the head and what MSER cuts. Told, and cut from nothing:
+    /// another cut for each contender would itself bias their ratio.
     pub cut: usize,
     /// False if MSER would cut half of the run or more: there is no steady state.
     pub is_steady: bool,
@@ -86,8 +86,8 @@ pub fn bins(values: &[f64], width: usize) -> Vec<f64> {
     values.chunks_exact(width).map(mean).collect()
 }
 
-/// The marginal standard error rule (White 1997): how many values to drop, at most half, so that the
-/// mean of the others is known best: the least sum of squares / count².
+/// The marginal standard error rule (White 1997): how many values to drop, at most half, so that
+/// the mean of the others is known best: the least sum of squares / count².
 pub fn mser(values: &[f64]) -> usize {
     if values.is_empty() {
         return 0;

@@ -28,8 +28,8 @@ impl StopRule {
         progress.rounds >= self.least_rounds && progress.half_width <= self.half_width
     }
 
-    /// After how many rounds in all the interval is likely to be narrow enough, if the rounds to come
-    /// scatter as those before; no more than the most.
+    /// After how many rounds in all the interval is likely to be narrow enough, if the rounds to
+    /// come scatter as those before; no more than the most.
     pub fn rounds_needed(&self, progress: &Progress) -> u32 {
         // The half width of a mean's interval: Student's t by the square root of the rounds.
         let narrowness = |rounds: u32| {
@@ -60,7 +60,8 @@ mod tests {
         let needed = |rounds, half_width| RULE.rounds_needed(&Progress { rounds, half_width });
         assert_eq!(needed(3, 0.001), 6, "no verdict rests on fewer");
         assert_eq!(needed(8, 0.004), 8);
-        // Half as wide as after 6 rounds, where t is 2.57: 2.57 / sqrt(6) is twice 2.13 / sqrt(16.5).
+        // Half as wide as after 6 rounds, where t is 2.57: 2.57 / sqrt(6) is twice 2.13 /
+        // sqrt(16.5).
         assert_eq!(needed(6, 0.01), 17);
         assert_eq!(needed(6, 0.9), 20, "no more than there may be");
     }

@@ -1,5 +1,5 @@
 //! What all tests of a class have in common, and what is left of each test without it
-//!.
+//! .
 //!
 //! 0.97 in a suite at 0.985 is not a 3 % finding about that statement. The tests of a round share
 //! its drift, so rounds are resampled, never tests. The log ratios of a test's rounds are the
@@ -25,8 +25,8 @@ const RESAMPLES: usize = 400;
 /// Beyond so many median absolute deviations a test does not count (Mosteller and Tukey 1977).
 const CUTOFF: f64 = 6.0;
 
-/// The shift of `tests`: for each the log ratio of every round, all of the same rounds, at the level
-/// 1 − `alpha`. A test's own value is the mean of its rounds.
+/// The shift of `tests`: for each the log ratio of every round, all of the same rounds, at the
+/// level 1 − `alpha`. A test's own value is the mean of its rounds.
 ///
 /// The standard errors are those of resampled rounds, widened by sqrt(R / (R − 1)), and the
 /// intervals are of Student's t on R − 1: percentiles of so few rounds are too narrow. None for
@@ -112,8 +112,8 @@ mod tests {
         assert!(biweight(&[]).is_nan());
     }
 
-    /// Around 2 with u = ±1/12 · distance: for 1 2 3 the mean by symmetry; for 0 2 3 the fixed point
-    /// solves Σ w(x)(x − m) = 0.
+    /// Around 2 with u = ±1/12 · distance: for 1 2 3 the mean by symmetry; for 0 2 3 the fixed
+    /// point solves Σ w(x)(x − m) = 0.
     #[test]
     fn the_biweight_mean_solves_its_equation() {
         let values = [0.0, 2.0, 3.0, 3.5, 9.0];

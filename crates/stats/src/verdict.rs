@@ -38,11 +38,12 @@ use family::adjust;
 pub use crate::analysis::{LogRatios, LogValues, Sample};
 pub use family::{Options, SCREEN_ALPHA, Stage, flagged};
 
-/// Which way from slices and runs to a verdict this is. To be raised by one whenever the same slices or runs
-/// would come to another number of a round, another estimate or interval, or another label: what a selftest
-/// has found of another way says nothing of this one. The first that is numbered holds a contender against
-/// base and twin one by one; until then it was held against their mean in each cycle. From the second on a
-/// variance borrows from tests whose noise is alike, and knows no more than all of them together.
+/// Which way from slices and runs to a verdict this is. To be raised by one whenever the same
+/// slices or runs would come to another number of a round, another estimate or interval, or another
+/// label: what a selftest has found of another way says nothing of this one. The first that is
+/// numbered holds a contender against base and twin one by one; until then it was held against
+/// their mean in each cycle. From the second on a variance borrows from tests whose noise is alike,
+/// and knows no more than all of them together.
 pub const ESTIMATOR: u32 = 2;
 
 /// A cost per operation or a time, in the rounds of the rate.
@@ -189,7 +190,8 @@ pub fn judge(cells: &[Cell], options: &Options) -> Report {
                 detectable,
                 rounds_needed,
                 is_agreed: rate.is_agreed(&estimate, alpha),
-                // A screen finds nothing: what it sees first is seen again in fresh rounds, or was chance.
+                // A screen finds nothing: what it sees first is seen again in fresh rounds, or was
+                // chance.
                 risen_cost: risen(&costs[index], cell.margin, alpha)
                     .filter(|_| cell.stage != Stage::Screen),
             }

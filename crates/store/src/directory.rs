@@ -30,8 +30,8 @@ pub struct RunDirectory {
 }
 
 impl RunDirectory {
-    /// Refuses what cannot become a run directory: it must not exist, or must be empty, and this user
-    /// must be able to write to it. Nothing is made or opened.
+    /// Refuses what cannot become a run directory: it must not exist, or must be empty, and this
+    /// user must be able to write to it. Nothing is made or opened.
     pub fn refuse_unfit(path: &Path) -> Result<(), StoreError> {
         if path.join(RESULTS).symlink_metadata().is_ok() {
             return Err(StoreError::Taken(path.to_path_buf()));
@@ -99,7 +99,8 @@ impl RunDirectory {
         &self.path
     }
 
-    /// What the run's data directories are called by. A run from elsewhere may have any text for that.
+    /// What the run's data directories are called by. A run from elsewhere may have any text for
+    /// that.
     pub fn id(&self) -> Result<&str, StoreError> {
         let id = self.manifest.id.as_str();
         match rqps_system::is_id(id) {

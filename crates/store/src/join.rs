@@ -1,5 +1,5 @@
-//! The rounds of several comparisons as those of one. A round counts as one observation wherever it was
-//! made, since everybody was held against a base that was measured in the same round.
+//! The rounds of several comparisons as those of one. A round counts as one observation wherever it
+//! was made, since everybody was held against a base that was measured in the same round.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,8 +36,8 @@ pub enum Unlike {
     StoredBase(String),
 }
 
-/// Parts of a comparison that may differ from run to run: how many rounds there are and when they are enough,
-/// what was done after the verdicts, and what [`unlike`] looks at.
+/// Parts of a comparison that may differ from run to run: how many rounds there are and when they
+/// are enough, what was done after the verdicts, and what [`unlike`] looks at.
 const OF_EACH: [&str; 10] = [
     "rounds",
     "fewest_rounds",
@@ -62,8 +62,8 @@ const BUILD: [(&str, Fact); 4] = [
     ("C library", |record| record.libc.clone()),
 ];
 
-/// One comparison with the rounds of several, which are numbered on. It has what the first run says of
-/// itself; [`Run::parts`] have the rounds of each.
+/// One comparison with the rounds of several, which are numbered on. It has what the first run says
+/// of itself; [`Run::parts`] have the rounds of each.
 pub(crate) fn join(runs: Vec<(String, Run)>, force: bool) -> Result<Run, MergeError> {
     if let Some(unlike) = unlike(&runs) {
         return Err(MergeError::Unlike(unlike));
@@ -200,7 +200,8 @@ struct Numbered {
     screened: u32,
 }
 
-/// The rounds of one run after those of another. Fresh rounds are numbered on after all of the screen.
+/// The rounds of one run after those of another. Fresh rounds are numbered on after all of the
+/// screen.
 fn numbered(runs: &[(String, Run)]) -> Numbered {
     let mut rounds = vec![BTreeMap::new(); runs.len()];
     let mut numbers = 1..;

@@ -80,11 +80,11 @@ fn list(differences: &[Difference]) -> String {
     differences.iter().map(Difference::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// All contenders of all runs as one run, in the order of the runs, each run under a name. The first
-/// contender of the first run is the one that others are relative to. Contenders of the same name
-/// get the name of their run behind it: `postgres@17.6 (a)`. Comparisons of the same contenders become one
-/// with the rounds of all. What differs between the runs is refused, or else told in
-/// [`Run::differences`].
+/// All contenders of all runs as one run, in the order of the runs, each run under a name. The
+/// first contender of the first run is the one that others are relative to. Contenders of the same
+/// name get the name of their run behind it: `postgres@17.6 (a)`. Comparisons of the same
+/// contenders become one with the rounds of all. What differs between the runs is refused, or else
+/// told in [`Run::differences`].
 pub fn merge(runs: Vec<(String, Run)>, force: bool) -> Result<Run, MergeError> {
     refuse_alike(&runs)?;
     let is_compared = |named: &&(String, Run)| comparison(&named.1).is_some();
@@ -163,8 +163,8 @@ pub(crate) fn differences(
     found
 }
 
-/// What a run was under, by name: `seed`, `workload.insert_benchmark.rows`, … Everything in the plan but
-/// the contenders, and how clients reached the servers.
+/// What a run was under, by name: `seed`, `workload.insert_benchmark.rows`, … Everything in the
+/// plan but the contenders, and how clients reached the servers.
 pub(crate) fn conditions(run: &Run) -> BTreeMap<String, String> {
     let plan = serde_json::to_value(&run.plan).expect("a plan is plain data");
     let mut found = BTreeMap::new();

@@ -23,8 +23,8 @@ pub struct PassRecord {
     pub test: String,
     /// Its place among the tests of the plan.
     pub place: u32,
-    /// Which of the groups of contenders it is of, counted from 1, where not all fit into the memory at
-    /// once; otherwise 1.
+    /// Which of the groups of contenders it is of, counted from 1, where not all fit into the
+    /// memory at once; otherwise 1.
     pub part: u32,
     pub class: Class,
     /// The tests that are shown together with it.
@@ -79,8 +79,8 @@ impl PassRecord {
 pub struct SideRecord {
     /// Its place among the servers of the round, in the order in which they were started, from 0.
     pub slot: u32,
-    /// Operations while the DBMS's counters were watched: those of the warm-up and of unmeasured heads
-    /// are among them.
+    /// Operations while the DBMS's counters were watched: those of the warm-up and of unmeasured
+    /// heads are among them.
     pub watched: u64,
     /// What the DBMS counted itself meanwhile, under its own names. What did not move is left out.
     pub engine: EngineReading,
@@ -94,7 +94,8 @@ pub struct SideRecord {
     pub note: Option<String>,
     /// Why it did not go on: what was met, and how its server ended.
     pub failed: Option<String>,
-    /// Of a whole run: rows per second over all clients that it promises to insert; none if unlimited.
+    /// Of a whole run: rows per second over all clients that it promises to insert; none if
+    /// unlimited.
     pub target_rate: Option<f64>,
     /// Of a whole run: what all clients did together, an entry for each kind of operation.
     pub work: Vec<WorkerRecord<PackedHistogram>>,
@@ -225,8 +226,8 @@ impl RunDirectory {
         self.transact(|transaction| insert(transaction, pass))
     }
 
-    /// Keeps passes in the place of all that was kept of their tests in their rounds: a round of whole runs
-    /// as far as it has come. All of them or nothing.
+    /// Keeps passes in the place of all that was kept of their tests in their rounds: a round of
+    /// whole runs as far as it has come. All of them or nothing.
     pub fn replace_passes(&mut self, passes: &[&PassRecord]) -> Result<(), StoreError> {
         self.transact(|transaction| {
             for pass in passes {

@@ -29,8 +29,8 @@ impl Run {
         Run::read(path, Samples::Read)
     }
 
-    /// The same without the samples of each second of steps, which are most of a large run and of which
-    /// only few formats have anything.
+    /// The same without the samples of each second of steps, which are most of a large run and of
+    /// which only few formats have anything.
     pub fn open_without_samples(path: &Path) -> Result<Run, StoreError> {
         Run::read(path, Samples::LeftOut)
     }
@@ -393,8 +393,8 @@ pub(crate) fn metric(row: &Row<'_>) -> Result<Metric, rusqlite::Error> {
 /// Significant digits of a histogram, which decide how much memory it takes.
 const DIGITS: u32 = 3;
 
-/// The head says how long it is and how much memory it takes (HdrHistogram, V2 encoding): that must be
-/// what rqps writes.
+/// The head says how long it is and how much memory it takes (HdrHistogram, V2 encoding): that must
+/// be what rqps writes.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Histogram<u64>, rusqlite::Error> {
     const HEAD: usize = 40;
     let unreadable = || garbled("a histogram cannot be read");

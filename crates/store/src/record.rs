@@ -69,8 +69,8 @@ impl Status {
 #[derive(Clone, Debug)]
 pub struct StepRecord {
     pub contender: String,
-    /// As in the posts: `l.i0`, `qr100`, `point-query`. A step of its own for each number of clients
-    /// has that behind it: `point-query@4`.
+    /// As in the posts: `l.i0`, `qr100`, `point-query`. A step of its own for each number of
+    /// clients has that behind it: `point-query@4`.
     pub step: String,
     /// What the step does, in a few words.
     pub title: String,
@@ -137,7 +137,8 @@ pub struct Planning {
     pub after: Option<f64>,
 }
 
-/// One connection's work in a step, or that of several of one kind together. Its histograms may be packed.
+/// One connection's work in a step, or that of several of one kind together. Its histograms may be
+/// packed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkerRecord<H = Histogram<u64>> {
     /// Counted from 1; 0 for several together.
@@ -276,8 +277,8 @@ pub struct Second {
     pub max_service: u64,
 }
 
-/// What holds the memory of each server, the page cache of its files included. Where nothing does, what the
-/// DBMS does not cache may be in the page cache, and IO-bound by name only.
+/// What holds the memory of each server, the page cache of its files included. Where nothing does,
+/// what the DBMS does not cache may be in the page cache, and IO-bound by name only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "held_by", rename_all = "snake_case")]
 pub enum MemoryHold {
@@ -322,16 +323,16 @@ pub struct Manifest {
     /// None in runs of an rqps that did not note it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryHold>,
-    /// Whether a contender reads its data past the page cache (direct IO), by its settings in force: of
-    /// those that have been started.
+    /// Whether a contender reads its data past the page cache (direct IO), by its settings in
+    /// force: of those that have been started.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub direct_reads: BTreeMap<String, bool>,
     /// How much work the canary of a comparison is: its times are those of the same work in every
     /// sitting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canary_rounds: Option<u64>,
-    /// Who is up together in a comparison, by their places: the same in every sitting, however much memory
-    /// there is in it.
+    /// Who is up together in a comparison, by their places: the same in every sitting, however much
+    /// memory there is in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub groups: Option<Vec<Vec<usize>>>,
     /// None in runs of an rqps that did not measure it.
@@ -339,8 +340,8 @@ pub struct Manifest {
     pub kernel: Option<KernelRecord>,
 }
 
-/// What the kernel took before the run, in nanoseconds. It is no fact of the machine: a stored base is
-/// refused where those differ, and this is never twice the same.
+/// What the kernel took before the run, in nanoseconds. It is no fact of the machine: a stored base
+/// is refused where those differ, and this is never twice the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelRecord {
     /// For a system call that does nothing.

@@ -79,8 +79,8 @@ pub(crate) fn open(root: &Path, read_only: bool) -> Result<Connection, StoreErro
     refuse_foreign(root)?;
     let results = root.join(RESULTS);
     let damaged = |error: rusqlite::Error| StoreError::damaged(results.clone(), error);
-    // Also to read: what a killed rqps had begun to write is taken back first. A file that nobody may
-    // write to is opened all the same.
+    // Also to read: what a killed rqps had begun to write is taken back first. A file that nobody
+    // may write to is opened all the same.
     let real = root.canonicalize().map_err(file("open", root))?.join(RESULTS);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX

@@ -3,8 +3,8 @@
 /// Raised with every change that an older rqps could not read.
 pub(crate) const VERSION: u32 = 6;
 
-/// Columns that an rqps of the same version may not have made, with their tables: one that reads takes
-/// what is not there for null, one that writes adds them.
+/// Columns that an rqps of the same version may not have made, with their tables: one that reads
+/// takes what is not there for null, one that writes adds them.
 pub(crate) const ADDED: [(&str, &str); 1] = [("contender", "flags")];
 
 /// Sources of series, and the name of the times of their samples.

@@ -1,5 +1,5 @@
-//! What `rqps selftest` has found on this machine, kept beside the builds, and which method a test may be
-//! measured by because of it.
+//! What `rqps selftest` has found on this machine, kept beside the builds, and which method a test
+//! may be measured by because of it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,16 +24,16 @@ pub struct Fitness {
     pub engine: String,
     /// `point`, `range`, `aggregate` or `write`.
     pub class: String,
-    /// So many drove a contender at once. One alone is bound to a CPU with all servers, and several are not:
-    /// what was found with one says nothing of others.
+    /// So many drove a contender at once. One alone is bound to a CPU with all servers, and several
+    /// are not: what was found with one says nothing of others.
     #[serde(default = "one")]
     pub clients: u32,
     pub method: Method,
     /// RFC 3339.
     pub date: String,
     pub rqps_version: String,
-    /// Which way from slices and runs to a verdict was tried (`rqps_stats::verdict::ESTIMATOR`). What was found
-    /// of another says nothing of this one; 0 of before they had numbers.
+    /// Which way from slices and runs to a verdict was tried (`rqps_stats::verdict::ESTIMATOR`).
+    /// What was found of another says nothing of this one; 0 of before they had numbers.
     #[serde(default)]
     pub estimator: u32,
     /// Few comparisons of each kind, or not all kinds.
@@ -124,8 +124,8 @@ impl Fitnesses {
         }
     }
 
-    /// Keeps what is known, instead of what was known of the same before. A quick selftest that found
-    /// nothing says less than a whole one of the same estimator.
+    /// Keeps what is known, instead of what was known of the same before. A quick selftest that
+    /// found nothing says less than a whole one of the same estimator.
     pub fn add(&mut self, results: Vec<Fitness>) {
         let key = |one: &Fitness| {
             (
@@ -170,8 +170,8 @@ impl Fitnesses {
         })
     }
 
-    /// How a class of cached tests of contenders with these engines is to be measured, and why. Slices, unless
-    /// the selftest has found them unfit for one of the engines.
+    /// How a class of cached tests of contenders with these engines is to be measured, and why.
+    /// Slices, unless the selftest has found them unfit for one of the engines.
     pub fn method(&self, asking: Asking<'_>, engines: &[String], class: &str) -> (Method, String) {
         let any = |engine: &String, method| self.find(asking, engine, class, method);
         let of = |engine: &String, method| {

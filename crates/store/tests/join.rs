@@ -1,4 +1,5 @@
-//! Comparisons of the same contenders become one with the rounds of all; of others no verdict could come.
+//! Comparisons of the same contenders become one with the rounds of all; of others no verdict could
+//! come.
 
 use rqps_plan::{
     Class, Compared, Comparison, Contender, Count, InsertBenchmark, Method, Plan, Profile, Span,

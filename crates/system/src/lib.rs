@@ -1,7 +1,8 @@
-//! What rqps asks of the operating system where somebody else could interfere. There is one way each to
-//! run a foreign program ([`program`]), to work in a place of another user ([`User::act`]), to make
-//! a private folder ([`private_folder`]), to ask who could exchange a file ([`others_can_change`]), to take
-//! a path from a file ([`below`]) and to show foreign text ([`printable`]). Knows nothing of databases.
+//! What rqps asks of the operating system where somebody else could interfere. There is one way
+//! each to run a foreign program ([`program`]), to work in a place of another user ([`User::act`]),
+//! to make a private folder ([`private_folder`]), to ask who could exchange a file
+//! ([`others_can_change`]), to take a path from a file ([`below`]) and to show foreign text
+//! ([`printable`]). Knows nothing of databases.
 
 mod path;
 mod private;

@@ -47,8 +47,8 @@ pub fn command(program: &Path, around: &Surroundings<'_>) -> Command {
     }
     if let Some(signal) = around.at_end {
         let parent = rustix::process::getpid();
-        // SAFETY: between fork and exec only system calls are made, and nothing is allocated: an error
-        // without a text is a number.
+        // SAFETY: between fork and exec only system calls are made, and nothing is allocated: an
+        // error without a text is a number.
         unsafe {
             command.pre_exec(move || {
                 set_parent_process_death_signal(Some(signal))?;
@@ -127,8 +127,8 @@ pub fn run(
     Ok(Said { status, stdout: text(stdout), stderr: text(stderr) })
 }
 
-/// The same for one that prints too much, or for too long, to be kept in memory: all of it goes into
-/// a log.
+/// The same for one that prints too much, or for too long, to be kept in memory: all of it goes
+/// into a log.
 pub fn run_into(
     log: &File,
     command: &mut Command,

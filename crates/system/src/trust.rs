@@ -1,5 +1,5 @@
-//! Who could exchange a file or a folder: what is run from there, and what root writes there, would be
-//! that user's choice.
+//! Who could exchange a file or a folder: what is run from there, and what root writes there, would
+//! be that user's choice.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -13,9 +13,9 @@ pub struct Changeable {
     pub how: String,
 }
 
-/// What on the way to a file or folder, by the names in its path or by the links behind them, another
-/// user can change or replace. For root that is everything that is not root's. What is not there yet
-/// cannot be told.
+/// What on the way to a file or folder, by the names in its path or by the links behind them,
+/// another user can change or replace. For root that is everything that is not root's. What is not
+/// there yet cannot be told.
 pub fn others_can_change(path: &Path) -> Option<Changeable> {
     let real = path.canonicalize().ok();
     let mut way = path.ancestors().chain(real.iter().flat_map(|real| real.ancestors()));

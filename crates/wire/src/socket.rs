@@ -290,8 +290,8 @@ fn receive_some(socket: &OwnedFd, room: &mut [u8], waits: &Waits) -> Result<usiz
     }
 }
 
-/// A signal is not an error, nor is silence while the answer is wanted; anything else is. How long a
-/// silence lasts is counted here, out of the way of answers that come at once.
+/// A signal is not an error, nor is silence while the answer is wanted; anything else is. How long
+/// a silence lasts is counted here, out of the way of answers that come at once.
 #[cold]
 #[inline(never)]
 fn retry(error: Errno, socket: &OwnedFd, wanted: PollFlags, waits: &Waits) -> Result<(), Error> {

@@ -1,5 +1,5 @@
-//! How a DBMS carries out a statement: the shape of its plan, so that two of them can be told apart,
-//! without what differs from one execution to the next.
+//! How a DBMS carries out a statement: the shape of its plan, so that two of them can be told
+//! apart, without what differs from one execution to the next.
 
 use rqps_wire::{Connection, Error};
 
@@ -15,7 +15,8 @@ pub struct Explained {
     pub text: String,
     /// How often an operation sends it.
     pub times: u32,
-    /// Nodes and indexes, the outermost first; none if the DBMS tells none, or there is nothing to plan.
+    /// Nodes and indexes, the outermost first; none if the DBMS tells none, or there is nothing to
+    /// plan.
     pub plan: Option<String>,
     /// Microseconds that the DBMS says it took to plan it; none if it does not say.
     pub planning: Option<f64>,
@@ -28,11 +29,12 @@ impl Explained {
     }
 }
 
-/// How often a statement is planned to learn what that takes: the first time a session reads what it has to
-/// know of the table.
+/// How often a statement is planned to learn what that takes: the first time a session reads what
+/// it has to know of the table.
 const PLANNED: usize = 3;
 
-/// How a statement is carried out that an operation sends once: `text`, with its values filled in as `sql`.
+/// How a statement is carried out that an operation sends once: `text`, with its values filled in
+/// as `sql`.
 pub(crate) fn explained(
     connection: &mut dyn Connection,
     dialect: Dialect,
@@ -48,8 +50,8 @@ pub(crate) fn explained(
     Ok(Explained::plain(text))
 }
 
-/// The answer to one way of asking, with the least that planning took if it says so; none if the DBMS
-/// does not know that way.
+/// The answer to one way of asking, with the least that planning took if it says so; none if the
+/// DBMS does not know that way.
 fn asked(
     connection: &mut dyn Connection,
     statement: &str,

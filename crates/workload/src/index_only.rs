@@ -1,5 +1,5 @@
-//! Reading an index of Postgres from end to end and nothing but the index, whatever the server's planner is
-//! set to: what is measured may be a setting of the planner.
+//! Reading an index of Postgres from end to end and nothing but the index, whatever the server's
+//! planner is set to: what is measured may be a setting of the planner.
 
 use rqps_wire::{Connection, Error, Row};
 

@@ -123,7 +123,8 @@ impl Server {
             let expected =
                 Statements { reads: reads * each, writes: writes * each, others: others * each };
             if tally.retries == 0 && test.class() == Class::ReadWrite {
-                // A row that the other client has just replaced is not found, so nothing is changed.
+                // A row that the other client has just replaced is not found, so nothing is
+                // changed.
                 let found = tally.statements;
                 assert_eq!(found.total(), expected.total(), "{contender}: {}", test.name);
                 assert_eq!(found.reads, expected.reads, "{contender}: {}", test.name);

@@ -1,5 +1,5 @@
-//! What the live view shows, as lines of text: the matrix of contenders and tests, what is being done,
-//! how fast it goes and what is left.
+//! What the live view shows, as lines of text: the matrix of contenders and tests, what is being
+//! done, how fast it goes and what is left.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -60,8 +60,8 @@ struct Cell {
     text: String,
 }
 
-/// One workload: rows are its steps, columns its contenders; in a comparison those that are compared
-/// with the base, and a row is measured for all of them in every round.
+/// One workload: rows are its steps, columns its contenders; in a comparison those that are
+/// compared with the base, and a row is measured for all of them in every round.
 #[derive(Clone, Debug)]
 pub(super) struct Board {
     /// Which workload it is, if there are several.
@@ -207,7 +207,8 @@ impl Board {
         }
     }
 
-    /// Lines that are narrower than the width and fewer than the height; `gone` and `left` are seconds.
+    /// Lines that are narrower than the width and fewer than the height; `gone` and `left` are
+    /// seconds.
     pub(super) fn lines(&self, width: usize, height: usize, gone: f64, left: f64) -> Vec<String> {
         if width < NARROWEST {
             return Vec::new();

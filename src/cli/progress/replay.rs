@@ -1,9 +1,9 @@
 //! The time that is left, held against runs that were made: from what was told of them and when.
 //!
-//! Each file in `recorded/` is such a run: its plans and the machine's CPUs and memory, then a line for
-//! each event with the seconds since the beginning. `cargo test --bin rqps record_runs -- --ignored`
-//! makes those that are not there with real servers, from the plans below. They have no guards: what a
-//! busy machine has refused and measured again nobody can foretell.
+//! Each file in `recorded/` is such a run: its plans and the machine's CPUs and memory, then a line
+//! for each event with the seconds since the beginning. `cargo test --bin rqps record_runs --
+//! --ignored` makes those that are not there with real servers, from the plans below. They have no
+//! guards: what a busy machine has refused and measured again nobody can foretell.
 
 use std::cell::RefCell;
 use std::fs;
@@ -152,8 +152,8 @@ fn foretold(recorded: &str) -> (f64, Vec<(f64, f64)>) {
     (total, told)
 }
 
-/// How far off it was from a quarter of a run on, as a share of what remained; of the last moments as
-/// a share of a tenth of the run.
+/// How far off it was from a quarter of a run on, as a share of what remained; of the last moments
+/// as a share of a tenth of the run.
 fn largest_error(name: &str) -> (f64, String) {
     let recorded = fs::read_to_string(folder().join(format!("{name}.jsonl"))).unwrap();
     let (total, told) = foretold(&recorded);

@@ -15,8 +15,8 @@ use super::Arguments;
 
 /// Never reached: all rounds are wanted.
 const PRECISION: f64 = 1e-4;
-/// What a server has under a quota: much less than one client keeps busy. A point query can take half as much
-/// CPU under a quota as without, so a quarter of a CPU is no slowdown everywhere.
+/// What a server has under a quota: much less than one client keeps busy. A point query can take
+/// half as much CPU under a quota as without, so a quarter of a CPU is no slowdown everywhere.
 const QUOTA: Injection = Injection::Cpus(0.1);
 /// What a server may write, which is less than any disk can.
 const WRITES: Injection = Injection::WritesPerSecond(100);

@@ -15,8 +15,8 @@ use crate::error::DbmsError;
 use crate::in_force::InForce;
 use crate::meter::EngineMeter;
 
-/// The names of variables that nobody has set: by MySQL since 8.0, and by MariaDB. Earlier MySQLs have
-/// neither table.
+/// The names of variables that nobody has set: by MySQL since 8.0, and by MariaDB. Earlier MySQLs
+/// have neither table.
 const DEFAULTS: [&str; 2] = [
     "select lower(variable_name) from performance_schema.variables_info \
      where variable_source = 'COMPILED'",
@@ -29,8 +29,8 @@ const DROP_BINLOGS: [&str; 2] = ["reset binary logs and gtids", "reset master"];
 /// The SQLSTATE of a statement that the server does not know.
 const UNKNOWN_STATEMENT: &str = "42000";
 
-/// Control work of MySQL and MariaDB, by whose server it is: of somebody else's no setting is changed, and it
-/// may refuse what needs rights that a guest does not have.
+/// Control work of MySQL and MariaDB, by whose server it is: of somebody else's no setting is
+/// changed, and it may refuse what needs rights that a guest does not have.
 pub(super) enum MysqlControl {
     Own,
     Guest,

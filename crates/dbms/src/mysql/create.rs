@@ -1,5 +1,5 @@
-//! Creating a data directory: by the server's own `--initialize-insecure` where it has it, otherwise
-//! by its bootstrap mode, which is fed the scripts that come with the build.
+//! Creating a data directory: by the server's own `--initialize-insecure` where it has it,
+//! otherwise by its bootstrap mode, which is fed the scripts that come with the build.
 
 use std::fs;
 use std::io::Write;

@@ -58,8 +58,8 @@ const MYROCKS: Descriptor = Descriptor {
     dialect: Dialect::MYROCKS,
     configs: &["myrocks"],
     cache: cache("rocksdb_block_cache_size"),
-    // 55 GB for 800M rows, but twice that, for its cache holds unpacked what is packed on the disk. It also
-    // has the indexes and filters of its files, and is cut into 64 parts.
+    // 55 GB for 800M rows, but twice that, for its cache holds unpacked what is packed on the disk.
+    // It also has the indexes and filters of its files, and is cut into 64 parts.
     need: Need { row: 150, least: 64 << 20 },
     // As in all that is published of it.
     implied: &[("transaction_isolation", "READ-COMMITTED", &[])],
@@ -77,7 +77,8 @@ pub(crate) static MARIADB: Descriptor = Descriptor {
     packages: &MARIADB_PACKAGES,
     programs: MARIADB_PROGRAMS,
     version: MARIADB_VERSION,
-    // Since 11.4 a server without a certificate makes itself a key of 4096 bits at every start: 1 to 12 s.
+    // Since 11.4 a server without a certificate makes itself a key of 4096 bits at every start: 1
+    // to 12 s.
     implied: &[SELF_SIGNED],
     // What is not among its own is taken from MySQL's.
     configs: &["mariadb", "mysql"],
@@ -158,9 +159,9 @@ const SIZES: Sizes = Sizes {
     build: 500 << 20,
 };
 
-/// Of 8.0.33 and 5.6.14, with the default config. InnoDB allocates redo logs at once, as large as the config
-/// wants them; 5.6 wrote them, too, and 5.7 is taken to. Data directories of 5 are too large to be kept for
-/// copies, and those of a build of one's own are not.
+/// Of 8.0.33 and 5.6.14, with the default config. InnoDB allocates redo logs at once, as large as
+/// the config wants them; 5.6 wrote them, too, and 5.7 is taken to. Data directories of 5 are too
+/// large to be kept for copies, and those of a build of one's own are not.
 fn of_mysql(build: &Build) -> Sizes {
     let version = match build {
         Build::Version { version, .. } => Some(version),

@@ -53,8 +53,8 @@ fn forced(index: &str) -> String {
     format!(" force index ({index})")
 }
 
-/// What the next row's key would be, from the table's definition: recovery may skip some, and so does
-/// a server whose inserts failed.
+/// What the next row's key would be, from the table's definition: recovery may skip some, and so
+/// does a server whose inserts failed.
 fn last_key(
     connection: &mut dyn Connection,
     table: &str,
@@ -79,8 +79,8 @@ fn drop_index(connection: &mut dyn Connection, table: &str, index: &str) -> Resu
 /// What the notes of a plan say that is a matter of the plan.
 const NOTES: [&str; 3] = ["Using index", "Using temporary", "Using filesort"];
 
-/// `sbtest1 range by PRIMARY` of a row of the plan, whose columns have become more over the years: 10,
-/// and 12 from 5.7 on, where `partitions` and `filtered` were added.
+/// `sbtest1 range by PRIMARY` of a row of the plan, whose columns have become more over the years:
+/// 10, and 12 from 5.7 on, where `partitions` and `filtered` were added.
 fn plan_node(row: Row) -> Option<String> {
     let column = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
     let (table, kind, key, extra) = match row.len() {

@@ -403,8 +403,8 @@ impl Guest for MysqlGuest {
         }
         let marked = Self::write_mark(connection, token, was_there);
         if marked.is_err() && is_made {
-            // MySQL cannot make and mark it at once, so nobody would know later whose it is. Where it
-            // cannot be removed either, the next run takes it as one that was there.
+            // MySQL cannot make and mark it at once, so nobody would know later whose it is. Where
+            // it cannot be removed either, the next run takes it as one that was there.
             let _ = self.remove_unmarked();
         }
         marked

@@ -107,8 +107,8 @@ impl Mysql {
         self.installed.dbms
     }
 
-    /// Writes the settings of this start beside the server's socket: into the data directory whoever runs
-    /// servers could write, too.
+    /// Writes the settings of this start beside the server's socket: into the data directory
+    /// whoever runs servers could write, too.
     fn configure(&self, place: &Place, start: &Start<'_>) -> Result<PathBuf, DbmsError> {
         let mut text = String::from("[mysqld]\n");
         let (data, socket) = (path_text(&place.data)?, start.folder.socket());
@@ -124,7 +124,8 @@ impl Mysql {
             Some(port) => {
                 own.push(("bind_address", "127.0.0.1".to_string()));
                 own.push(("port", port.to_string()));
-                // Else who comes from 127.0.0.1 comes from `localhost`, where the superuser has no password.
+                // Else who comes from 127.0.0.1 comes from `localhost`, where the superuser has no
+                // password.
                 own.push(("skip_name_resolve", "ON".to_string()));
             }
             None => own.push(("skip_networking", "ON".to_string())),

@@ -8,8 +8,9 @@ use crate::error::DbmsError;
 /// Where an account's connections come from, names not being looked up.
 const LOOPBACK: &str = "127.0.0.1";
 
-/// Accounts without a password that do not come by the socket alone, as the scripts of old versions make
-/// them (names of hosts and `localhost` are not looked up): by versions that keep passwords in a column of that name, and by the others.
+/// Accounts without a password that do not come by the socket alone, as the scripts of old versions
+/// make them (names of hosts and `localhost` are not looked up): by versions that keep passwords in
+/// a column of that name, and by the others.
 const OPEN: [&str; 2] = [
     "select user, host from mysql.user where host regexp '^[0-9a-f.:/%_]+$' \
      and password = '' and coalesce(authentication_string, '') = ''",
@@ -17,8 +18,8 @@ const OPEN: [&str; 2] = [
      and coalesce(authentication_string, '') = ''",
 ];
 
-/// Makes the account, or gives it this password, which accounts without one get, too. The superuser at
-/// `localhost` has none: that is the socket.
+/// Makes the account, or gives it this password, which accounts without one get, too. The superuser
+/// at `localhost` has none: that is the socket.
 pub(super) fn set_password(target: &Target, password: &str) -> Result<(), DbmsError> {
     let connection = &mut *target.connect()?;
     let account = quoted(LOOPBACK_USER, LOOPBACK);

@@ -28,9 +28,9 @@ const MEMTABLE_BYTES: &str = "select coalesce(sum(value), 0) \
      where stat_type = 'CUR_SIZE_ALL_MEM_TABLES' and cf_name in \
      (select cf from information_schema.rocksdb_ddl where table_schema = database())";
 
-/// Bytes of the current database's tables with their indexes. For InnoDB the sizes of its files; for
-/// MyRocks its live SST files and memtables; what the server estimates where it tells neither and
-/// has no data directory here.
+/// Bytes of the current database's tables with their indexes. For InnoDB the sizes of its files;
+/// for MyRocks its live SST files and memtables; what the server estimates where it tells neither
+/// and has no data directory here.
 pub(super) fn of_tables(
     connection: &mut dyn Connection,
     data: Option<&Path>,

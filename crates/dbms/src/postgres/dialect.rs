@@ -52,8 +52,8 @@ fn drop_index(connection: &mut dyn Connection, _table: &str, index: &str) -> Res
     connection.run(&format!("drop index if exists {index}")).map(drop)
 }
 
-/// `Index Scan using sbtest1_pkey on sbtest1` of a line of the plan; none of a line that says more of
-/// the node above it.
+/// `Index Scan using sbtest1_pkey on sbtest1` of a line of the plan; none of a line that says more
+/// of the node above it.
 fn plan_node(row: Row) -> Option<String> {
     let line = row.into_iter().flatten().next()?;
     let text = line.trim_start();

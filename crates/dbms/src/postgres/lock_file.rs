@@ -12,10 +12,10 @@ const NAME: &str = "postmaster.pid";
 /// No process has such a number: Linux gives them up to 2^22 (man 5 proc, pid_max).
 const NOBODY: i32 = i32::MAX;
 
-/// Makes the lock of a server that is a zombie one of nobody's. To Postgres, which asks by a signal of
-/// 0, a zombie lives, and below an init that does not ask how its children ended, as in many
-/// containers, it stays one. The file itself stays: by it Postgres looks for processes of that server
-/// that still hold its shared memory.
+/// Makes the lock of a server that is a zombie one of nobody's. To Postgres, which asks by a signal
+/// of 0, a zombie lives, and below an init that does not ask how its children ended, as in many
+/// containers, it stays one. The file itself stays: by it Postgres looks for processes of that
+/// server that still hold its shared memory.
 pub(super) fn release_from_zombie(data: &Path) -> Result<(), DbmsError> {
     let Ok(Some(text)) = theirs::read(data, NAME) else { return Ok(()) };
     let Some((pid, rest)) = text.split_once('\n') else { return Ok(()) };

@@ -44,7 +44,8 @@ const fn view(name: &'static str, rows: &'static str, part: &'static str, is_lan
 /// Columns that stand for something now, where the others only grow.
 const GAUGES: [&str; 5] =
     ["numbackends", "n_live_tup", "n_dead_tup", "n_mod_since_analyze", "n_ins_since_vacuum"];
-/// Columns that show what goes on in the background: log, checkpoints, the background writer, vacuum.
+/// Columns that show what goes on in the background: log, checkpoints, the background writer,
+/// vacuum.
 const LANES: [&str; 16] = [
     "autovacuum_count",
     "buffers_alloc",
@@ -102,8 +103,8 @@ pub(super) fn meter(target: &Target) -> Result<EngineMeter, DbmsError> {
         }
     }
     let lanes = format!("key in ('{}')", LANES.join("', '"));
-    // Sessions count when they end, and before 15 a reading may be of half a second ago. Those of others
-    // may stay for as long as they like.
+    // Sessions count when they end, and before 15 a reading may be of half a second ago. Those of
+    // others may stay for as long as they like.
     let uncounted = "select count(*) from pg_catalog.pg_stat_activity \
          where datname = current_database() and application_name = 'rqps' and pid <> pg_backend_pid() \
          or pg_stat_get_snapshot_timestamp() < now() - interval '5 ms'";

@@ -120,8 +120,8 @@ impl Postgres {
         if major.is_none_or(|major: u32| major >= SCRAM_SINCE) { "scram-sha-256" } else { "md5" }
     }
 
-    /// Writes the settings of this start, and who is let in, beside the server's socket: into the data
-    /// directory whoever runs servers could write, too. What is set there goes before.
+    /// Writes the settings of this start, and who is let in, beside the server's socket: into the
+    /// data directory whoever runs servers could write, too. What is set there goes before.
     fn configure(&self, place: &Place, start: &Start<'_>) -> Result<PathBuf, DbmsError> {
         // Who can reach the socket is decided by its folder.
         let mut rules = "local all all trust\n".to_string();
@@ -355,7 +355,8 @@ mod tests {
     fn a_server_that_recovers_is_stopped_at_once_and_its_data_can_be_used() {
         with_postgres(|postgres, home, place| {
             let mut server = postgres.start(home, place, &|| false).unwrap();
-            // Recovery reads this file first, and from a pipe that nobody writes to it reads for ever.
+            // Recovery reads this file first, and from a pipe that nobody writes to it reads for
+            // ever.
             let label = place.data.join("backup_label");
             mkfifoat(CWD, &label, Mode::from(0o644)).unwrap();
             let mut connection = server.target().connect().unwrap();

@@ -151,8 +151,8 @@ impl Machine {
         Ok(offers)
     }
 
-    /// The versions that a source lists, as far as some of them can be the wanted ones; nothing where
-    /// it cannot be asked.
+    /// The versions that a source lists, as far as some of them can be the wanted ones; nothing
+    /// where it cannot be asked.
     fn listed(
         &self,
         home: &Home,

@@ -1,5 +1,5 @@
-//! Running apt in a folder of its own: it is given lists, a cache and a status there, so that nothing
-//! of the system's is touched.
+//! Running apt in a folder of its own: it is given lists, a cache and a status there, so that
+//! nothing of the system's is touched.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -211,8 +211,8 @@ impl Apt<'_> {
         Ok(versions.into_iter().map(|(_, version)| version).collect())
     }
 
-    /// Downloads the tarball that upstream released of a source package, as `name=version`, into the
-    /// folder.
+    /// Downloads the tarball that upstream released of a source package, as `name=version`, into
+    /// the folder.
     pub(super) fn download_tarball(
         &self,
         package: &str,
@@ -307,8 +307,8 @@ fn reason(stderr: &str) -> Option<Cow<'_, str>> {
     told("E: ").or_else(|| told("W: ")).map(Cow::from)
 }
 
-/// The file of a package that is not where the list has it, and what was answered instead, in whatever
-/// language: `E: Failed to fetch http://…/libz3-4_4.8.12.deb  404  Not Found [IP: …]`.
+/// The file of a package that is not where the list has it, and what was answered instead, in
+/// whatever language: `E: Failed to fetch http://…/libz3-4_4.8.12.deb  404  Not Found [IP: …]`.
 fn gone(stderr: &str) -> Option<(String, String)> {
     let mut errors = stderr.lines().filter_map(|line| line.strip_prefix("E: "));
     errors.find_map(|error| {
@@ -321,8 +321,8 @@ fn gone(stderr: &str) -> Option<(String, String)> {
     })
 }
 
-/// Root's apt downloads as a user of its own, who has folders in here. Nobody but root may write, or
-/// look which files there are.
+/// Root's apt downloads as a user of its own, who has folders in here. Nobody but root may write,
+/// or look which files there are.
 fn passable(folder: &Path) -> Result<(), SourceError> {
     fs::set_permissions(folder, fs::Permissions::from_mode(0o711)).map_err(at(folder))
 }

@@ -1,5 +1,5 @@
-//! Builds in Debian packages of any suite or repository, which apt fetches and nobody installs: they
-//! are unpacked with all that they depend on down to the C library, and run by its loader.
+//! Builds in Debian packages of any suite or repository, which apt fetches and nobody installs:
+//! they are unpacked with all that they depend on down to the C library, and run by its loader.
 
 use std::ffi::OsString;
 use std::fs;
@@ -69,8 +69,8 @@ fn major<'a>(name: &'a str, pattern: &str) -> Option<&'a str> {
 }
 
 /// Downloads a version of a package with its dependencies into `folder`, signatures and checksums
-/// compared by apt, and unpacks it. The signers' keys are what pins them: a suite has other versions
-/// after each of its point releases, whose hashes no release of rqps could know.
+/// compared by apt, and unpacks it. The signers' keys are what pins them: a suite has other
+/// versions after each of its point releases, whose hashes no release of rqps could know.
 pub(super) fn fetch(
     (package, version): (&Package, &str),
     machine: &Machine,

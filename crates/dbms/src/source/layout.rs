@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::error::at;
 use super::{Installed, SourceError, probe};
 
-/// In the root of a Postgres that is run by its own loader: a copy of `initdb`, beside a script that goes by
-/// the name of the server. `initdb` starts the `postgres` that lies in its own folder, which without that
-/// loader does not run. The server's program stays as and where it was.
+/// In the root of a Postgres that is run by its own loader: a copy of `initdb`, beside a script
+/// that goes by the name of the server. `initdb` starts the `postgres` that lies in its own folder,
+/// which without that loader does not run. The server's program stays as and where it was.
 const INITDB: &str = "rqps.initdb";
 
 /// Where MySQL and MariaDB have their messages, character sets and scripts, below the base.
@@ -33,8 +33,8 @@ const LIBRARY_PATH: &str = "--library-path";
 /// How a build finds the libraries that it comes with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loader {
-    /// The dynamic loader of a build with its own C library, relative to the build's root as the folders
-    /// below are; none where it is run by the system's.
+    /// The dynamic loader of a build with its own C library, relative to the build's root as the
+    /// folders below are; none where it is run by the system's.
     #[serde(default)]
     pub program: Option<PathBuf>,
     /// The folders with the libraries.
@@ -42,8 +42,8 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// Folders are told by the way from the program (ld.so(8): $ORIGIN), since what leads to the build may
-    /// have `:` and `;` in it, between which the loader takes paths apart.
+    /// Folders are told by the way from the program (ld.so(8): $ORIGIN), since what leads to the
+    /// build may have `:` and `;` in it, between which the loader takes paths apart.
     pub(super) fn command(&self, root: &Path, program: &Path) -> (PathBuf, Vec<OsString>) {
         let folders = self.folders(program.strip_prefix(root).unwrap_or(program));
         match &self.program {
@@ -120,8 +120,8 @@ impl Installed {
         if !initdb.is_file() {
             return Ok(self.command(&server.with_file_name("initdb")));
         }
-        // `usr/share/postgresql/17` for `usr/lib/postgresql/17/bin/postgres`, which it takes for relative to
-        // itself.
+        // `usr/share/postgresql/17` for `usr/lib/postgresql/17/bin/postgres`, which it takes for
+        // relative to itself.
         let (program, mut args) = self.command(&initdb);
         let series = server.ancestors().nth(2).unwrap_or(&self.root);
         let share = series.ancestors().nth(3).unwrap_or(&self.root).join("share/postgresql");

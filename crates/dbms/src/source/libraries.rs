@@ -1,6 +1,6 @@
-//! Libraries that a prebuilt server asks for and the system does not have: Debian's packages of them, as
-//! the user's own apt has them for this system, which nobody installs either. They are unpacked beside the
-//! server.
+//! Libraries that a prebuilt server asks for and the system does not have: Debian's packages of
+//! them, as the user's own apt has them for this system, which nobody installs either. They are
+//! unpacked beside the server.
 
 use std::ffi::OsString;
 use std::fs;
@@ -52,8 +52,8 @@ pub(super) fn how_to_install(package: Option<&str>) -> String {
     }
 }
 
-/// Unpacks a package beside the server, and has the server find its libraries there. An error of one source
-/// if apt does not have it, or if it is there already and did not help.
+/// Unpacks a package beside the server, and has the server find its libraries there. An error of
+/// one source if apt does not have it, or if it is there already and did not help.
 pub(super) fn add(
     fetched: &mut Fetched,
     package: &str,

@@ -1,5 +1,5 @@
-//! What packages had when their sources were last asked: the newest `17` is looked up once a day and
-//! not for every run.
+//! What packages had when their sources were last asked: the newest `17` is looked up once a day
+//! and not for every run.
 
 use std::fs;
 use std::path::PathBuf;

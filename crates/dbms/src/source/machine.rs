@@ -259,8 +259,8 @@ impl Machine {
         Ok(sources)
     }
 
-    /// The packages that a version can be in; all of the DBMS if it can be in none, to be asked what
-    /// there is instead.
+    /// The packages that a version can be in; all of the DBMS if it can be in none, to be asked
+    /// what there is instead.
     fn packages_with(
         &self,
         home: &Home,
@@ -304,8 +304,8 @@ impl Machine {
         stored.filter(|_| known.is_empty()).ok_or_else(none)
     }
 
-    /// Fetches a version, or the newest whose start it is, that packages of one source have. Adds what
-    /// they list, and why some could not be asked.
+    /// Fetches a version, or the newest whose start it is, that packages of one source have. Adds
+    /// what they list, and why some could not be asked.
     fn fetch_from(
         &self,
         home: &Home,
@@ -362,8 +362,8 @@ impl Machine {
         Err(self.not_to_be_had(&packages, dbms, None, &[], reasons))
     }
 
-    /// Fetches the newest of what is listed and fits. One whose files are not there is told, and the
-    /// next one taken.
+    /// Fetches the newest of what is listed and fits. One whose files are not there is told, and
+    /// the next one taken.
     fn fetch_newest_of(
         &self,
         home: &Home,
@@ -439,8 +439,8 @@ impl Machine {
         changing.finish(build, installed, &source)
     }
 
-    /// Describes a build that has just been unpacked, with the libraries that it asks for and the system does
-    /// not have.
+    /// Describes a build that has just been unpacked, with the libraries that it asks for and the
+    /// system does not have.
     fn describe(
         &self,
         (dbms, source): (Dbms, &Source),

@@ -118,8 +118,8 @@ pub struct Available {
 /// milliseconds and starts no client.
 ///
 /// A version is taken from the system or the store only if it is exactly the one that is asked for.
-/// The start of one, as `17`, is the newest of the first source that has one; they are asked for that
-/// once a day, and if none can be, the newest in the store will do.
+/// The start of one, as `17`, is the newest of the first source that has one; they are asked for
+/// that once a day, and if none can be, the newest in the store will do.
 pub fn obtain(
     home: &Home,
     dbms: Dbms,
@@ -162,8 +162,8 @@ pub fn present(
     Machine::this().present(home, dbms, build, tell)
 }
 
-/// Builds a version from source, or finds that build in the store. A build takes minutes, and is told again
-/// and again meanwhile.
+/// Builds a version from source, or finds that build in the store. A build takes minutes, and is
+/// told again and again meanwhile.
 pub fn build(
     home: &Home,
     dbms: Dbms,
@@ -174,8 +174,8 @@ pub fn build(
     build::make(&Machine::this(), home, dbms, version, options, tell)
 }
 
-/// Forgets which builds failed, and removes their logs and the tarballs that are kept for further builds.
-/// Answers how many failed.
+/// Forgets which builds failed, and removes their logs and the tarballs that are kept for further
+/// builds. Answers how many failed.
 pub fn forget_failed_builds(home: &Home) -> Result<usize, SourceError> {
     build::forget(home)
 }

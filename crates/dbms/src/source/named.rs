@@ -1,5 +1,5 @@
-//! Repositories of Debian packages that the user has named in a file: `postgres@pgdg-17.6` is of the
-//! one that is called `pgdg` there.
+//! Repositories of Debian packages that the user has named in a file: `postgres@pgdg-17.6` is of
+//! the one that is called `pgdg` there.
 
 use std::borrow::Cow;
 use std::fs;
@@ -24,7 +24,8 @@ use crate::home::Home;
 const FILE: &str = "sources.toml";
 /// What is told of a repository, beside the packages of each DBMS.
 const KEYS: [&str; 5] = ["uri", "suite", "components", "key", "base"];
-/// How its packages may be had. What lies in a folder is copied, for apt uses it where it is otherwise.
+/// How its packages may be had. What lies in a folder is copied, for apt uses it where it is
+/// otherwise.
 const SCHEMES: [(&str, &str); 3] =
     [("https://", "https://"), ("http://", "http://"), ("file:/", "copy:/")];
 /// A key in text, as it is published.
@@ -49,8 +50,8 @@ pub(crate) struct Repository {
 }
 
 impl Repository {
-    /// What apt is told of it, with its key in a folder of apt's. The user's settings cannot make it
-    /// less strict.
+    /// What apt is told of it, with its key in a folder of apt's. The user's settings cannot make
+    /// it less strict.
     pub(super) fn stanza(&self, folder: &Path, arch: &str) -> Result<String, SourceError> {
         // Apt knows the kind by the name.
         let kind = if self.key.starts_with(ARMOURED) { "asc" } else { "gpg" };

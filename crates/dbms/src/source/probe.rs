@@ -110,8 +110,8 @@ pub(super) fn server(dbms: Dbms, root: &Path) -> Result<PathBuf, SourceError> {
     })
 }
 
-/// The path that a program may have below a root. Where a star stands for several names there is none:
-/// which of them is meant nobody could tell.
+/// The path that a program may have below a root. Where a star stands for several names there is
+/// none: which of them is meant nobody could tell.
 fn place(root: &Path, program: &str) -> Option<PathBuf> {
     let Some((above, below)) = program.split_once("/*/") else { return Some(root.join(program)) };
     let names = fs::read_dir(root.join(above)).into_iter().flatten().flatten();

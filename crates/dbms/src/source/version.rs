@@ -14,8 +14,8 @@ enum Stage {
     Final,
 }
 
-/// A version in a package registry, as `17.6.0-beta.15`, `11.22.1`, `10.5.0-1`, `9.6.24`, `8.0.33.1`,
-/// `10.11.14-0+deb12u2` or `1:11.8.9+ds-0+deb13u1`.
+/// A version in a package registry, as `17.6.0-beta.15`, `11.22.1`, `10.5.0-1`, `9.6.24`,
+/// `8.0.33.1`, `10.11.14-0+deb12u2` or `1:11.8.9+ds-0+deb13u1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Packaged {
     /// What the registry calls it.

@@ -158,8 +158,8 @@ fn work(assigned: Vec<Assigned>, lab: &Lab<'_>) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Copies a loaded directory for a round. For a server whose memory is limited the copy is taken out of
-/// the page cache, which is rqps's and not the server's.
+/// Copies a loaded directory for a round. For a server whose memory is limited the copy is taken
+/// out of the page cache, which is rqps's and not the server's.
 pub(crate) fn restore(from: &Path, to: &Path, memory: Option<Memory>) -> Result<(), DbmsError> {
     rqps_dbms::copy_data(from, to)?;
     if memory.is_some() {

@@ -107,8 +107,8 @@ pub(crate) fn run(
     Ok(outcome)
 }
 
-/// Makes rounds until every test is settled, or there have been enough of them, or time is up. If the
-/// plan wants it, tests that then look different have fresh rounds, which are numbered on.
+/// Makes rounds until every test is settled, or there have been enough of them, or time is up. If
+/// the plan wants it, tests that then look different have fresh rounds, which are numbered on.
 fn rounds(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
@@ -191,8 +191,8 @@ fn rounds(
     Ok(if failed { Outcome::Failed } else { Outcome::Complete })
 }
 
-/// The fixed piece of work of the run: the same in every sitting. Whole runs are held against what is usual
-/// for it, so that is learnt before the first one.
+/// The fixed piece of work of the run: the same in every sitting. Whole runs are held against what
+/// is usual for it, so that is learnt before the first one.
 fn canaries(directory: &mut RunDirectory, comparison: &Comparison) -> Result<Canaries, LabError> {
     let canary = match directory.manifest.canary_rounds {
         Some(rounds) => Canary { rounds },
@@ -243,8 +243,9 @@ impl Journal<'_> {
         passes.any(|pass| failures(pass).any(|name| name == contestant.name))
     }
 
-    /// Whether the round has this test yet to do with these contestants, and somebody is there to be
-    /// compared with the base. Slices are made with all of them or not at all, whole runs one by one.
+    /// Whether the round has this test yet to do with these contestants, and somebody is there to
+    /// be compared with the base. Slices are made with all of them or not at all, whole runs one by
+    /// one.
     fn is_left(&self, test: &str, (part, members): (u32, &[usize])) -> bool {
         let able = members.iter().map(|place| &self.setting.contestants[*place]);
         let able: Vec<_> = able.filter(|one| !self.has_failed(test, one)).collect();
@@ -252,7 +253,8 @@ impl Journal<'_> {
         let is_in = |pass: &PassRecord, one: &Contestant| {
             pass.slices.iter().any(|slice| slice.contender == one.name)
         };
-        // What a guard refused is measured again in another sitting, as it would have been in this one.
+        // What a guard refused is measured again in another sitting, as it would have been in this
+        // one.
         let is_settled = |pass: &&PassRecord| pass.invalid.is_none() || pass.attempt > REPEATS;
         let made = self.attempts(test, part).filter(|pass| !pass.slices.is_empty());
         let made: Vec<&PassRecord> = made.filter(|pass| is_whole || is_settled(pass)).collect();
@@ -292,7 +294,8 @@ fn slices(
         }
         let mut left = select(&left, Sequence::Given)?;
         left.shuffle(&mut setting.random(Draw::Tests, &[number.into(), part.into()]));
-        // Whoever is faster writes more: reads come first, while all tables are as they were loaded.
+        // Whoever is faster writes more: reads come first, while all tables are as they were
+        // loaded.
         left.sort_by_key(|test| test.writes());
         let scene = Scene { setting, plan: of, number, part, members };
         let mut round = Round::start(lab, directory, &scene)?;

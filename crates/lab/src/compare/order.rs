@@ -6,12 +6,12 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 use rqps_load::{Slicing, Turns};
 
-/// A pass may take so much longer than was planned: where operations are longer than a slice, there are
-/// fewer of them then.
+/// A pass may take so much longer than was planned: where operations are longer than a slice, there
+/// are fewer of them then.
 const LONGER: u32 = 2;
 
-/// As many cycles as each contender has slices in this time, two at least; where they take too long,
-/// no fewer than `fewest`.
+/// As many cycles as each contender has slices in this time, two at least; where they take too
+/// long, no fewer than `fewest`.
 pub(crate) fn turns(
     contenders: usize,
     (time, fewest): (Duration, usize),

@@ -1,5 +1,5 @@
-//! Which contestants are up together: all of them, or where the memory is too small for that, the base
-//! with one contender at a time.
+//! Which contestants are up together: all of them, or where the memory is too small for that, the
+//! base with one contender at a time.
 
 use rqps_plan::{Comparison, Method, Plan};
 
@@ -7,11 +7,11 @@ use super::contestant::{Contestant, contestants};
 use crate::selftest::Treatment;
 use crate::{Event, LabError};
 
-/// What the servers may take of the memory that is available, in percent: the rest is for the files that
-/// the operating system caches for them.
+/// What the servers may take of the memory that is available, in percent: the rest is for the files
+/// that the operating system caches for them.
 const MOST_MEMORY: u64 = 80;
-/// What a server takes beside its cache, in bytes: code, buffers of connections, its own tables. An idle
-/// MySQL 8.0 takes 380 MB, a Postgres 40 MB.
+/// What a server takes beside its cache, in bytes: code, buffers of connections, its own tables. An
+/// idle MySQL 8.0 takes 380 MB, a Postgres 40 MB.
 const BESIDE: u64 = 200 << 20;
 
 /// Contestants by their places, in groups that fit.
@@ -131,7 +131,8 @@ mod tests {
         assert_eq!(parts.reason, Some(reason));
     }
 
-    /// Of builds whose caches are chosen, on a machine with 16 GB of memory of which 8 are available.
+    /// Of builds whose caches are chosen, on a machine with 16 GB of memory of which 8 are
+    /// available.
     fn on_a_machine(contenders: &str, rows: &str, memory: Option<&str>) -> Result<Parts, LabError> {
         let benchmark = Microbenchmark {
             tables: 1,

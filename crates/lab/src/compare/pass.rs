@@ -38,8 +38,8 @@ pub(super) fn said(against: &[GuardFailure]) -> Option<String> {
 
 impl Round<'_> {
     /// Measures a test, again if a guard refuses it, and again without a contestant that cannot go
-    /// on. `attempt` is the last one that was made already, from 0. Those on the bench look on. `share` is
-    /// where the test begins in the round, and its part of it.
+    /// on. `attempt` is the last one that was made already, from 0. Those on the bench look on.
+    /// `share` is where the test begins in the round, and its part of it.
     pub(crate) fn pass(
         &mut self,
         lab: &mut Lab<'_>,
@@ -224,9 +224,10 @@ impl Round<'_> {
             let mut before =
                 relay.run(&warm_up, slicing, &mut tell, lab.cancelled).map_err(driven)?;
             let slowed = slowed.slow_down(&before)?;
-            // A slice begins with caches that others have used. What it takes to warm them is a time of its
-            // own, whoever is slowed down, so that a slowdown comes to its share of an operation alone.
-            // Only the base's is asked for, but all are treated alike: see docs/evidence.md, "twice the noise".
+            // A slice begins with caches that others have used. What it takes to warm them is a
+            // time of its own, whoever is slowed down, so that a slowdown comes to its share of an
+            // operation alone. Only the base's is asked for, but all are treated alike: see
+            // docs/evidence.md, "twice the noise".
             let each = Turns::all((0..contenders).filter(|_| !slowed.is_empty()).collect());
             let mut alone = relay.run(&each, ALONE, &mut |_| {}, lab.cancelled).map_err(driven)?;
             let before_canary = canaries.run();
@@ -323,8 +324,8 @@ impl Round<'_> {
         Ok(Some(meter.read().map_err(of(slot))?.since(before)))
     }
 
-    /// Reads the counters of the server that is driven; with it, whether those of a device are among them,
-    /// by contestant.
+    /// Reads the counters of the server that is driven; with it, whether those of a device are
+    /// among them, by contestant.
     fn meter(&self) -> Result<(Meter, Vec<bool>), LabError> {
         let reader = |one: &Running<'_>| {
             EdgeReader::new(one.process(), one.group.as_ref(), one.server.data())
@@ -377,8 +378,8 @@ impl Round<'_> {
         records
     }
 
-    /// What a contestant cost in the measured parts of its slices: the requests of the device and the
-    /// clients' threads, which for a DBMS inside the client are the server.
+    /// What a contestant cost in the measured parts of its slices: the requests of the device and
+    /// the clients' threads, which for a DBMS inside the client are the server.
     fn in_slices(&self, slot: usize, has_device: bool, slices: &[Vec<Slice>]) -> Reading {
         let mut client = ThreadCost::default();
         let mut device = Edge::default();

@@ -1,5 +1,5 @@
-//! Where the servers' CPU time goes in the tests that have changed: runs under a profiler, after the
-//! verdicts and apart from them, since being sampled costs time.
+//! Where the servers' CPU time goes in the tests that have changed: runs under a profiler, after
+//! the verdicts and apart from them, since being sampled costs time.
 //!
 //! Every round starts the servers anew, as those of the verdict do, and they take turns; two rounds
 //! are mirror images of each other.
@@ -34,8 +34,8 @@ struct Chosen {
     contenders: Vec<String>,
 }
 
-/// How long one contender is driven for all its profiles; of tests that are chosen by their verdicts as if
-/// they were as many as there may be.
+/// How long one contender is driven for all its profiles; of tests that are chosen by their
+/// verdicts as if they were as many as there may be.
 pub(crate) fn per_contender(
     comparison: &Comparison,
     benchmark: &Microbenchmark,
@@ -312,7 +312,8 @@ mod tests {
         }
     }
 
-    /// What is profiled of a base, two contenders and the twin: each test with who, and what is left out.
+    /// What is profiled of a base, two contenders and the twin: each test with who, and what is
+    /// left out.
     fn chosen(tests: &str, profiled: &Profiled, changed: &[Changed]) -> (Vec<String>, Vec<String>) {
         let one = |(index, name): (usize, &str)| Contestant {
             name: name.to_string(),

@@ -1,5 +1,5 @@
-//! A round: contestants are started once, each on a copy of its data, to be driven through the tests
-//! in turn with the others.
+//! A round: contestants are started once, each on a copy of its data, to be driven through the
+//! tests in turn with the others.
 
 use std::collections::BTreeMap;
 
@@ -56,8 +56,8 @@ impl Setting<'_> {
         members.iter().any(|place| self.folders.loaded(*place, load).exists())
     }
 
-    /// A stream of its own for each use, so that a run that goes on has the draws that it would have
-    /// had.
+    /// A stream of its own for each use, so that a run that goes on has the draws that it would
+    /// have had.
     pub(crate) fn random(&self, of: Draw, which: &[u64]) -> Random {
         draw(self.plan.seed, of, which)
     }

@@ -1,5 +1,5 @@
-//! A round of whole runs: one contestant at a time does the whole workload, alone on the machine, on a
-//! copy of its data. For what cannot be cut into slices: writes that take long, and the Insert
+//! A round of whole runs: one contestant at a time does the whole workload, alone on the machine,
+//! on a copy of its data. For what cannot be cut into slices: writes that take long, and the Insert
 //! Benchmark. What one has done is kept when it is done: it may have taken hours.
 
 use std::time::Duration;
@@ -35,7 +35,8 @@ const PART: u32 = 1;
 /// How long the machine may take to be as usual before a run: gigabytes of a copy may slow it down.
 const REST: Duration = Duration::from_secs(10);
 
-/// … and behind it: a virtual CPU that has waited for a server to end is slow for some tenths of a second.
+/// … and behind it: a virtual CPU that has waited for a server to end is slow for some tenths of a
+/// second.
 const WAKE: Duration = Duration::from_secs(1);
 
 /// The share of a promised write rate that must be reached.
@@ -49,8 +50,8 @@ const BY_SECOND: [Metric; 4] = [
     Metric::ServerWriteBytes,
 ];
 
-/// Runs every contestant once, in random order, and keeps a pass for every test. Who cannot do its work
-/// is left out from then on.
+/// Runs every contestant once, in random order, and keeps a pass for every test. Who cannot do its
+/// work is left out from then on.
 pub(super) fn make(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
@@ -128,8 +129,8 @@ pub(super) fn make(
 struct Kept {
     /// By test.
     passes: Vec<PassRecord>,
-    /// What must not count, each of one contestant: the last attempt with what was measured, those before it
-    /// without.
+    /// What must not count, each of one contestant: the last attempt with what was measured, those
+    /// before it without.
     refused: Vec<PassRecord>,
     /// Who could not do its work in this sitting, and why.
     failed: Vec<(String, LabError)>,
@@ -206,8 +207,8 @@ impl Run {
         (!words.is_empty()).then(|| words.join("; "))
     }
 
-    /// Whether the machine was why. A DBMS that is too slow for its promise on a quiet one is too slow
-    /// again; and if it had stalled, to ask until it does not would be to look the other way.
+    /// Whether the machine was why. A DBMS that is too slow for its promise on a quiet one is too
+    /// slow again; and if it had stalled, to ask until it does not would be to look the other way.
     fn is_for_another_time(&self) -> bool {
         self.against.iter().flatten().any(GuardFailure::is_of_the_machine)
     }
@@ -254,8 +255,8 @@ impl Turn<'_> {
         let (setting, contestant) = (self.setting, self.contestant());
         let data = setting.folders.round(self.place);
         restore(&setting.folders.loaded(self.place, self.load), &data, setting.plan.memory)?;
-        // Neither the run nor the canary is to wait for gigabytes that are still written back; and the
-        // canary is about the machine, so that no server is up beside it.
+        // Neither the run nor the canary is to wait for gigabytes that are still written back; and
+        // the canary is about the machine, so that no server is up beside it.
         rqps_dbms::settle_data(&data)?;
         let before = canaries.settle(REST);
         let log = directory.log(&contestant.name);
@@ -287,8 +288,8 @@ impl Turn<'_> {
         })
     }
 
-    /// Does the steps of the workload, without the one that fills the tables of the microbenchmarks:
-    /// they are there. Each with the seconds by which the wall clock jumped.
+    /// Does the steps of the workload, without the one that fills the tables of the
+    /// microbenchmarks: they are there. Each with the seconds by which the wall clock jumped.
     fn steps(
         &self,
         lab: &mut Lab<'_>,
@@ -382,7 +383,8 @@ fn pass(
     let (class, group) = match (test, record.counts) {
         (Some((_, test)), _) => (test.class(), test.group.title()),
         (None, Counts::RowsIndexed) => (Class::Load, GROUP),
-        // The later ones also delete the oldest rows, as the steps with queries do, but for versions before 2024.
+        // The later ones also delete the oldest rows, as the steps with queries do, but for
+        // versions before 2024.
         (None, Counts::RowsInserted) if record.step == "l.i0" || !deletes => (Class::Insert, GROUP),
         (None, Counts::RowsInserted) => (Class::DeleteOldest, GROUP),
         (None, _) if record.step.starts_with("qp") => (Class::Point, GROUP),

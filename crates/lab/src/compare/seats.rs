@@ -1,5 +1,6 @@
-//! Which CPUs clients and servers run on. Left to themselves they pay for waking each other up across CPUs
-//! or not, as they happen to meet, and that moves rates more than most changes of a DBMS.
+//! Which CPUs clients and servers run on. Left to themselves they pay for waking each other up
+//! across CPUs or not, as they happen to meet, and that moves rates more than most changes of a
+//! DBMS.
 
 use rqps_observe::{Placement, allowed_cpus, has_thread, pin_threads};
 
@@ -13,8 +14,8 @@ pub(super) struct Seats {
     _placements: Vec<Placement>,
 }
 
-/// One CPU for one client and all servers: what is left is the CPU that a query costs. Empty for several
-/// clients.
+/// One CPU for one client and all servers: what is left is the CPU that a query costs. Empty for
+/// several clients.
 pub(super) fn common(scene: &Scene<'_>) -> Vec<usize> {
     match (scene.plan.clients.iter().max(), allowed_cpus()) {
         (Some(1), Ok(cpus)) if !cpus.is_empty() => vec![seat(&cpus, scene.number, 0)],
@@ -22,15 +23,16 @@ pub(super) fn common(scene: &Scene<'_>) -> Vec<usize> {
     }
 }
 
-/// Rounds take turns with the CPUs, and so do the clients of a round. The first CPU serves most interrupts.
+/// Rounds take turns with the CPUs, and so do the clients of a round. The first CPU serves most
+/// interrupts.
 fn seat(cpus: &[usize], round: u32, client: usize) -> usize {
     cpus[cpus.len() - 1 - (round as usize - 1 + client) % cpus.len()]
 }
 
 impl Round<'_> {
-    /// Gives each of several clients a CPU, together with the threads of servers that answer it. What else a
-    /// server does is free. `answering` is by contender and client: if one of them does not tell, everybody is
-    /// free, as what is done to one must be done to all.
+    /// Gives each of several clients a CPU, together with the threads of servers that answer it.
+    /// What else a server does is free. `answering` is by contender and client: if one of them does
+    /// not tell, everybody is free, as what is done to one must be done to all.
     pub(super) fn seats(
         &self,
         clients: &[u32],

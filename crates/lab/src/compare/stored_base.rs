@@ -1,8 +1,8 @@
 //! A base that is not measured again: its whole runs are those of an earlier comparison.
 //!
-//! They stand for runs of now only as far as all else is the same: the plan, the build, the settings in
-//! force and the machine. What of the machine has changed meanwhile the canary tells, and no verdict is
-//! surer than that.
+//! They stand for runs of now only as far as all else is the same: the plan, the build, the
+//! settings in force and the machine. What of the machine has changed meanwhile the canary tells,
+//! and no verdict is surer than that.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -44,8 +44,9 @@ pub enum StoredBaseError {
     OtherRun(PathBuf),
 }
 
-/// The stored base of the comparison in `path`, if it can stand for the base of `plan`, and how many rounds
-/// it has. Its build and settings are looked at when they are there: see [`Earlier::open`].
+/// The stored base of the comparison in `path`, if it can stand for the base of `plan`, and how
+/// many rounds it has. Its build and settings are looked at when they are there: see
+/// [`Earlier::open`].
 pub fn stored_base(home: &Home, path: &Path, plan: &Plan) -> Result<(StoredBase, u32), LabError> {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let run = Run::open_without_samples(&path)?;
@@ -106,8 +107,8 @@ pub fn stored_base(home: &Home, path: &Path, plan: &Plan) -> Result<(StoredBase,
     Ok((stored, rounds))
 }
 
-/// The facts that are not the same, with both values. One that only one side has is no difference: another
-/// rqps may tell more of the same machine.
+/// The facts that are not the same, with both values. One that only one side has is no difference:
+/// another rqps may tell more of the same machine.
 fn changed(stored: &[(String, String)], now: &[(String, String)]) -> Vec<String> {
     let difference = |(name, then): &(String, String)| {
         let (_, now) = now.iter().find(|(known, _)| known == name)?;
@@ -116,7 +117,8 @@ fn changed(stored: &[(String, String)], now: &[(String, String)]) -> Vec<String>
     stored.iter().filter_map(difference).collect()
 }
 
-/// The passes in which the base took part, and its twin where there is one, and that no guard refused.
+/// The passes in which the base took part, and its twin where there is one, and that no guard
+/// refused.
 fn counted(run: &Run, plan: &Plan, stored: &Comparison) -> Vec<PassRecord> {
     let base = plan.contenders.first().map(|base| base.name()).unwrap_or_default();
     let took_part =
@@ -138,8 +140,8 @@ pub(crate) struct Earlier {
 }
 
 impl Earlier {
-    /// Starts the base once to see that its build and the settings in force are those of the stored run;
-    /// it is described by what is seen now.
+    /// Starts the base once to see that its build and the settings in force are those of the stored
+    /// run; it is described by what is seen now.
     pub(crate) fn open(
         stored: &StoredBase,
         lab: &mut Lab<'_>,
@@ -182,7 +184,8 @@ impl Earlier {
     pub(super) fn join(&self, pass: &mut PassRecord) {
         let mut of_test = self.passes.iter().filter(|stored| stored.test == pass.test);
         let Some(stored) = of_test.nth(pass.round as usize - 1) else { return };
-        // Its place is behind those who ran now. They had a turn each, whether all could run or not.
+        // Its place is behind those who ran now. They had a turn each, whether all could run or
+        // not.
         let behind = pass.slices.iter().map(|slice| slice.place + 1).max().unwrap_or(0);
         for name in &self.names {
             let own = stored.slices.iter().filter(|slice| slice.contender == *name);

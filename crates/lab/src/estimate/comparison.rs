@@ -1,5 +1,5 @@
-//! What a comparison will take: what is made once for each load, what a round has, and how many rounds
-//! a budget leaves.
+//! What a comparison will take: what is made once for each load, what a round has, and how many
+//! rounds a budget leaves.
 
 use std::time::Duration;
 
@@ -50,8 +50,8 @@ impl Machine {
             all.into_iter().flat_map(times).collect::<Vec<_>>()
         };
         let total = |rounds: u32| pieces(rounds).iter().collect::<Time>();
-        // Fresh rounds are of the tests that the screen flags, at most of all. A budget ends what its
-        // rounds have left, but not before the fewest rounds; profiles are beside it.
+        // Fresh rounds are of the tests that the screen flags, at most of all. A budget ends what
+        // its rounds have left, but not before the fewest rounds; profiles are beside it.
         let mut rounds = comparison.rounds + comparison.confirm.unwrap_or(0);
         while rounds > comparison.fewest_rounds
             && comparison.budget.is_some_and(|budget| total(rounds).total() > budget.0)

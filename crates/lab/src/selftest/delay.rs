@@ -8,7 +8,8 @@ use rqps_wire::{Error, Interrupter};
 
 use super::spin::Counted;
 
-/// After what takes so much longer than it was to take, something else had the CPU, as in the library.
+/// After what takes so much longer than it was to take, something else had the CPU, as in the
+/// library.
 const INTERRUPTION: u64 = 50_000;
 
 /// Shared by the clients of a contender.

@@ -1,4 +1,5 @@
-//! A contender of a round that is delayed: how much is known only when its operations have been timed.
+//! A contender of a round that is delayed: how much is known only when its operations have been
+//! timed.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -25,8 +26,8 @@ pub(crate) struct Dosing {
 type Seen = (Counted, Counted);
 
 impl Dosing {
-    /// None for a contender that is not delayed. `data` is the data directory of its server, if it has
-    /// processes of its own.
+    /// None for a contender that is not delayed. `data` is the data directory of its server, if it
+    /// has processes of its own.
     pub(crate) fn of(
         injection: Option<Injection>,
         has_processes: bool,
@@ -104,8 +105,9 @@ impl<'a> Slowed<'a> {
         Ok(Slowed { all: self.all.into_iter().map(begin).collect::<Result<_, LabError>>()? })
     }
 
-    /// What they have in fact spent since then, in these slices of a pass, and what an operation takes by
-    /// itself, by these and by those that each had `alone`. `names` are those of all contenders.
+    /// What they have in fact spent since then, in these slices of a pass, and what an operation
+    /// takes by itself, by these and by those that each had `alone`. `names` are those of all
+    /// contenders.
     pub(crate) fn doses<'n>(
         &self,
         slices: &[Vec<Slice>],
@@ -139,9 +141,9 @@ fn operations(slices: &[Vec<Slice>], contender: usize) -> u64 {
     own.map(|slice| slice.operations + slice.head_operations).sum::<u64>().max(1)
 }
 
-/// What an operation takes by itself: in slices others leave it cold caches, and where it goes on and on the
-/// server's own processes may want the same CPU. So it is the less of the two. None where no
-/// operation ended.
+/// What an operation takes by itself: in slices others leave it cold caches, and where it goes on
+/// and on the server's own processes may want the same CPU. So it is the less of the two. None
+/// where no operation ended.
 fn undisturbed(slices: &[Vec<Slice>], alone: &[Vec<Slice>], contender: usize) -> Option<f64> {
     let alone = mean_nanos(alone, contender)?;
     Some(nanos_per_operation(slices, contender).map_or(alone, |taken| taken.min(alone)))

@@ -1,5 +1,5 @@
-//! What `rqps selftest` needs of the lab: comparisons in which contenders have been made slower by a
-//! known amount.
+//! What `rqps selftest` needs of the lab: comparisons in which contenders have been made slower by
+//! a known amount.
 
 mod delay;
 mod dosing;
@@ -35,8 +35,8 @@ impl Treatment {
     }
 }
 
-/// Runs a comparison whose contenders have these injections, by their place in the plan. Nothing of the
-/// data stays, however it ends. The host is locked by the caller, who has several of them.
+/// Runs a comparison whose contenders have these injections, by their place in the plan. Nothing of
+/// the data stays, however it ends. The host is locked by the caller, who has several of them.
 pub fn run_injected(
     _alone: &SessionLock,
     lab: &mut Lab<'_>,

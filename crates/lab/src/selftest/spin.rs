@@ -1,5 +1,5 @@
-//! The library that makes a server spend time after each message it receives, and the file by which it
-//! is told how much.
+//! The library that makes a server spend time after each message it receives, and the file by which
+//! it is told how much.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 /// Built from `preload/recv.rs`.
 const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/recv.so"));
-/// The start of the file, in the order of the library: what to spend, messages, those that were timed,
-/// and what was spent after them.
+/// The start of the file, in the order of the library: what to spend, messages, those that were
+/// timed, and what was spent after them.
 const NUMBERS: usize = 4;
 const PAGE_BYTES: u64 = 4096;
 
@@ -121,8 +121,8 @@ mod tests {
 
     use super::*;
 
-    /// Receives as a server does: too early, looking only, in two parts, and at the end. In a process
-    /// of its own it is what the test below starts.
+    /// Receives as a server does: too early, looking only, in two parts, and at the end. In a
+    /// process of its own it is what the test below starts.
     #[test]
     fn a_receiver_gets_what_was_sent() {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();

@@ -21,7 +21,8 @@ pub(crate) enum Fault {
 /// A contender that has been prepared.
 pub(crate) struct Fake {
     inner: Box<dyn Dbms>,
-    /// Its starts so far. In each round a contender is started to be loaded, and then to be measured.
+    /// Its starts so far. In each round a contender is started to be loaded, and then to be
+    /// measured.
     starts: Cell<u32>,
     /// What happens at which start, counted from 1.
     script: Vec<(u32, Fault)>,

@@ -133,8 +133,8 @@ fn handing_on(own: PathBuf) -> (PathBuf, Vec<String>) {
             let text = fs::read_to_string(&control).unwrap_or_default();
             text.split_whitespace().map(str::to_string).collect()
         };
-        // A group with processes refuses memory and would take the CPU's alone, which makes it one of
-        // threads: no process could enter a group in it (cgroup-v2.rst, Threads).
+        // A group with processes refuses memory and would take the CPU's alone, which makes it one
+        // of threads: no process could enter a group in it (cgroup-v2.rst, Threads).
         hand_on("memory");
         if handed_on().iter().any(|name| name == "memory") {
             CONTROLLERS.iter().filter_map(|(_, _, two)| *two).for_each(hand_on);

@@ -6,8 +6,8 @@ use std::path::Path;
 use super::PROCESSES;
 use super::hierarchy::{Controller, Parent, Version, homes};
 
-/// A limit, by the kernel's Documentation/admin-guide/cgroup-v1/memory.rst, scheduler/sched-bwc.rst and
-/// admin-guide/cgroup-v2.rst.
+/// A limit, by the kernel's Documentation/admin-guide/cgroup-v1/memory.rst, scheduler/sched-bwc.rst
+/// and admin-guide/cgroup-v2.rst.
 struct Limit {
     name: &'static str,
     controller: Controller,
@@ -60,7 +60,8 @@ fn told(homes: &[Parent]) -> Vec<(&'static str, String)> {
     LIMITS.iter().filter_map(told).collect()
 }
 
-/// Of the group and those above it; none where nobody limits, and nothing without such a controller.
+/// Of the group and those above it; none where nobody limits, and nothing without such a
+/// controller.
 fn least(limit: &Limit, homes: &[Parent]) -> Option<Option<f64>> {
     let home = homes.iter().find(|home| home.controller == limit.controller)?;
     let files = match home.version {

@@ -172,8 +172,9 @@ impl Group {
         }
     }
 
-    /// Limits IO on the disk that `path` lies on, which is done for whole disks alone. Version 1 holds only reads and direct writes
-    /// back; writes through the page cache are done by the kernel, outside the group.
+    /// Limits IO on the disk that `path` lies on, which is done for whole disks alone. Version 1
+    /// holds only reads and direct writes back; writes through the page cache are done by the
+    /// kernel, outside the group.
     pub fn throttle_io(&self, path: &Path, throttle: Throttle) -> Result<(), GroupError> {
         let (group, version) = self.need(Controller::Io, "IO")?;
         let disk = disk_number(path);

@@ -92,8 +92,8 @@ impl Pair<'_> {
             parts: self.parts(&passes),
             metrics: self.metrics(run, &passes),
             each: self.each(&passes),
-            // What the machine does in a cycle it does to everybody. Of whole runs, guards have refused
-            // those in which its speed changed, but not a base of when it had another.
+            // What the machine does in a cycle it does to everybody. Of whole runs, guards have
+            // refused those in which its speed changed, but not a base of when it had another.
             environment: Environment {
                 foreign_cpu_percent: match method {
                     Method::Slices => None,
@@ -138,8 +138,8 @@ impl Pair<'_> {
         slices.filter(move |slice| own.contains(&slice.contender.as_str()))
     }
 
-    /// Rows for a statement, of base and contender, which send the same. The size in a test's name is not this:
-    /// of a transaction's statements only some are about so many rows.
+    /// Rows for a statement, of base and contender, which send the same. The size in a test's name
+    /// is not this: of a transaction's statements only some are about so many rows.
     fn rows(&self, passes: &[&PassRecord]) -> Option<f64> {
         let (rows, statements) =
             self.both_slices(passes).fold((0, 0), |(rows, statements), slice| {
@@ -154,8 +154,8 @@ impl Pair<'_> {
         run.plan.contenders.iter().filter(is_one).cloned().collect()
     }
 
-    /// How the statements are carried out, where that differs in shape from one to the other. Releases
-    /// of different DBMSs have different words for the same.
+    /// How the statements are carried out, where that differs in shape from one to the other.
+    /// Releases of different DBMSs have different words for the same.
     fn plans(&self, run: &Run, passes: &[&PassRecord]) -> Option<Plans> {
         let dbms =
             |name: &str| run.contenders.iter().find(|one| one.name == name).map(|one| &one.dbms);
@@ -198,9 +198,9 @@ impl Pair<'_> {
     }
 }
 
-/// Names of settings that both have, with different values: a default that has changed from one release to
-/// the next is as much in force as what somebody has set. What only one of them knows says nothing of the
-/// other, and nor does what another DBMS calls by the same name.
+/// Names of settings that both have, with different values: a default that has changed from one
+/// release to the next is as much in force as what somebody has set. What only one of them knows
+/// says nothing of the other, and nor does what another DBMS calls by the same name.
 fn differing(base: &ContenderRecord, contender: &ContenderRecord) -> Vec<String> {
     if base.dbms != contender.dbms {
         return Vec::new();
@@ -229,8 +229,9 @@ fn change(verdict: &Verdict) -> f64 {
     }
 }
 
-/// Of the statement that took the longest to plan after the last operation. What an earlier test left behind
-/// may be in its way from the first on, so what it takes without is the least of all tests.
+/// Of the statement that took the longest to plan after the last operation. What an earlier test
+/// left behind may be in its way from the first on, so what it takes without is the least of all
+/// tests.
 fn planning(all: &[PassRecord], passes: &[&PassRecord], name: &str) -> Option<Planning> {
     fn verb(statement: &StatementRecord) -> Option<&str> {
         statement.text.split(' ').next()
@@ -244,9 +245,9 @@ fn planning(all: &[PassRecord], passes: &[&PassRecord], name: &str) -> Option<Pl
     Some(Planning { before, after })
 }
 
-/// Whether the fixed piece of work took longer beside the runs of the slower side, by more than its own noise
-/// and by so much that half of the change may be the machine's. That it is uneven for both sides alike is in the
-/// rounds. None of fewer than two.
+/// Whether the fixed piece of work took longer beside the runs of the slower side, by more than its
+/// own noise and by so much that half of the change may be the machine's. That it is uneven for
+/// both sides alike is in the rounds. None of fewer than two.
 fn canary_moved(passes: &[&PassRecord], sides: [&str; 2], change: f64) -> Option<bool> {
     // Whole runs have a slice each, in the order of the canaries before and after them.
     let level = |pass: &PassRecord, name: &str| {
@@ -306,7 +307,8 @@ mod tests {
         canary_moved(&rounds.iter().collect::<Vec<_>>(), ["old", "new"], change)
     }
 
-    /// 100 inserts and 100 deletes of 50 rows each, of which the inserted ones count; the twin does something else.
+    /// 100 inserts and 100 deletes of 50 rows each, of which the inserted ones count; the twin does
+    /// something else.
     #[test]
     fn an_operation_has_as_many_statements_as_its_slices_say() {
         let mut pass = round(&[("old", [1, 1]), ("new", [1, 1]), ("twin", [1, 1])]);
@@ -352,8 +354,8 @@ mod tests {
         assert_eq!(moved(&slower, 0.25), Some(false), "what was won, was won in spite of it");
     }
 
-    /// Of sysbench's transaction with ranges of 10: ten points, four ranges of which one is a sum, and a begin
-    /// and a commit.
+    /// Of sysbench's transaction with ranges of 10: ten points, four ranges of which one is a sum,
+    /// and a begin and a commit.
     #[test]
     fn rows_are_counted_and_not_read_from_the_name_of_a_test() {
         let slice = |contender: &str, rows: u64| SliceRecord {

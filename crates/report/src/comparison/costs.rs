@@ -1,5 +1,5 @@
-//! What a statement cost on either side, and how far apart the two are. Whole runs keep what they count as
-//! statements: of the Insert Benchmark it is a row or a query.
+//! What a statement cost on either side, and how far apart the two are. Whole runs keep what they
+//! count as statements: of the Insert Benchmark it is a row or a query.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,23 +15,23 @@ use super::drift::Drift;
 use super::observed::{Quantity, clients_of, level};
 use super::pair::Pair;
 
-/// Less than this per statement is what a server does by itself, whatever it is asked: by the second
-/// and not by the statement. By the unit.
+/// Less than this per statement is what a server does by itself, whatever it is asked: by the
+/// second and not by the statement. By the unit.
 const LEAST: [(&str, f64); 2] = [("bytes", LEAST_BYTES), ("us", 0.05)];
 const LEAST_BYTES: f64 = 64.0;
 const LEAST_OF_COUNTS: f64 = 1e-3;
 /// Fewer rounds say nothing of a metric.
 const FEWEST_ROUNDS: usize = 3;
 const CPU: [Metric; 2] = [Metric::ServerCpuUser, Metric::ServerCpuSystem];
-/// Counters that a rule must know to have stood still, and which DBMSs have them: what did not move is
-/// not stored.
+/// Counters that a rule must know to have stood still, and which DBMSs have them: what did not move
+/// is not stored.
 const STILL: [(&str, [&str; 2]); 1] = [("Innodb_row_lock_waits", ["mysql", "mariadb"])];
 
 /// All that InnoDB writes: pages, twice where it does, and redo log.
 const INNODB_WRITTEN: &str = "Innodb_data_written";
 
-/// Reads matter if they could be this much of what an operation takes longer, were each of a page and as
-/// fast as a local device can be.
+/// Reads matter if they could be this much of what an operation takes longer, were each of a page
+/// and as fast as a local device can be.
 const NOTICED: f64 = 0.1;
 const FASTEST_READ_MICROS: f64 = 20.0;
 const PAGE: f64 = 4096.0;
@@ -50,8 +50,8 @@ impl Pair<'_> {
         self.cost(passes, |pass| self.time_in(pass))
     }
 
-    /// Microseconds of the server's CPU per statement, where cycles tell it: more exactly than by user and
-    /// system, which the kernel tells apart by sampling.
+    /// Microseconds of the server's CPU per statement, where cycles tell it: more exactly than by
+    /// user and system, which the kernel tells apart by sampling.
     pub(super) fn cpu(&self, passes: &[&PassRecord]) -> Option<Cost> {
         let is_known = passes.iter().any(|pass| self.cpu_in(pass).is_some());
         is_known.then(|| self.cost(passes, |pass| self.cpu_in(pass)))
@@ -127,8 +127,8 @@ impl Pair<'_> {
         Some((base, of(pass, self.contender)?))
     }
 
-    /// The level of the base, and of the contender by the median ratio of the cycles, which is what the
-    /// verdict rests on; none of whole runs.
+    /// The level of the base, and of the contender by the median ratio of the cycles, which is what
+    /// the verdict rests on; none of whole runs.
     fn in_cycles(&self, pass: &PassRecord, quantity: Quantity, of: Reader) -> Option<Both> {
         if self.plan.method_of(&pass.test) != Method::Slices {
             return None;
@@ -139,8 +139,9 @@ impl Pair<'_> {
         Some((base, base * log.exp()))
     }
 
-    /// Bytes written for a statement of the contender and the twin against the base's, by round. Nothing where
-    /// it is next to nothing in all rounds; where it is in some, `LEAST_BYTES` are added to all.
+    /// Bytes written for a statement of the contender and the twin against the base's, by round.
+    /// Nothing where it is next to nothing in all rounds; where it is in some, `LEAST_BYTES` are
+    /// added to all.
     pub(crate) fn written(&self, passes: &[&PassRecord], method: Method) -> Sample {
         let names = [self.base, self.contender, TWIN];
         let values = passes.iter().flat_map(|pass| names.map(|name| self.written_in(pass, name)));
@@ -168,7 +169,8 @@ impl Pair<'_> {
         }
     }
 
-    /// Of the device; where contenders take turns, and it is everybody's, of the server's own processes.
+    /// Of the device; where contenders take turns, and it is everybody's, of the server's own
+    /// processes.
     fn written_in(&self, pass: &PassRecord, name: &str) -> Option<f64> {
         let device = Metric::DeviceWriteBytes;
         let of_device = per_statement(pass, name, device).filter(|_| !self.is_shared(pass, device));
@@ -230,8 +232,9 @@ impl Pair<'_> {
             && in_slices.is_none()
     }
 
-    /// Names of counters that have moved on either side, or must be known to have not. Of two DBMSs or engines
-    /// only those that have on both: that nothing was counted by a name of the other's says nothing.
+    /// Names of counters that have moved on either side, or must be known to have not. Of two DBMSs
+    /// or engines only those that have on both: that nothing was counted by a name of the other's
+    /// says nothing.
     fn engine_counters(&self, run: &Run, passes: &[&PassRecord]) -> BTreeSet<String> {
         let moved = |side: &str| -> BTreeSet<String> {
             let sides = passes.iter().filter_map(|pass| pass.sides.get(side));
@@ -258,8 +261,8 @@ impl Pair<'_> {
         names
     }
 
-    /// None in too few rounds. Of next to nothing on both sides there is no change; where one of them
-    /// is next to nothing, `least` is added to both, so that a ratio can be had.
+    /// None in too few rounds. Of next to nothing on both sides there is no change; where one of
+    /// them is next to nothing, `least` is added to both, so that a ratio can be had.
     fn change(
         &self,
         passes: &[&PassRecord],
@@ -298,8 +301,8 @@ impl Pair<'_> {
         Cost { base, contender, change }
     }
 
-    /// By how much, as a log, the contender may cost more or less than when the base was measured; 0 where
-    /// they were measured together.
+    /// By how much, as a log, the contender may cost more or less than when the base was measured;
+    /// 0 where they were measured together.
     fn drifted(&self) -> f64 {
         self.drift.as_ref().map_or(0.0, Drift::size)
     }
@@ -318,8 +321,8 @@ fn time(pass: &PassRecord, contender: &str) -> Option<f64> {
     (statements > 0).then(|| nanos as f64 / 1e3 / statements as f64)
 }
 
-/// Waits of the server for a CPU. Where all have the same CPU, its waits for the client are the client's
-/// time, which is a part of its own.
+/// Waits of the server for a CPU. Where all have the same CPU, its waits for the client are the
+/// client's time, which is a part of its own.
 fn run_queue(pass: &PassRecord, contender: &str) -> Option<f64> {
     let waits = level(pass, contender, Quantity::RunQueue)?;
     let client = client(pass, contender).filter(|_| pass.cpus.len() == 1);
@@ -332,10 +335,10 @@ fn client(pass: &PassRecord, contender: &str) -> Option<f64> {
     if is_embedded { None } else { level(pass, contender, Quantity::Client) }
 }
 
-/// A counter of a contender's server per statement: of the measured parts of its slices where it was
-/// read at their edges, or else of the whole pass. The statements of unmeasured heads are estimated from
-/// how many an operation has. InnoDB writes pages asynchronously, which the kernel does not add to what a
-/// process has written, but counts them itself.
+/// A counter of a contender's server per statement: of the measured parts of its slices where it
+/// was read at their edges, or else of the whole pass. The statements of unmeasured heads are
+/// estimated from how many an operation has. InnoDB writes pages asynchronously, which the kernel
+/// does not add to what a process has written, but counts them itself.
 pub(super) fn per_statement(pass: &PassRecord, contender: &str, metric: Metric) -> Option<f64> {
     let (mut statements, mut operations, mut heads) = (0, 0, 0);
     for slice in pass.slices.iter().filter(|slice| slice.contender == contender) {
@@ -392,8 +395,8 @@ mod tests {
     use super::*;
     use crate::comparison::{fixture, observed};
 
-    /// Three whole runs of each, of 1000 statements that take 100 us, 60 of them user CPU, and a tenth more
-    /// in the new one.
+    /// Three whole runs of each, of 1000 statements that take 100 us, 60 of them user CPU, and a
+    /// tenth more in the new one.
     fn rounds() -> Vec<PassRecord> {
         let round = |round: u64| {
             let (test, canary) = ("l.i0".to_string(), vec![50_000_000; 4]);
@@ -418,7 +421,8 @@ mod tests {
         (1..=3).map(round).collect()
     }
 
-    /// The same with what the server wrote, and the device, for a statement of the old, the new and the twin.
+    /// The same with what the server wrote, and the device, for a statement of the old, the new and
+    /// the twin.
     fn writing(own: [u64; 3], device: Option<u64>) -> Vec<PassRecord> {
         let mut rounds = rounds();
         for pass in &mut rounds {

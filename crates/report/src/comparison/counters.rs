@@ -1,4 +1,5 @@
-//! What the DBMSs themselves counted for an operation on both sides, which causes are computed from.
+//! What the DBMSs themselves counted for an operation on both sides, which causes are computed
+//! from.
 
 use rqps_observe::Metric;
 use rqps_stats::cause::{Change, is_looked_at};
@@ -6,8 +7,8 @@ use rqps_stats::cause::{Change, is_looked_at};
 use super::{Judged, Verdicts};
 
 impl Verdicts<'_> {
-    /// By name, the counters of a test that differ beyond doubt and by the margin or more, and those that a rule
-    /// looks at. A DBMS has hundreds of others.
+    /// By name, the counters of a test that differ beyond doubt and by the margin or more, and
+    /// those that a rule looks at. A DBMS has hundreds of others.
     pub(crate) fn counters<'v>(
         &self,
         judged: &'v Judged<'_>,

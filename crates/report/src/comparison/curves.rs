@@ -1,7 +1,7 @@
-//! How the passes of a test went, contender by contender: the level from second to second of whole runs
-//! with what went on in the background, or from cycle to cycle where contenders took turns, and times by
-//! percentile. Of several rounds a point has their median, and the ribbon goes from the 10th to the 90th
-//! percentile.
+//! How the passes of a test went, contender by contender: the level from second to second of whole
+//! runs with what went on in the background, or from cycle to cycle where contenders took turns,
+//! and times by percentile. Of several rounds a point has their median, and the ribbon goes from
+//! the 10th to the 90th percentile.
 
 use rqps_observe::Metric;
 use rqps_plan::{Comparison, Counts};
@@ -60,7 +60,8 @@ struct Line<'a> {
     rounds: Vec<Vec<Option<f64>>>,
     /// Of whole runs, the longest service time of each second, in milliseconds.
     longest: Band,
-    /// CPUs that the server of a whole run kept busy; of slices, microseconds of its CPU per statement.
+    /// CPUs that the server of a whole run kept busy; of slices, microseconds of its CPU per
+    /// statement.
     cpu: Band,
     /// Of whole runs, MiB per second between the server and storage.
     read: Band,
@@ -231,8 +232,8 @@ fn in_background<'a>(
     lanes(&watched.collect::<Vec<_>>(), stretch)
 }
 
-/// At each place over the rounds, as far as all of them reach: the median of fewer is another's. Of a
-/// stretch the lowest, the mean and the highest.
+/// At each place over the rounds, as far as all of them reach: the median of fewer is another's. Of
+/// a stretch the lowest, the mean and the highest.
 fn band<'c>(rounds: impl Iterator<Item = &'c [f64]>, stretch: usize) -> Band {
     let rounds: Vec<&[f64]> = rounds.filter(|round| !round.is_empty()).collect();
     let length = rounds.iter().map(|round| round.len()).min().unwrap_or(0);

@@ -12,7 +12,8 @@ use super::observed::Observed;
 /// What base and contenders may differ by because they did not take turns.
 pub(crate) struct Drift<'a> {
     pub(crate) base: &'a StoredBase,
-    /// The canary's time now against that of the base's run, as a log. Without a canary anything may be.
+    /// The canary's time now against that of the base's run, as a log. Without a canary anything
+    /// may be.
     pub(crate) canary: f64,
     /// What the canary does not tell apart, as a log.
     unseen: f64,

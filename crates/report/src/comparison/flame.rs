@@ -17,8 +17,8 @@ pub(crate) struct Flame {
 const LEAST_WIDTH: f64 = 0.1;
 
 /// Base, contender, and the difference both ways: as wide as the contender, where what is gone
-/// cannot be seen, and as wide as the base, where what is new cannot. Then where all stacks begin, if
-/// they have that in common.
+/// cannot be seen, and as wide as the base, where what is new cannot. Then where all stacks begin,
+/// if they have that in common.
 pub(crate) fn flames(profiled: &Profiled) -> (Vec<Flame>, Option<String>) {
     let stacks = profiled.stacks();
     let [base, contender] = profiled.sides.each_ref().map(|side| side.contender);

@@ -16,8 +16,8 @@ pub struct Interim {
     /// The tests that need no more rounds: the interval of every contender is narrow enough. What
     /// the estimates are does not matter: stopping on them would find what is not there.
     pub settled: Vec<String>,
-    /// The tests that need no fresh rounds: those that the screen did not flag, and those whose interval
-    /// from fresh rounds is narrow enough.
+    /// The tests that need no fresh rounds: those that the screen did not flag, and those whose
+    /// interval from fresh rounds is narrow enough.
     pub confirmed: Vec<String>,
     /// The estimate of every test with its interval.
     pub standing: Vec<Standing>,

@@ -15,8 +15,8 @@ const ALPHA: f64 = 0.05;
 const OF_HOST: [Metric; 2] = [Metric::HostCpuBusy, Metric::HostCpuSteal];
 
 impl Verdicts<'_> {
-    /// Which rounds are of which run, how far apart the runs are, and what the intervals are about. Nothing
-    /// of a single run.
+    /// Which rounds are of which run, how far apart the runs are, and what the intervals are about.
+    /// Nothing of a single run.
     pub(super) fn joined(&self) -> Vec<String> {
         let parts = &self.run.parts;
         if parts.is_empty() {
@@ -46,7 +46,8 @@ impl Verdicts<'_> {
         told
     }
 
-    /// In which tests the runs say something different, by more than their rounds do among each other.
+    /// In which tests the runs say something different, by more than their rounds do among each
+    /// other.
     fn disagreement(&self) -> Option<String> {
         let (mut tests, mut differing) = (0, Vec::new());
         for judged in &self.judged {
@@ -84,8 +85,8 @@ impl Verdicts<'_> {
         self.run.parts.iter().map(of).collect()
     }
 
-    /// A cost over all rounds, without what is a share of all CPUs where machines have different numbers of
-    /// them: there is no such number then.
+    /// A cost over all rounds, without what is a share of all CPUs where machines have different
+    /// numbers of them: there is no such number then.
     pub(super) fn of_one_machine(&self, cost: Reading) -> Reading {
         let cpus: BTreeSet<u32> = self.run.parts.iter().map(|part| part.manifest.cpus).collect();
         match cpus.len() {

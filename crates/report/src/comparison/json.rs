@@ -25,12 +25,13 @@ pub(crate) struct Comparison {
     base: String,
     /// Where the base's rounds are from if it was not measured here; otherwise null.
     base_from: Option<BaseFrom>,
-    /// Rounds in which not all servers were up at once, so that the base took turns with one contender
-    /// at a time.
+    /// Rounds in which not all servers were up at once, so that the base took turns with one
+    /// contender at a time.
     pairs: bool,
     /// What reading counters at the edges of slices cost the client; null for whole runs.
     reading: Option<Reading>,
-    /// The most that other programs used of the CPUs while a pass that counts was measured, in percent.
+    /// The most that other programs used of the CPUs while a pass that counts was measured, in
+    /// percent.
     most_foreign_cpu: Option<f64>,
     contenders: Vec<Contender>,
     remarks: Vec<String>,
@@ -114,8 +115,8 @@ struct Test {
     label: &'static str,
     /// The label in words, with its numbers.
     verdict: String,
-    /// Rows per second that the contender promised to insert, where it did in none of its runs, and so
-    /// many as it did; whatever the label.
+    /// Rows per second that the contender promised to insert, where it did in none of its runs, and
+    /// so many as it did; whatever the label.
     missed_rate: Option<MissedRate>,
     /// The rounds that decided: `single`, `screen` or `fresh`.
     stage: &'static str,
@@ -142,11 +143,14 @@ struct Test {
     times: BTreeMap<String, Time>,
     /// What the operating system counted for an operation.
     metrics: BTreeMap<String, Changed>,
-    /// What the DBMS counted for an operation of a client, as far as it differs or a rule looks at it.
+    /// What the DBMS counted for an operation of a client, as far as it differs or a rule looks at
+    /// it.
     counters: BTreeMap<String, Changed>,
-    /// Of the clients' time in slices, what they waited for the slowest of them, base and contender.
+    /// Of the clients' time in slices, what they waited for the slowest of them, base and
+    /// contender.
     idle: Option<[f64; 2]>,
-    /// CPU that the servers used while others were driven, as a share of one CPU, base and contender.
+    /// CPU that the servers used while others were driven, as a share of one CPU, base and
+    /// contender.
     background: Option<[f64; 2]>,
     /// Rows that an operation returned or changed, base and contender.
     rows_by_operation: Option<[f64; 2]>,

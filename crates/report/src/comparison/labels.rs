@@ -92,8 +92,8 @@ impl Verdicts<'_> {
         (0..self.tests.len()).filter(|&index| self.missed(contender, index).is_some()).count()
     }
 
-    /// What is said of a test of a contender: that, the label, and how they were built if that is not
-    /// as people have it.
+    /// What is said of a test of a contender: that, the label, and how they were built if that is
+    /// not as people have it.
     pub(crate) fn told(&self, judged: &Judged<'_>, index: usize) -> String {
         let missed = self.missed(&judged.contender, index);
         let label = judged.verdicts[index].label.to_string();

@@ -64,8 +64,8 @@ fn table(verdicts: &Verdicts<'_>) -> Vec<String> {
     lines
 }
 
-/// The tests that have changed first, the largest change at the top; then those of which nothing is known, then
-/// those that have not changed.
+/// The tests that have changed first, the largest change at the top; then those of which nothing is
+/// known, then those that have not changed.
 fn sorted(verdicts: &Verdicts<'_>) -> Vec<usize> {
     let rank = |test: &usize| {
         let all = || verdicts.judged.iter().map(|one| &one.verdicts[*test]);

@@ -184,8 +184,8 @@ impl<'a> Verdicts<'a> {
         self.plan.uses(Method::Slices)
     }
 
-    /// Microseconds of CPU of the client that reading counters took for a slice, and their share of its
-    /// time; none of whole runs.
+    /// Microseconds of CPU of the client that reading counters took for a slice, and their share of
+    /// its time; none of whole runs.
     pub(crate) fn reading(&self) -> Option<(f64, f64)> {
         self.reading.filter(|_| self.is_sliced())
     }

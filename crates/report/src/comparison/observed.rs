@@ -58,7 +58,8 @@ pub(crate) fn takes_part(pass: &PassRecord, contender: &str) -> bool {
     slices_of(pass, contender).next().is_some()
 }
 
-/// Why a guard refused a pass. One in which a server died does not count either, and was not refused.
+/// Why a guard refused a pass. One in which a server died does not count either, and was not
+/// refused.
 pub(crate) fn refusal(pass: &PassRecord) -> Option<&str> {
     let why = pass.invalid.as_deref()?;
     let died = pass.sides.iter().any(|(name, side)| {
@@ -121,8 +122,8 @@ impl<'a> Observed<'a> {
         (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
     }
 
-    /// Rows that an operation of the kind that the test counts returned or changed, over the rounds that
-    /// count. Slices are of one kind; a whole run can have queries beside inserts.
+    /// Rows that an operation of the kind that the test counts returned or changed, over the rounds
+    /// that count. Slices are of one kind; a whole run can have queries beside inserts.
     pub(crate) fn rows_by_operation(&self, contender: &str, plan: &Comparison) -> Option<f64> {
         let kind = counted_operation(self.counts(plan));
         let (mut rows, mut operations) = (0, 0);
@@ -140,8 +141,8 @@ impl<'a> Observed<'a> {
         (operations > 0).then(|| rows as f64 / operations as f64)
     }
 
-    /// Rows per second that a contender inserted and that it promises, where it kept that in none of its
-    /// runs: none of them counts then, and that is what was found of it.
+    /// Rows per second that a contender inserted and that it promises, where it kept that in none
+    /// of its runs: none of them counts then, and that is what was found of it.
     pub(super) fn missed_rate(&self, contender: &str) -> Option<(f64, f64)> {
         let (mut rows, mut nanos, mut promised) = (0, 0, None);
         for pass in self.all_with(contender) {
@@ -172,8 +173,8 @@ impl<'a> Observed<'a> {
         sides.find_map(|side| side.failed.as_deref())
     }
 
-    /// What its rate counts, and its costs are divided by. Slices count what was sent; whole runs what the
-    /// step counts that they are of, which they keep as statements.
+    /// What its rate counts, and its costs are divided by. Slices count what was sent; whole runs
+    /// what the step counts that they are of, which they keep as statements.
     pub(crate) fn counts(&self, plan: &Comparison) -> Counts {
         match &plan.of {
             Compared::InsertBenchmark(benchmark) => {
@@ -199,8 +200,8 @@ impl<'a> Observed<'a> {
     }
 }
 
-/// The clients of a contender at a time, each of which waits for what it sent; of whole scans one for each
-/// table.
+/// The clients of a contender at a time, each of which waits for what it sent; of whole scans one
+/// for each table.
 pub(crate) fn clients_of(plan: &Comparison, pass: &PassRecord) -> u32 {
     match (&plan.of, plan.method_of(&pass.test)) {
         (Compared::InsertBenchmark(of), _) => of.clients,
@@ -277,9 +278,9 @@ pub(crate) fn level(pass: &PassRecord, contender: &str, quantity: Quantity) -> O
     (amount > 0.0 && per > 0.0).then(|| amount / per * clients(pass, quantity))
 }
 
-/// Of the clients' time in a contender's slices, the share that they waited for the slowest of them: a
-/// slice of a client ends with its first operation after the time is up, and the next one begins for
-/// all. None for one client.
+/// Of the clients' time in a contender's slices, the share that they waited for the slowest of
+/// them: a slice of a client ends with its first operation after the time is up, and the next one
+/// begins for all. None for one client.
 pub(crate) fn idle(pass: &PassRecord, contender: &str) -> Option<f64> {
     let own = || pass.slices.iter().filter(|slice| slice.contender == contender);
     let clients = own().map(|slice| slice.client).max().filter(|clients| *clients > 1)?;
@@ -292,9 +293,9 @@ pub(crate) fn idle(pass: &PassRecord, contender: &str) -> Option<f64> {
     (all > 0.0).then(|| 1.0 - own().map(|slice| slice.nanos).sum::<u64>() as f64 / all)
 }
 
-/// The CPU that a contender's server used while it was not driven, as a share of one CPU over the pass:
-/// what it does in the background, in slices of the others. What it used in unmeasured heads is estimated
-/// from their operations.
+/// The CPU that a contender's server used while it was not driven, as a share of one CPU over the
+/// pass: what it does in the background, in slices of the others. What it used in unmeasured heads
+/// is estimated from their operations.
 pub(crate) fn background(pass: &PassRecord, contender: &str) -> Option<f64> {
     let cpu = [Metric::ServerCpuUser, Metric::ServerCpuSystem];
     let whole = pass.cost.get(contender)?.sum(&cpu)? as f64;
@@ -308,8 +309,8 @@ pub(crate) fn background(pass: &PassRecord, contender: &str) -> Option<f64> {
     Some((whole - driven).max(0.0) / (pass.seconds * 1e6))
 }
 
-/// What reading the counters at the edges of a slice cost the client: microseconds of CPU, and its share
-/// of the time of the slices.
+/// What reading the counters at the edges of a slice cost the client: microseconds of CPU, and its
+/// share of the time of the slices.
 pub(crate) fn reading(passes: &[PassRecord]) -> Option<(f64, f64)> {
     let slices = || passes.iter().flat_map(|pass| &pass.slices).filter(|slice| slice.client == 1);
     let (cpu, nanos) =
@@ -342,8 +343,8 @@ fn parts(pass: &PassRecord, names: &[&str], quantity: Quantity) -> Vec<Slice> {
     pass.slices.iter().filter_map(part).collect()
 }
 
-/// Inside the client there is no server to be read. Of a server the first client reads what all clients cost
-/// it, so that the slices of the others have none of it.
+/// Inside the client there is no server to be read. Of a server the first client reads what all
+/// clients cost it, so that the slices of the others have none of it.
 fn as_read(pass: &PassRecord, contender: &str, quantity: Quantity) -> Quantity {
     let mut own = pass.slices.iter().filter(|slice| slice.contender == contender);
     match quantity {

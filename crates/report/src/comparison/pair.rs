@@ -132,7 +132,8 @@ impl Pair<'_> {
         }
     }
 
-    /// Where memory was too small for all servers, the twin can have been up in another pass of the round.
+    /// Where memory was too small for all servers, the twin can have been up in another pass of the
+    /// round.
     fn slices(
         &self,
         test: &Observed<'_>,

@@ -49,8 +49,8 @@ fn table<'v>(verdicts: &'v Verdicts<'_>, names: &[String]) -> Grouped<'v> {
         all.max().unwrap_or(0)
     };
     let (ratios, reaches, labels) = (width(0), width(1), width(2));
-    // Nearly all ratios have one digit before the point, which is so below the others. Cells hold blanks, so
-    // that a single one does not part them.
+    // Nearly all ratios have one digit before the point, which is so below the others. Cells hold
+    // blanks, so that a single one does not part them.
     let cell = |[ratio, reach, label]: &[String; 3]| {
         Cell::plain(format!("{ratio:<ratios$} {reach:<reaches$} {label:<labels$} "))
     };

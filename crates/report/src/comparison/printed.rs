@@ -13,7 +13,8 @@ pub(crate) fn change(estimate: &Estimate) -> String {
     Digits::of(estimate.interval).percent(estimate.value)
 }
 
-/// `0.969 – 0.979`, the interval of a ratio; "-" where so few rounds leave none, as of three by ranks.
+/// `0.969 – 0.979`, the interval of a ratio; "-" where so few rounds leave none, as of three by
+/// ranks.
 pub(crate) fn span(estimate: &Estimate) -> String {
     let (digits, Interval { low, high }) = (Digits::of(estimate.interval), estimate.interval);
     match estimate.interval.half_width().is_finite() {

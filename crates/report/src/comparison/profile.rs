@@ -93,7 +93,8 @@ impl Profiled<'_> {
         [growths(functions).take(MOST).collect(), falls(functions).take(MOST).collect()]
     }
 
-    /// Microseconds of the base and the contender, the change between them, and the ends of its interval.
+    /// Microseconds of the base and the contender, the change between them, and the ends of its
+    /// interval.
     pub(crate) fn numbers(function: &Function) -> [String; 5] {
         let Function { base, contender, change, .. } = function;
         let interval = change.interval;

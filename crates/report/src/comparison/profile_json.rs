@@ -13,7 +13,8 @@ pub(super) struct Profile {
     contender: Runs,
     /// Samples were taken while the kernel was at work.
     has_kernel: bool,
-    /// Every function that takes half a percent of the CPU on either side, the largest growth first.
+    /// Every function that takes half a percent of the CPU on either side, the largest growth
+    /// first.
     functions: Vec<Function>,
     /// The same with what they call.
     inclusive: Vec<Function>,

@@ -35,7 +35,8 @@ impl Judged<'_> {
 }
 
 impl Verdicts<'_> {
-    /// `1 regression, 8 no change (could have seen 0.3 to 0.9 %), 1 inconclusive; SLA missed in 1; suite shift …`
+    /// `1 regression, 8 no change (could have seen 0.3 to 0.9 %), 1 inconclusive; SLA missed in 1;
+    /// suite shift …`
     pub(crate) fn strip(&self, judged: &Judged<'_>) -> String {
         let counted = counts(&judged.verdicts).into_iter().map(|(label, tests)| {
             let seen = match label {
@@ -100,8 +101,8 @@ impl Verdicts<'_> {
         format!("The twin differs from the base in {hits} of {} tests (p < 0.05).", twins.len())
     }
 
-    /// The most that other programs used of the CPUs while a pass that counts was measured, in percent; none
-    /// where that was not read.
+    /// The most that other programs used of the CPUs while a pass that counts was measured, in
+    /// percent; none where that was not read.
     pub(crate) fn most_foreign(&self) -> Option<f64> {
         let passes = self.tests.iter().flat_map(|test| test.counted());
         let cpus = |pass: &PassRecord| self.run.manifest_of_round(pass.round).cpus;

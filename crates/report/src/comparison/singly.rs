@@ -9,8 +9,8 @@ use super::together::step;
 use crate::model::Measured;
 
 impl Verdicts<'_> {
-    /// Calls `each` with the round and the run, by test, contender and round: those that count. Slices have
-    /// none. One after the other, since their histograms are large.
+    /// Calls `each` with the round and the run, by test, contender and round: those that count.
+    /// Slices have none. One after the other, since their histograms are large.
     pub(crate) fn each_run<E>(
         &self,
         mut each: impl FnMut(u32, &Measured<'_>) -> Result<(), E>,

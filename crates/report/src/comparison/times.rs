@@ -20,8 +20,8 @@ pub(crate) const TAIL: &str = "p99";
 /// Round, part and attempt of a pass, and who took part.
 type Place<'a> = (u32, u32, u32, &'a str);
 
-/// Service times of the operation that a test counts, in nanoseconds by [`PERCENTILES`]; none where too few
-/// lie beyond.
+/// Service times of the operation that a test counts, in nanoseconds by [`PERCENTILES`]; none where
+/// too few lie beyond.
 #[derive(Default)]
 pub(crate) struct Times<'a>(BTreeMap<Place<'a>, [Option<u64>; PERCENTILES.len()]>);
 

@@ -110,7 +110,8 @@ pub(super) fn step(
     })
 }
 
-/// Adds what all clients did in a round. Its whole seconds come after those of the rounds before it.
+/// Adds what all clients did in a round. Its whole seconds come after those of the rounds before
+/// it.
 fn add(workers: &mut Vec<WorkerRecord>, side: &SideRecord, seconds: usize) {
     for work in &side.work {
         let operation = work.operation;

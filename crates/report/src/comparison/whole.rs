@@ -13,8 +13,8 @@ pub(super) fn whole_seconds(pass: &PassRecord, contender: &str) -> usize {
     slices.map(|slice| slice.nanos / 1_000_000_000).max().unwrap_or(0) as usize
 }
 
-/// What all clients did of one kind of operation in each of so many seconds; without an operation of this
-/// kind nothing. Who did nothing in the last seconds may have no entries for them.
+/// What all clients did of one kind of operation in each of so many seconds; without an operation
+/// of this kind nothing. Who did nothing in the last seconds may have no entries for them.
 pub(super) fn done(side: &SideRecord, operation: Operation, seconds: usize) -> Vec<Second> {
     let work = side.work.iter().find(|work| work.operation == operation);
     let idle = repeat(Second::default());

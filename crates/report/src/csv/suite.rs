@@ -25,8 +25,8 @@ pub fn suite_files(run: &Run) -> Vec<(&'static str, String)> {
     files
 }
 
-/// A row for each published test and number of clients, with the rate of each contender as a share of
-/// the base's, which is the first of them.
+/// A row for each published test and number of clients, with the rate of each contender as a share
+/// of the base's, which is the first of them.
 fn relative_tests(suite: &Suite) -> String {
     let mut rows = Rows::new();
     let Some(base) = suite.model.base else { return rows.finish() };
@@ -87,8 +87,8 @@ fn tests(suite: &Suite) -> String {
     rows.finish()
 }
 
-/// A row for each published test of each contender, a column for each number of clients with the rate
-/// over that with the fewest.
+/// A row for each published test of each contender, a column for each number of clients with the
+/// rate over that with the fewest.
 fn scaleup(suite: &Suite) -> String {
     let mut rows = Rows::new();
     let clients: Vec<String> = suite.clients.iter().map(u32::to_string).collect();

@@ -17,10 +17,10 @@ use crate::model::{Measured, Model};
 const MILLISECOND: f64 = 1e6;
 
 /// A log for each contender and step that was measured to its end: `<contender>.<step>.hlog`. The
-/// whole window is one interval. Values are nanoseconds, of all connections together; the tag is the
-/// operation (`query`) and, where a rate is set, the clock: `insert.raw` from when it was sent,
-/// `insert.co-fixed` from when it was due. Of a comparison a log for each contender and test by whole
-/// runs: those of all rounds that count, together.
+/// whole window is one interval. Values are nanoseconds, of all connections together; the tag is
+/// the operation (`query`) and, where a rate is set, the clock: `insert.raw` from when it was sent,
+/// `insert.co-fixed` from when it was due. Of a comparison a log for each contender and test by
+/// whole runs: those of all rounds that count, together.
 pub fn hdr(run: &Run) -> Vec<File> {
     let Some(verdicts) = Verdicts::new(run) else { return logs(&Model::new(run)) };
     logs(&verdicts.model(run, &verdicts.together()))

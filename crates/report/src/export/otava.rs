@@ -25,10 +25,10 @@ struct Row<'a> {
     values: Vec<Option<f64>>,
 }
 
-/// `time` (when its first step began), `run`, `contender`, `dbms`, `version`, then `<step>.<value>`, of a
-/// comparison `<test>.<measure>`, the mean over rounds.
-/// In the order of the plan, or of the runs that were merged. Otava takes no empty value: a contender
-/// that did not finish all steps is left out, and so is a column that another has no value for.
+/// `time` (when its first step began), `run`, `contender`, `dbms`, `version`, then
+/// `<step>.<value>`, of a comparison `<test>.<measure>`, the mean over rounds. In the order of the
+/// plan, or of the runs that were merged. Otava takes no empty value: a contender that did not
+/// finish all steps is left out, and so is a column that another has no value for.
 pub fn otava(run: &Run) -> String {
     match Verdicts::new(run) {
         Some(verdicts) => compared(run, &verdicts.matrix(run)),

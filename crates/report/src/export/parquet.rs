@@ -1,5 +1,5 @@
-//! Parquet for DuckDB, pandas, R: one file per table, compressed with Snappy. The unit of each column
-//! is in the file's metadata, under `unit.<column>`.
+//! Parquet for DuckDB, pandas, R: one file per table, compressed with Snappy. The unit of each
+//! column is in the file's metadata, under `unit.<column>`.
 
 use std::sync::Arc;
 
@@ -35,11 +35,11 @@ enum Values {
 /// A row of a table before it is cut into columns: a contender in a step.
 type Place<'m> = (usize, &'m StepModel<'m>, &'m Measured<'m>);
 
-/// `steps.parquet`: a row for each contender and step that was begun, with what `metrics.csv` has and
-/// every metric as it was read. `seconds.parquet`: the columns of `seconds.csv`. `histograms.parquet`:
-/// how often each response time was recorded, of steps that were measured to their end. Of a comparison
-/// `verdicts.parquet` and `rounds.parquet`, the columns of the files as CSV with the run, and of its whole
-/// runs steps and histograms, all rounds of a test as one.
+/// `steps.parquet`: a row for each contender and step that was begun, with what `metrics.csv` has
+/// and every metric as it was read. `seconds.parquet`: the columns of `seconds.csv`.
+/// `histograms.parquet`: how often each response time was recorded, of steps that were measured to
+/// their end. Of a comparison `verdicts.parquet` and `rounds.parquet`, the columns of the files as
+/// CSV with the run, and of its whole runs steps and histograms, all rounds of a test as one.
 pub fn parquet(run: &Run) -> Vec<File> {
     let file = |(name, columns): (&str, Vec<Column>)| File {
         name: name.to_string(),

@@ -14,8 +14,8 @@ const PERCENTILE: f64 = 95.0;
 /// its end, one after the other, each below a line `# <contender> <step> <operation>`. A
 /// transaction is an operation, a thread a connection. The lines of the seconds have the longest
 /// time as `lat (ms,100%)`, since no other is kept by second, and divide queries as the whole step
-/// does. Of a comparison each whole run that counts, with ` round <number>` behind that line; slices have
-/// neither seconds nor times.
+/// does. Of a comparison each whole run that counts, with ` round <number>` behind that line;
+/// slices have neither seconds nor times.
 pub fn sysbench(run: &Run) -> String {
     let mut text = String::new();
     reports(&mut text, run).expect("memory takes all bytes");

@@ -1,5 +1,5 @@
-//! The numbers behind the page, in the page: for its charts and to be saved. They are compressed, as
-//! a browser can undo: zlib, then base64.
+//! The numbers behind the page, in the page: for its charts and to be saved. They are compressed,
+//! as a browser can undo: zlib, then base64.
 
 use std::collections::BTreeMap;
 use std::io::Write;

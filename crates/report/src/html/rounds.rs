@@ -1,5 +1,5 @@
-//! Every test of a comparison, folded: all its rounds as dots, in the order in which they were made,
-//! and as numbers, and what is told of them together.
+//! Every test of a comparison, folded: all its rounds as dots, in the order in which they were
+//! made, and as numbers, and what is told of them together.
 
 use maud::{Markup, html};
 

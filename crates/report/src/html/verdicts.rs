@@ -307,7 +307,8 @@ fn whole(log: f64) -> String {
     format!("{:+.0} %", 100.0 * log.exp_m1())
 }
 
-/// How far the plots must reach: to all estimates and the ends of their intervals, as far as they have any.
+/// How far the plots must reach: to all estimates and the ends of their intervals, as far as they
+/// have any.
 fn extent(judged: &Judged) -> f64 {
     let estimates = judged.verdicts.iter().map(|verdict| &verdict.estimate);
     let estimates = estimates.chain(judged.suite.iter().map(|suite| &suite.shift));

@@ -1,5 +1,5 @@
-//! Why a contender is slower or faster: where the time of what the tests count went, and what else of
-//! it changed.
+//! Why a contender is slower or faster: where the time of what the tests count went, and what else
+//! of it changed.
 
 use maud::{Markup, html};
 use rqps_stats::Interval;
@@ -17,8 +17,8 @@ const BUDGET_NOTE: &str = "The plots: a connection's time, contender minus base,
 const METRICS_NOTE: &str = "The tables: change relative to the base, with its 95 % interval by itself over \
      rounds. Grey is what may be nothing, or less than the base differs from its twin.";
 
-/// Metrics by their name in the store, as columns: of several the first that a test has, as rules look at
-/// them. While contenders take turns, the device is everybody's.
+/// Metrics by their name in the store, as columns: of several the first that a test has, as rules
+/// look at them. While contenders take turns, the device is everybody's.
 pub(super) const METRICS: [(&[&str], &str, &str); 9] = [
     (&["server_cpu_user"], "cpu user", "the server's CPU in user mode"),
     (&["server_cpu_system"], "cpu sys", "the server's CPU in the kernel"),
@@ -95,7 +95,8 @@ fn waterfall(evidence: &Evidence) -> Markup {
         .into_iter()
         .filter(|bar| bar.part.is_some() || bar.change.abs() >= 0.05)
         .collect();
-    // What is added up, before and after each bar; with the intervals it is how far the plot reaches.
+    // What is added up, before and after each bar; with the intervals it is how far the plot
+    // reaches.
     let mut steps = Vec::new();
     let mut sum = 0.0;
     for bar in &bars {

@@ -1,5 +1,5 @@
-//! What the result of a comparison has of its whole runs: all rounds of a test together, as its page has
-//! them.
+//! What the result of a comparison has of its whole runs: all rounds of a test together, as its
+//! page has them.
 
 use std::collections::BTreeMap;
 
@@ -29,8 +29,8 @@ struct Together<'a> {
     seconds: f64,
     throughput: Option<f64>,
     sla: Option<Sla>,
-    /// The columns of the posts on the Insert Benchmark and of the IO-bound posts; null for what could not
-    /// be read or has no meaning.
+    /// The columns of the posts on the Insert Benchmark and of the IO-bound posts; null for what
+    /// could not be read or has no meaning.
     metrics: BTreeMap<&'static str, Option<f64>>,
     costs: BTreeMap<&'static str, Option<f64>>,
     /// As read: counters over all runs, gauges at the end of the last.

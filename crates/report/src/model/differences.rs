@@ -47,7 +47,8 @@ fn table(contenders: &[&ContenderRecord]) -> Table {
             let values: Vec<_> =
                 contenders.iter().map(|record| record.settings.get(name)).collect();
             let differs = values.iter().any(|value| *value != values[0]);
-            // Another release may have another default, or somebody has set it: that is not the same.
+            // Another release may have another default, or somebody has set it: that is not the
+            // same.
             let cells = contenders.iter().zip(&values).map(|(record, value)| match value {
                 Some(value) if record.defaults.contains(name) => {
                     Cell::plain(format!("{value} (default)"))

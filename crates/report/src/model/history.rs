@@ -31,7 +31,8 @@ pub(crate) struct Release {
 struct Line<'a> {
     dbms: &'a str,
     engine: Option<&'a str>,
-    /// Config and settings; none where no version is there twice, so that each has those made for it.
+    /// Config and settings; none where no version is there twice, so that each has those made for
+    /// it.
     set: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! What went on in the background of a test, as lanes below its charts: a cell for each second, or for
-//! each stretch of them.
+//! What went on in the background of a test, as lanes below its charts: a cell for each second, or
+//! for each stretch of them.
 
 use rqps_observe::Kind;
 use rqps_stats::stalls::stalled;
@@ -93,8 +93,8 @@ pub(crate) fn lanes<'a>(of: &[(&'a str, Vec<Watched<'_>>)], stretch: usize) -> V
     lanes
 }
 
-/// The lanes of one kind on one scale: the name of the counter and the cells of each round come from
-/// `cells`. None of a contender where it was nothing all the time.
+/// The lanes of one kind on one scale: the name of the counter and the cells of each round come
+/// from `cells`. None of a contender where it was nothing all the time.
 fn kind<'a>(
     kind: &'static str,
     legend: &'static str,

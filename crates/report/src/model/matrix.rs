@@ -1,5 +1,5 @@
-//! Every contender in every test by every measure, so that the page can hold any of them against any
-//! other.
+//! Every contender in every test by every measure, so that the page can hold any of them against
+//! any other.
 
 use rqps_stats::normalised::{IOSTAT, VMSTAT};
 use rqps_stats::{COSTS, Column, METRICS};

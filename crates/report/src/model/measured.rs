@@ -71,7 +71,8 @@ impl<'a> Measured<'a> {
     }
 
     /// What all clients did of the operation that the step counts, in each whole second; nothing of
-    /// what has no seconds, or seconds that say nothing: an index, and scans, which may take longer.
+    /// what has no seconds, or seconds that say nothing: an index, and scans, which may take
+    /// longer.
     pub(crate) fn counted_per_second(&self) -> Vec<f64> {
         let operation = counted(self.record.counts);
         let has_seconds = !matches!(self.record.counts, Counts::RowsIndexed | Counts::RowsScanned);

@@ -1,5 +1,5 @@
-//! The tests of the microbenchmarks as the published tables have them: rows in four groups, a column
-//! for each contender.
+//! The tests of the microbenchmarks as the published tables have them: rows in four groups, a
+//! column for each contender.
 
 use std::cmp::Ordering;
 
@@ -246,8 +246,8 @@ impl<'m, 'a> Suite<'m, 'a> {
         [bottleneck, misses].into_iter().flatten().collect()
     }
 
-    /// `<what>: <contender> <step> 62%, <step> 51%; <contender> …`, of the steps whose share is worth
-    /// telling.
+    /// `<what>: <contender> <step> 62%, <step> 51%; <contender> …`, of the steps whose share is
+    /// worth telling.
     fn noted(
         &self,
         what: &str,
@@ -310,8 +310,8 @@ impl Grouped<'_> {
         self
     }
 
-    /// Adds the columns of another table to the rows that both have; where the other has no such row
-    /// its cells are empty.
+    /// Adds the columns of another table to the rows that both have; where the other has no such
+    /// row its cells are empty.
     pub(crate) fn join(&mut self, other: Grouped) {
         for row in self.groups.iter_mut().flat_map(|(_, rows)| rows) {
             match other.rows().find(|found| found.name == row.name) {

@@ -14,8 +14,8 @@ pub(crate) struct Percentiles<'a> {
     operation: &'static str,
     clock: &'static str,
     contender: &'a str,
-    /// Milliseconds within which 1 - 10^(-i / 4) of the responses ended; as far as ten responses took
-    /// longer.
+    /// Milliseconds within which 1 - 10^(-i / 4) of the responses ended; as far as ten responses
+    /// took longer.
     ms: Vec<f64>,
 }
 

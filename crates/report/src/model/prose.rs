@@ -130,8 +130,8 @@ fn facts(model: &Model) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// What is between the DBMS's cache and the device, where that was asked for: whether IO-bound means reads
-/// from the device.
+/// What is between the DBMS's cache and the device, where that was asked for: whether IO-bound
+/// means reads from the device.
 fn below_the_cache(model: &Model) -> Vec<(&'static str, String)> {
     let plan = &model.run.plan;
     if plan.memory.is_none() && plan.cache != Some(Cache::IoBound) {

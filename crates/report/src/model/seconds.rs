@@ -39,8 +39,8 @@ pub(super) fn sums<'m>(
     sums_by_second(&measured.record.samples, metrics).take(recorded(measured))
 }
 
-/// For one second after the other, without end, the sum of some metrics; none where none of them was
-/// read.
+/// For one second after the other, without end, the sum of some metrics; none where none of them
+/// was read.
 pub(crate) fn sums_by_second<'s>(
     samples: &'s Series<Metric>,
     metrics: &[Metric],

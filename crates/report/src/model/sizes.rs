@@ -65,9 +65,9 @@ fn sizes(model: &Model, size: Size) -> Table {
     table
 }
 
-/// What a contender needs as a multiple of the one that needs the least, in each step: space and write
-/// amplification, as far as they can be told without a perfect DBMS. Without rows if there is nobody to
-/// be held against.
+/// What a contender needs as a multiple of the one that needs the least, in each step: space and
+/// write amplification, as far as they can be told without a perfect DBMS. Without rows if there is
+/// nobody to be held against.
 fn amplification(model: &Model, needs: impl Fn(&Measured) -> Option<f64>) -> Table {
     let smallest = |step: &StepModel| {
         let needed = step.done().filter_map(|(_, measured)| needs(measured));

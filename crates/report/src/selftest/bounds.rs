@@ -29,8 +29,8 @@ const TREATED: [Kind; 5] = [
 ];
 const IS_SETTING: fn(Treatment) -> bool = |treatment| matches!(treatment, Treatment::Setting(_));
 
-/// All bounds, by engine and method. The published bound of false alarms, 16 of 200, is for many cells:
-/// a quick selftest has few.
+/// All bounds, by engine and method. The published bound of false alarms, 16 of 200, is for many
+/// cells: a quick selftest has few.
 pub(super) fn checks(cells: &[Cell], quick: bool) -> Vec<Check> {
     let mut checks = Vec::new();
     for (engine, method) in kinds(cells, |cell| (cell.engine.clone(), cell.method)) {
@@ -133,8 +133,8 @@ fn real(cells: &[Cell]) -> Vec<&Cell> {
     cells.iter().filter(|cell| cell.engine != SYNTHETIC).collect()
 }
 
-/// What comparisons will go by: for each class of an engine and method whether equals are told apart too often,
-/// intervals hold the truth too seldom, or a slowdown was taken for its opposite.
+/// What comparisons will go by: for each class of an engine and method whether equals are told
+/// apart too often, intervals hold the truth too seldom, or a slowdown was taken for its opposite.
 pub(super) fn fitness(cells: &[Cell], circumstances: &Circumstances) -> Vec<Fitness> {
     let key = |cell: &Cell| (cell.engine.clone(), cell.method, cell.class.clone());
     let cells = real(cells);
@@ -190,8 +190,8 @@ pub(super) fn is_noisy(cells: &[Cell]) -> bool {
     is_refused || is_coarse
 }
 
-/// No machine explains what is made up. Of servers noise comes first: where little can be seen, a broken
-/// bound may be the machine's doing.
+/// No machine explains what is made up. Of servers noise comes first: where little can be seen, a
+/// broken bound may be the machine's doing.
 pub(super) fn conclusion(cells: &[Cell], checks: &[Check]) -> Conclusion {
     let mut broken = checks.iter().filter(|check| !check.is_kept);
     if broken.clone().any(|check| check.engine == SYNTHETIC) {

@@ -1,4 +1,5 @@
-//! Cells of an experiment: pairs of contenders of which it is known how much the one is slower, or why they differ.
+//! Cells of an experiment: pairs of contenders of which it is known how much the one is slower, or
+//! why they differ.
 
 use rqps_observe::Metric;
 use rqps_plan::{Comparison, Dose, Injection, Method, Workload};
@@ -40,9 +41,9 @@ pub(super) fn cells(experiment: &Experiment) -> Vec<Cell> {
 }
 
 /// Equals in slices are each held against all before them together: such contrasts do not depend on
-/// each other, so that every cell counts (Helmert's). Of whole runs there are pairs. Those that were
-/// slowed down are held against the one that only carries what it takes, and one with other settings against
-/// the one without.
+/// each other, so that every cell counts (Helmert's). Of whole runs there are pairs. Those that
+/// were slowed down are held against the one that only carries what it takes, and one with other
+/// settings against the one without.
 fn held<'a>(experiment: &'a Experiment, plan: &'a Comparison) -> Vec<Held<'a>> {
     let names: Vec<String> =
         experiment.run.plan.contenders.iter().map(|contender| contender.name()).collect();
@@ -201,8 +202,8 @@ impl Held<'_> {
         }
     }
 
-    /// The log ratio that must come out, from what the base did and what was done to the contender in
-    /// the same rounds. Of settings it is not known.
+    /// The log ratio that must come out, from what the base did and what was done to the contender
+    /// in the same rounds. Of settings it is not known.
     fn truth(&self, test: &Observed<'_>) -> Option<f64> {
         let injection = match self.intervention {
             None => return Some(0.0),
@@ -227,9 +228,10 @@ impl Held<'_> {
         (!logs.is_empty()).then(|| logs.iter().sum::<f64>() / logs.len() as f64)
     }
 
-    /// Whether the truth is no more and no less than that. What a limit must come to is known only as well as what
-    /// the base did. And where a slower client sends several statements an operation, its server, which else
-    /// has the next one before it can sleep, sleeps between them: that costs the server time of its own.
+    /// Whether the truth is no more and no less than that. What a limit must come to is known only
+    /// as well as what the base did. And where a slower client sends several statements an
+    /// operation, its server, which else has the next one before it can sleep, sleeps between them:
+    /// that costs the server time of its own.
     fn is_exact(&self, test: &Observed<'_>) -> bool {
         match self.intervention {
             None => true,
@@ -330,8 +332,8 @@ mod tests {
 
     use super::*;
 
-    /// Nanoseconds of an operation by contender, in the order of the plan: three equals, then one that
-    /// carries a delay of nothing, then one whose server takes 400 ns longer.
+    /// Nanoseconds of an operation by contender, in the order of the plan: three equals, then one
+    /// that carries a delay of nothing, then one whose server takes 400 ns longer.
     const TIMES: [(&str, u64); 5] =
         [("a0", 20_000), ("a1", 20_200), ("a2", 20_100), ("carrier", 20_000), ("server-2", 20_400)];
 

@@ -1,5 +1,5 @@
-//! From the runs of a selftest, real and made up, to what they say of the verdicts of this machine: cells
-//! whose truth is known, what they have in common, and the bounds that this must keep.
+//! From the runs of a selftest, real and made up, to what they say of the verdicts of this machine:
+//! cells whose truth is known, what they have in common, and the bounds that this must keep.
 
 mod bounds;
 mod cells;
@@ -151,7 +151,8 @@ pub struct Line {
     pub bias: Option<[f64; 3]>,
     pub spread: Option<f64>,
     pub detectable: Option<f64>,
-    /// The first cause that was told is right, of those with a verdict: without one there is nothing to explain.
+    /// The first cause that was told is right, of those with a verdict: without one there is
+    /// nothing to explain.
     pub causes: Counted,
 }
 

@@ -1,5 +1,5 @@
-//! Rounds that are made up, of which the truth is known: the same way from slices to bounds as those of
-//! servers, so that what the statistics do is told apart from what a machine does.
+//! Rounds that are made up, of which the truth is known: the same way from slices to bounds as
+//! those of servers, so that what the statistics do is told apart from what a machine does.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -21,8 +21,8 @@ const SEED: u64 = 2026;
 const ROUNDS: u32 = 8;
 /// Nanoseconds of an operation: those of a test are as long as each other.
 const OPERATION: Range<f64> = 20e3..200e3;
-/// The log of the SDs of a test has this SD itself: they were 0.34 to 1.21 % in the middle 80 % of tests
-/// (docs/evidence.md), of which chance in eight rounds is a part.
+/// The log of the SDs of a test has this SD itself: they were 0.34 to 1.21 % in the middle 80 % of
+/// tests (docs/evidence.md), of which chance in eight rounds is a part.
 const NOISE_OF_NOISE: f64 = 0.4;
 /// How far the machine drifts, as an SD.
 const DRIFT: f64 = 0.015;
@@ -44,8 +44,9 @@ struct Machine {
     /// From one restart to the next, and from one turn to the next.
     restart: f64,
     within: f64,
-    /// By kind of test: so many times as wide as the normal part of a turn's noise is an exponential one.
-    /// Where it is positive, some turns are much faster than most; where it is negative, slower.
+    /// By kind of test: so many times as wide as the normal part of a turn's noise is an
+    /// exponential one. Where it is positive, some turns are much faster than most; where it is
+    /// negative, slower.
     tails: [f64; KINDS.len()],
     /// What is left of the drift one turn later.
     left: f64,
@@ -54,19 +55,20 @@ struct Machine {
     lost: Range<f64>,
 }
 
-/// Half a second of slices of 10 ms, as in the first two rounds of equals of the selftests in docs/evidence.md,
-/// on Postgres 17.6, MySQL 8.0.33 and SQLite. By the MAD of ratios of two slices of a cycle, which leaves out
-/// most of a tail, the SD of a slice was 2.4 % on Postgres in the median of tests (1.3 to 5.7 % in the middle
-/// 80 %): with these tails that is 2.8 %. That of restarts is what makes ratios spread by 0.6 %, as on Postgres.
+/// Half a second of slices of 10 ms, as in the first two rounds of equals of the selftests in
+/// docs/evidence.md, on Postgres 17.6, MySQL 8.0.33 and SQLite. By the MAD of ratios of two slices
+/// of a cycle, which leaves out most of a tail, the SD of a slice was 2.4 % on Postgres in the
+/// median of tests (1.3 to 5.7 % in the middle 80 %): with these tails that is 2.8 %. That of
+/// restarts is what makes ratios spread by 0.6 %, as on Postgres.
 ///
-/// Tails have the skewness of that DBMS which is skewed most in a kind of tests: MySQL in point queries and
-/// writes, SQLite in ranges. It is Kelly's, of what slices differ from the median of their cycle; in the median
-/// of tests it was 0.27, 0.24, 0.33 and -0.32 there, and 0.17, 0.09, 0.19 and -0.04 on Postgres. An exponential
-/// tail as skewed as aggregates on SQLite makes the median of one slice against the mean of three equals
-/// 0.13 SDs too low; there it was 0.15.
+/// Tails have the skewness of that DBMS which is skewed most in a kind of tests: MySQL in point
+/// queries and writes, SQLite in ranges. It is Kelly's, of what slices differ from the median of
+/// their cycle; in the median of tests it was 0.27, 0.24, 0.33 and -0.32 there, and 0.17, 0.09,
+/// 0.19 and -0.04 on Postgres. An exponential tail as skewed as aggregates on SQLite makes the
+/// median of one slice against the mean of three equals 0.13 SDs too low; there it was 0.15.
 ///
-/// Within a cycle the machine is nearly as fast for everybody. Of 1000 slices 1 was less than half as fast as
-/// most on Postgres and SQLite and 3 on MySQL; how much slower is an assumption.
+/// Within a cycle the machine is nearly as fast for everybody. Of 1000 slices 1 was less than half
+/// as fast as most on Postgres and SQLite and 3 on MySQL; how much slower is an assumption.
 const SLICES: Machine = Machine {
     method: Method::Slices,
     cycles: 50,
@@ -79,8 +81,8 @@ const SLICES: Machine = Machine {
     lost: 0.5..0.9,
 };
 
-/// Whole runs as `crates/stats` simulates them. A run is one turn, so restarts are
-/// in its noise. Whether runs are skewed, other than by those that lose some of their rate, was not measured.
+/// Whole runs as `crates/stats` simulates them. A run is one turn, so restarts are in its noise.
+/// Whether runs are skewed, other than by those that lose some of their rate, was not measured.
 const RUNS: Machine = Machine {
     method: Method::Runs,
     cycles: 1,
@@ -216,7 +218,8 @@ impl Test {
 }
 
 impl Machine {
-    /// What everybody does in a round of a test: a cycle in random order is followed by its mirror image.
+    /// What everybody does in a round of a test: a cycle in random order is followed by its mirror
+    /// image.
     fn slices(
         &self,
         sides: &[Side],
@@ -332,8 +335,8 @@ mod tests {
         }
     }
 
-    /// As rounds were before they had a median against each of the others: what is made up must show why
-    /// not. What takes its place, in the same rounds, is in the test below.
+    /// As rounds were before they had a median against each of the others: what is made up must
+    /// show why not. What takes its place, in the same rounds, is in the test below.
     #[test]
     fn against_the_mean_of_others_equals_would_be_told_apart() {
         let design = &DESIGNS[0];

@@ -1,5 +1,6 @@
-//! Settings whose effect on a test has one cause, as the manual of the DBMS has it: whether causes that no
-//! slowdown brings about are told is tried with them. How large the effect is nobody knows beforehand.
+//! Settings whose effect on a test has one cause, as the manual of the DBMS has it: whether causes
+//! that no slowdown brings about are told is tried with them. How large the effect is nobody knows
+//! beforehand.
 
 use rqps_plan::{Contender, Method};
 use rqps_stats::cause::Cause;
@@ -33,12 +34,13 @@ const MYROCKS: &[&str] = &["mysql/rocksdb", "mariadb/rocksdb"];
 const COMMITTING: &[&str] = &["update-nonindex", "insert"];
 const MISSING: &[&str] = &["point-query", "points-notcovered-pk"];
 
-/// Of the rules of a test, R3 has no setting that is known to bring about nothing else, R7 is a hint as long as
-/// nothing is profiled, R8 needs runs of minutes and R9 the Insert Benchmark. Caches that do not hold the table
-/// are the least that rqps takes for an IO-bound one; that of MyRocks holds tables that load in seconds.
+/// Of the rules of a test, R3 has no setting that is known to bring about nothing else, R7 is a
+/// hint as long as nothing is profiled, R8 needs runs of minutes and R9 the Insert Benchmark.
+/// Caches that do not hold the table are the least that rqps takes for an IO-bound one; that of
+/// MyRocks holds tables that load in seconds.
 static VARIANTS: [Variant; 12] = [
-    // Postgres, "Asynchronous Commit": the server waits for the log to be flushed before it says that a
-    // transaction is done.
+    // Postgres, "Asynchronous Commit": the server waits for the log to be flushed before it says
+    // that a transaction is done.
     Variant {
         name: "commit",
         engines: &["postgres"],
@@ -49,8 +51,8 @@ static VARIANTS: [Variant; 12] = [
         base: &[("synchronous_commit", "off")],
         changed: &[("synchronous_commit", "on")],
     },
-    // "Planner Method Configuration": these only choose plans. A scan of the index alone becomes one of the
-    // index and the table …
+    // "Planner Method Configuration": these only choose plans. A scan of the index alone becomes
+    // one of the index and the table …
     Variant {
         name: "index-only-scan",
         engines: &["postgres"],
@@ -72,8 +74,8 @@ static VARIANTS: [Variant; 12] = [
         base: &[("enable_indexscan", "on")],
         changed: &[("enable_indexscan", "off")],
     },
-    // "Developer Options", debug_io_direct: the kernel caches nothing, so that what shared_buffers does not
-    // hold is read from the device.
+    // "Developer Options", debug_io_direct: the kernel caches nothing, so that what shared_buffers
+    // does not hold is read from the device.
     Variant {
         name: "reads",
         engines: &["postgres"],
@@ -84,8 +86,8 @@ static VARIANTS: [Variant; 12] = [
         base: &[("debug_io_direct", "data")],
         changed: &[("shared_buffers", "8MB")],
     },
-    // "WAL Configuration": a checkpoint begins when max_wal_size is about to be exceeded, and each page is
-    // logged whole after it. Two segments are the least.
+    // "WAL Configuration": a checkpoint begins when max_wal_size is about to be exceeded, and each
+    // page is logged whole after it. Two segments are the least.
     Variant {
         name: "checkpoints",
         engines: &["postgres"],
@@ -107,8 +109,8 @@ static VARIANTS: [Variant; 12] = [
         base: &[("innodb_flush_log_at_trx_commit", "2")],
         changed: &[("innodb_flush_log_at_trx_commit", "1")],
     },
-    // innodb_flush_method: O_DIRECT goes past the kernel's cache, so that what the pool does not hold is read
-    // from the device.
+    // innodb_flush_method: O_DIRECT goes past the kernel's cache, so that what the pool does not
+    // hold is read from the device.
     Variant {
         name: "reads",
         engines: INNODB,
@@ -119,8 +121,8 @@ static VARIANTS: [Variant; 12] = [
         base: &[("innodb_flush_method", "O_DIRECT")],
         changed: &[("innodb_buffer_pool_size", "8M")],
     },
-    // innodb_doublewrite: pages are written twice. With a pool that does not hold the table, statements wait
-    // for pages to be written.
+    // innodb_doublewrite: pages are written twice. With a pool that does not hold the table,
+    // statements wait for pages to be written.
     Variant {
         name: "double-writes",
         engines: INNODB,
@@ -135,8 +137,8 @@ static VARIANTS: [Variant; 12] = [
         ],
         changed: &[("innodb_doublewrite", "OFF")],
     },
-    // MySQL, "Limiting Memory Use for Range Optimization": beyond the limit ranges are not looked for, and
-    // the whole index is read.
+    // MySQL, "Limiting Memory Use for Range Optimization": beyond the limit ranges are not looked
+    // for, and the whole index is read.
     Variant {
         name: "range-optimizer",
         engines: &["mysql/innodb"],
@@ -147,8 +149,8 @@ static VARIANTS: [Variant; 12] = [
         base: &[("range_optimizer_max_mem_size", "8388608")],
         changed: &[("range_optimizer_max_mem_size", "1")],
     },
-    // MySQL, "Configuring Thread Concurrency for InnoDB": all threads but one wait to be let in. MariaDB has
-    // it no more.
+    // MySQL, "Configuring Thread Concurrency for InnoDB": all threads but one wait to be let in.
+    // MariaDB has it no more.
     Variant {
         name: "thread-concurrency",
         engines: &["mysql/innodb"],
@@ -170,7 +172,8 @@ static VARIANTS: [Variant; 12] = [
         base: &[("rocksdb_flush_log_at_trx_commit", "2")],
         changed: &[("rocksdb_flush_log_at_trx_commit", "1")],
     },
-    // SQLite, PRAGMA synchronous: in WAL mode FULL syncs the log after each transaction, and NORMAL does not.
+    // SQLite, PRAGMA synchronous: in WAL mode FULL syncs the log after each transaction, and NORMAL
+    // does not.
     Variant {
         name: "commit",
         engines: &["sqlite"],

@@ -1,4 +1,5 @@
-//! What a post has below its summary: how promised rates were kept, sizes, and response times by bucket.
+//! What a post has below its summary: how promised rates were kept, sizes, and response times by
+//! bucket.
 
 use super::{Colour, draw, finish, summary, wrapped};
 use crate::comparison::{Verdicts, metrics_together};

@@ -111,8 +111,8 @@ fn normalised_writes(suite: &Suite) -> Vec<String> {
     parts
 }
 
-/// The groups under each other, each with its title over the names. What is wider than a terminal is
-/// cut into several of them.
+/// The groups under each other, each with its title over the names. What is wider than a terminal
+/// is cut into several of them.
 pub(crate) fn grouped(table: &Grouped, colour: Colour) -> String {
     let marked = table.rows().any(|row| row.cells.iter().any(|cell| !cell.tone.mark().is_empty()));
     let width = |column: usize| {
@@ -173,7 +173,8 @@ fn draw(table: &Grouped, columns: &[usize], marked: bool, colour: Colour) -> Str
     finish(drawn)
 }
 
-/// The relative tables as they are put into a post or a spreadsheet: columns between tabs, no marks.
+/// The relative tables as they are put into a post or a spreadsheet: columns between tabs, no
+/// marks.
 pub(crate) fn published(suite: &Suite) -> String {
     let mut lines = Vec::new();
     for &clients in &suite.clients {

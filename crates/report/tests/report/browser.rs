@@ -27,7 +27,8 @@ fn releases_and_rounds_are_drawn() {
         };
         assert_eq!(changes.iter().filter(is_it).count(), 2, "{changes:?}");
     }
-    // Rates and CPU of both tests, and the longest times and the percentiles of the one that was run whole.
+    // Rates and CPU of both tests, and the longest times and the percentiles of the one that was
+    // run whole.
     assert_eq!(seen["canvases"], 6);
     assert_eq!(seen["singly"], json!([false, true]), "slices have no seconds");
     assert_eq!(seen["lanes"], json!(["checkpoint", "stall"]), "of whole runs only");

@@ -270,8 +270,8 @@ const METRICS: [(&str, &str); 9] = [
     ("size", "database_bytes"),
 ];
 
-/// Tables of a test: how their titles begin, where the result has their values, and the first column
-/// that it has under the same name.
+/// Tables of a test: how their titles begin, where the result has their values, and the first
+/// column that it has under the same name.
 const OF_TESTS: [(&str, &[&str], usize); 3] = [
     ("Cost by side", &["costs"], 1),
     ("How the rate varies", &["test", "seconds"], 2),

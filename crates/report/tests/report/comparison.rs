@@ -98,8 +98,8 @@ fn parsed(run: &Run) -> Value {
     serde_json::from_str(&result_json(run)).unwrap()
 }
 
-/// Whole runs without guards of a contender that is by so many percent faster. Beside the runs of the
-/// base, its twin and the contender the canary took so many milliseconds.
+/// Whole runs without guards of a contender that is by so many percent faster. Beside the runs of
+/// the base, its twin and the contender the canary took so many milliseconds.
 fn disturbed(percent: f64, canary: [u64; 3]) -> Run {
     let mut run = comparison(&["new"], 6, None);
     let Workload::Comparison(plan) = &mut run.plan.workload else { unreachable!() };

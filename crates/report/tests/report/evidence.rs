@@ -48,7 +48,8 @@ fn each_side(run: &mut Run, change: impl Fn(&str, u32, &mut SideRecord)) {
     }
 }
 
-/// Whole runs whose queries take 200 us, half as long again at `slow`, and a little more in some rounds.
+/// Whole runs whose queries take 200 us, half as long again at `slow`, and a little more in some
+/// rounds.
 fn timed() -> Run {
     let mut run = compared();
     each_side(&mut run, |name, round, side| {

@@ -40,8 +40,8 @@ pub(crate) fn chromium(
     Some((text(&output.stdout), text(&output.stderr)))
 }
 
-/// Uses every link, choice, button and key of a page, and returns what `page.js` saw; none without a
-/// browser. Whatever the browser complains of is a fault.
+/// Uses every link, choice, button and key of a page, and returns what `page.js` saw; none without
+/// a browser. Whatever the browser complains of is a fault.
 pub(crate) fn used(page: &str, place: &str, arguments: &[&str]) -> Option<Value> {
     let directory = tempfile::tempdir().unwrap();
     let script = format!("<script>{}</script></body>", include_str!("page.js"));

@@ -156,7 +156,8 @@ fn every_measure_of_every_round_can_be_saved() {
         lines.next().unwrap().starts_with("point-query,Point queries,statement,postgres@17.6,1,9")
     );
     assert_eq!(rounds.lines().count(), 1 + 2 * 4 * 6);
-    // Of the two tests one goes by whole runs; what nothing is known of is not told in the posts' columns.
+    // Of the two tests one goes by whole runs; what nothing is known of is not told in the posts'
+    // columns.
     let metrics = embedded(&page, "metrics-csv");
     assert!(metrics.starts_with("contender,step,r/s,"), "{metrics}");
     let tests = metrics.lines().skip(1).map(|line| line.split(',').nth(1).unwrap());

@@ -127,8 +127,8 @@ pub(crate) fn run(contenders: &[&str], clients: &[u32]) -> Run {
     }
 }
 
-/// Two tests in six rounds: `scan`, where the second contender takes twice as long, and `delete`, which
-/// a guard refused each time.
+/// Two tests in six rounds: `scan`, where the second contender takes twice as long, and `delete`,
+/// which a guard refused each time.
 pub(crate) fn comparison() -> Run {
     let mut run = run(&["sqlite", "slow=sqlite?cache_size=1"], &[1]);
     let plan = comparison_plan(&run);
@@ -158,9 +158,9 @@ pub(crate) fn comparison() -> Run {
     run
 }
 
-/// Four tests in eight rounds with a twin, CPU and switches: the second contender needs a fifth more
-/// time in `scan` and `point-query`, all of it CPU in user mode, and a fifth less in `delete`; the
-/// third is like the base. One pass of `insert` was refused.
+/// Four tests in eight rounds with a twin, CPU and switches: the second contender needs a fifth
+/// more time in `scan` and `point-query`, all of it CPU in user mode, and a fifth less in `delete`;
+/// the third is like the base. One pass of `insert` was refused.
 pub(crate) fn judged() -> Run {
     let mut run = comparison();
     run.plan.contenders.push("like=sqlite?cache_size=-2000".parse().expect("it is a contender"));
@@ -225,8 +225,8 @@ pub(crate) fn judged() -> Run {
     run
 }
 
-/// Four releases in six rounds of `point-query` by slices, each release 2 % slower than the one before
-/// it, and of `update-index` by whole runs of 20 seconds.
+/// Four releases in six rounds of `point-query` by slices, each release 2 % slower than the one
+/// before it, and of `update-index` by whole runs of 20 seconds.
 pub(crate) fn released() -> Run {
     let releases = ["postgres@17.6", "postgres@9.6.24", "postgres@18.0", "postgres@16.10"];
     let speeds = [0.96, 1.0, 0.94, 0.98];

@@ -24,9 +24,9 @@ const STEPS: [(&str, Class, u64, u64); 3] = [
 
 const SECONDS: u64 = 20;
 
-/// Six rounds of three steps of 20 seconds: the second contender does a fifth less, and everybody does
-/// nothing in the second in which a checkpoint writes. Beside the queries 100 rows a second are to be
-/// inserted, of which it inserts 90.
+/// Six rounds of three steps of 20 seconds: the second contender does a fifth less, and everybody
+/// does nothing in the second in which a checkpoint writes. Beside the queries 100 rows a second
+/// are to be inserted, of which it inserts 90.
 pub(crate) fn compared() -> Run {
     let names = ["base", "slow"];
     let mut run = sample::run(&["base=postgres@17.6", "slow=postgres@17.6?work_mem=64kB"], 1);
@@ -110,8 +110,9 @@ fn work(operation: Operation, operations: u64, rows: u64) -> WorkerRecord {
     }
 }
 
-/// With times, reads and sizes, as they are kept: a query of `slow` took long in the third round, in
-/// each round more was read and the data were larger than in the one before it, and a run was refused.
+/// With times, reads and sizes, as they are kept: a query of `slow` took long in the third round,
+/// in each round more was read and the data were larger than in the one before it, and a run was
+/// refused.
 pub(crate) fn complete() -> Run {
     let mut run = compared();
     for pass in &mut run.passes {
@@ -367,7 +368,8 @@ fn a_rate_that_was_never_kept_is_told_although_no_such_run_counts() {
     assert!(verdicts_csv(&run).contains(&format!("{told}; invalid")));
 }
 
-/// Of each round with `new`, which is as the base, and with the run of `slow` that a guard refused by itself.
+/// Of each round with `new`, which is as the base, and with the run of `slow` that a guard refused
+/// by itself.
 #[test]
 fn a_run_that_was_refused_is_out_by_itself() {
     let names = ["base=postgres@17.6", "slow=postgres@17.6?work_mem=64kB", "new=postgres@18.0"];

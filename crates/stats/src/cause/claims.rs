@@ -78,8 +78,8 @@ pub(super) fn nothing_moved(view: &View) -> Option<bool> {
     moved(view).map(|moved| !moved)
 }
 
-/// By design where they take turns within milliseconds, as far as the twin does not differ; else the
-/// canary tells.
+/// By design where they take turns within milliseconds, as far as the twin does not differ; else
+/// the canary tells.
 pub(super) fn same_machine(view: &View) -> Option<bool> {
     let seen = view.evidence.environment;
     let moved = if seen.is_shared { seen.twin_moved } else { seen.canary_moved };
@@ -129,8 +129,8 @@ pub(super) fn code_path(view: &View) -> Option<Claim> {
     })
 }
 
-/// Voluntary switches are as many as before, or next to no time is in them: what a server does by the
-/// second, it does more often for each operation of the slower one.
+/// Voluntary switches are as many as before, or next to no time is in them: what a server does by
+/// the second, it does more often for each operation of the slower one.
 pub(super) fn waits_little(view: &View) -> Option<bool> {
     let is_noticed = at_least(view.share(Part::Rest), NOTICED);
     any(&[view.flat(metric::VOLUNTARY), is_noticed.map(|is| !is)])
@@ -222,8 +222,8 @@ fn is_too_little(view: &View, more: Change) -> bool {
     more.log.value.abs() < HALF * view.evidence.theta.value.abs()
 }
 
-/// No more is written in a second than before, and nobody waits for it: what a server writes by the second, it
-/// writes more of for each operation of the slower one.
+/// No more is written in a second than before, and nobody waits for it: what a server writes by the
+/// second, it writes more of for each operation of the slower one.
 fn is_by_the_second(view: &View, more: Change) -> bool {
     let waits = [Part::Rest, Part::BlockIo].map(|part| at_least(view.share(part), HALF));
     more.log.value.abs() <= view.evidence.theta.value.abs() && any(&waits) != Some(true)
@@ -235,11 +235,12 @@ fn more_of(view: &View, metrics: &[(&str, &'static str)]) -> Option<(&'static st
     metrics.iter().find_map(|(name, what)| Some((*what, up(name)?)))
 }
 
-/// Of the operations of the dearer side so many wait for a read at least, where reads are its way to work.
+/// Of the operations of the dearer side so many wait for a read at least, where reads are its way
+/// to work.
 const READS_OFTEN: f64 = 0.1;
 
-/// Statements of the dearer side read from the disk, what those of the other hardly did. To read takes CPU,
-/// too, and to find a place for what was read.
+/// Statements of the dearer side read from the disk, what those of the other hardly did. To read
+/// takes CPU, too, and to find a place for what was read.
 fn begins_to_read(view: &View) -> Option<bool> {
     let reads = view.change(metric::READS)?;
     let (dearer, other) = view.amounts(reads);
@@ -263,9 +264,10 @@ pub(super) const WRITTEN: [(&[&str], &str); 4] = [
     (engine::DOUBLE_WRITES, "pages that are written twice"),
 ];
 
-/// Whether a kind of writes is behind a growth of all. What is counted in bytes must be half of what was
-/// added. Of pages it is not known how many bytes they are: a sum grows by no more than that of its parts
-/// that grows most, so pages that grow by less than half as much are not what it is about.
+/// Whether a kind of writes is behind a growth of all. What is counted in bytes must be half of
+/// what was added. Of pages it is not known how many bytes they are: a sum grows by no more than
+/// that of its parts that grows most, so pages that grow by less than half as much are not what it
+/// is about.
 pub(super) fn is_behind(view: &View, ends: &[&str], all: Change) -> Option<bool> {
     let (_, kind) = view.engine(ends)?;
     let (added, of) = match [engine::LOG_BYTES, engine::COMPACTION].contains(&ends) {
@@ -279,8 +281,8 @@ pub(super) fn writes(view: &View) -> Option<Claim> {
     let (what, more) = more_of(view, &[(metric::WRITE_BYTES, "KiB written")])?;
     let behind = WRITTEN.map(|(ends, _)| is_behind(view, ends, more));
     let kind = WRITTEN.iter().zip(behind).find(|(_, behind)| *behind == Some(true));
-    // The last two are counted by one engine each. A log that is synced more often has its last block written
-    // more often, which are no bytes of records.
+    // The last two are counted by one engine each. A log that is synced more often has its last
+    // block written more often, which are no bytes of records.
     let other = behind[..2] == [Some(false); 2]
         && !behind[2..].contains(&Some(true))
         && view.engine_up(engine::LOG_SYNCS) != Some(true);
@@ -336,8 +338,8 @@ pub(super) fn dips_with_checkpoints(view: &View) -> Option<bool> {
     Some(dips.period.is_some_and(|period| (period / interval - 1.0).abs() <= SAME_PERIOD))
 }
 
-/// More user CPU in writes, and a function of compression that costs more. Without a profile a setting that
-/// differs is no more than the pattern: with another release a hundred of them do.
+/// More user CPU in writes, and a function of compression that costs more. Without a profile a
+/// setting that differs is no more than the pattern: with another release a hundred of them do.
 pub(super) fn compression(view: &View) -> Option<Claim> {
     let user = view.change(metric::USER_CPU).filter(|user| view.is_up(*user))?;
     let written = view.change(metric::WRITE_BYTES)?;
@@ -436,8 +438,8 @@ pub(super) fn dead_entries(view: &View) -> Option<Claim> {
     })
 }
 
-/// A planner that looks for the least key among what was deleted takes the longer the more there is of it
-/// (`get_actual_variable_range` of Postgres).
+/// A planner that looks for the least key among what was deleted takes the longer the more there is
+/// of it (`get_actual_variable_range` of Postgres).
 pub(super) fn is_slowed_planning(planning: Planning) -> bool {
     planning.after >= EXPLODES * planning.before
 }
@@ -474,10 +476,11 @@ pub(super) fn plan(view: &View) -> Option<Claim> {
 /// A commit that begins to wait for a flush takes about one more per operation.
 const BEGINS: f64 = 0.5;
 
-/// Waiting that is most of the added time, and syncs that explain it: by the time that the device took for
-/// them, or where that is short beside the writes that they wait for, by how many there are. Where operations
-/// begin to flush, what they also do in the kernel counts with the waiting, and so do waits for a CPU: it is
-/// threads of the server's own that write and flush for the one that commits, and wake it.
+/// Waiting that is most of the added time, and syncs that explain it: by the time that the device
+/// took for them, or where that is short beside the writes that they wait for, by how many there
+/// are. Where operations begin to flush, what they also do in the kernel counts with the waiting,
+/// and so do waits for a CPU: it is threads of the server's own that write and flush for the one
+/// that commits, and wake it.
 pub(super) fn commit(view: &View) -> Option<Claim> {
     let waiting = view.sure_share(Part::Rest).unwrap_or(0.0);
     let is_longer = |sync: &Cost| sync.change.times(view.sign).is_above(0.0);

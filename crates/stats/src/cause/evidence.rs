@@ -64,7 +64,8 @@ pub enum Class {
     /// All clients update the same row.
     HotUpdate,
     Delete,
-    /// Deletes from the end of an index at which the dead entries lie, with inserts at the other end.
+    /// Deletes from the end of an index at which the dead entries lie, with inserts at the other
+    /// end.
     DeleteOldest,
     ReadWrite,
 }
@@ -137,8 +138,9 @@ pub struct Cost {
     pub change: Estimate,
 }
 
-/// What changes by less than a quarter, whatever of its interval is true, is taken for the same: causes are
-/// told by metrics that go up by as much as the time they are to explain, or by multiples.
+/// What changes by less than a quarter, whatever of its interval is true, is taken for the same:
+/// causes are told by metrics that go up by as much as the time they are to explain, or by
+/// multiples.
 const FLAT: f64 = 0.223;
 
 /// The change of a metric per operation: ln(contender / base), and how far that of the twins, base
@@ -259,8 +261,8 @@ pub struct Evidence {
     pub cpu: Option<Cost>,
     /// By the name in the store, or the DBMS's own.
     pub metrics: BTreeMap<String, Change>,
-    /// What the DBMS counts is for an operation of a client, all else for a statement or a row: so many of these
-    /// an operation has.
+    /// What the DBMS counts is for an operation of a client, all else for a statement or a row: so
+    /// many of these an operation has.
     pub each: Option<f64>,
     pub environment: Environment,
     /// Tests that differ only in how many rows their statements are about share a family.

@@ -4,8 +4,9 @@ use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use super::evidence::Estimate;
 
-/// The half-width of a 95 % interval in standard errors, where those are known. Intervals of few rounds
-/// are wider, by what is not known of their errors; so are the errors that are taken from them.
+/// The half-width of a 95 % interval in standard errors, where those are known. Intervals of few
+/// rounds are wider, by what is not known of their errors; so are the errors that are taken from
+/// them.
 const Z: f64 = 1.959_964;
 /// Any two points are on a line.
 const FEWEST: usize = 3;
@@ -86,8 +87,8 @@ mod tests {
         assert_eq!(fit_line(&[(1.0, about(1.0, 0.1)), (2.0, about(2.0, 0.1))]), None);
     }
 
-    /// With errors of 1 and a corner of `height`, chi-square is two thirds of its square; any printed table
-    /// has 3.84 for 5 % at one degree of freedom.
+    /// With errors of 1 and a corner of `height`, chi-square is two thirds of its square; any
+    /// printed table has 3.84 for 5 % at one degree of freedom.
     #[test]
     fn a_corner_that_is_no_chance_is_not_on_a_line() {
         let corner = |height: f64| {
@@ -99,7 +100,8 @@ mod tests {
         assert!((corner(0.0).p - 1.0).abs() < 1e-9);
     }
 
-    /// What Postgres 18.0 adds to a statement of `read-only` with ranges of 10, 100 and 10000 (finding 4).
+    /// What Postgres 18.0 adds to a statement of `read-only` with ranges of 10, 100 and 10000
+    /// (finding 4).
     #[test]
     fn what_costs_more_at_two_sizes_and_less_at_a_third_is_no_line() {
         let points = [

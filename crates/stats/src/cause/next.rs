@@ -20,8 +20,8 @@ impl Next {
     pub const ALL: [Next; 5] =
         [Next::Profile, Next::SystemCalls, Next::Again, Next::Doctor, Next::Plans];
 
-    /// A command that a shell takes as it is, with one of rqps at its end; or where to look, if what would
-    /// tell more has been measured.
+    /// A command that a shell takes as it is, with one of rqps at its end; or where to look, if
+    /// what would tell more has been measured.
     pub fn text(self, of: &Evidence) -> String {
         let again = &of.again;
         match self {
@@ -29,7 +29,8 @@ impl Next {
                 "the flame graphs in report.html".to_string()
             }
             Next::Profile if of.can_be_profiled => format!("{again} --profile=all"),
-            // What runs inside rqps, or in steps that build on each other, is profiled from outside.
+            // What runs inside rqps, or in steps that build on each other, is profiled from
+            // outside.
             Next::Profile => format!("perf record -a -g -o rqps.perf {again}"),
             Next::Again => again.clone(),
             // By thread, so that servers and client are told apart.

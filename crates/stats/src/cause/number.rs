@@ -9,8 +9,8 @@ pub struct Number {
     pub test: Option<String>,
     /// In the words of the statement; a counter or a function by its own name.
     pub what: String,
-    /// `ratio` is the contender's over the base's, per operation; `us` are microseconds of an operation,
-    /// contender minus base; anything else is as it was measured.
+    /// `ratio` is the contender's over the base's, per operation; `us` are microseconds of an
+    /// operation, contender minus base; anything else is as it was measured.
     pub unit: &'static str,
     pub value: f64,
     /// From low to high; none where rounds are too few, and of what has none.

@@ -12,7 +12,8 @@ pub enum Cause {
     Environment,
     SuiteShift,
     CodePath,
-    /// The same as a code path, between builds that were compiled otherwise: of one source, or of others.
+    /// The same as a code path, between builds that were compiled otherwise: of one source, or of
+    /// others.
     OtherBuild,
     CodeOrBuild,
     Contention,
@@ -90,7 +91,8 @@ impl Cause {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
-    /// The main evidence, with less than half of what would support it; or the pattern with less than that.
+    /// The main evidence, with less than half of what would support it; or the pattern with less
+    /// than that.
     Hint,
     /// The main evidence, with half or more of what would support it.
     Likely,
@@ -162,7 +164,8 @@ pub(super) struct Claim {
     pub(super) text: String,
     /// Those of the text, but for the rate and the share.
     pub(super) numbers: Vec<Number>,
-    /// There is the pattern, but less than the main evidence: no more than a hint, whatever supports it.
+    /// There is the pattern, but less than the main evidence: no more than a hint, whatever
+    /// supports it.
     pub(super) is_partial: bool,
 }
 
@@ -183,8 +186,8 @@ pub(super) struct Rule {
 const UNTOLD_SHARE: f64 = 0.5;
 
 impl Rule {
-    /// Nothing if the main evidence is missing or contradicted. A fact that was not looked at supports
-    /// nothing, so that a word is as much evidence in each rule and by each method.
+    /// Nothing if the main evidence is missing or contradicted. A fact that was not looked at
+    /// supports nothing, so that a word is as much evidence in each rule and by each method.
     pub(super) fn evaluate(&self, view: &View) -> Option<Finding> {
         let claim = (self.main)(view)?;
         let mut checks = Vec::new();

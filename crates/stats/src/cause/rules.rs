@@ -145,7 +145,8 @@ const RULES: [Rule; 11] = [
         main: commit,
         supported_by: &[
             |view| {
-                // Writes of the device are nobody's while contenders take turns; bytes are of processes.
+                // Writes of the device are nobody's while contenders take turns; bytes are of
+                // processes.
                 let written = view.change(metric::WRITES).or(view.change(metric::WRITE_BYTES))?;
                 Some(!written.is_up(-view.sign))
             },

@@ -48,8 +48,8 @@ pub fn explain_suite(tests: &[Evidence]) -> Vec<Finding> {
     findings
 }
 
-/// The same cause in several tests of a class is one finding, as are the machine and what is unexplained in tests of
-/// any class; each names its tests.
+/// The same cause in several tests of a class is one finding, as are the machine and what is
+/// unexplained in tests of any class; each names its tests.
 fn merged(findings: Vec<Finding>, tests: &[Evidence]) -> Vec<Finding> {
     let of = |name: &str| tests.iter().find(|test| test.test == name);
     let mut groups: BTreeMap<(Cause, Option<Class>, bool), Vec<Finding>> = BTreeMap::new();
@@ -236,7 +236,8 @@ fn statement_or_row(tests: &[Evidence]) -> Vec<Finding> {
     families.into_iter().filter_map(|(family, tests)| of_family(family, &tests)).collect()
 }
 
-/// Nothing of sizes whose costs are not on a line: they are no sum of one per statement and one per row.
+/// Nothing of sizes whose costs are not on a line: they are no sum of one per statement and one per
+/// row.
 fn of_family(family: &str, tests: &[&Evidence]) -> Option<Finding> {
     tests.iter().find_map(|test| View::of(test))?;
     let is_known = |(_, change): &(f64, Estimate)| (change.high - change.low).is_finite();

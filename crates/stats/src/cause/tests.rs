@@ -167,7 +167,8 @@ fn r0_a_server_that_has_more_to_do_puts_itself_off_its_cpus() {
     assert!(!pressed(2.0).has(Cause::Environment));
 }
 
-/// Postgres with max_wal_size=32MB: 40 times as much is written, and the checkpointer has a CPU for it.
+/// Postgres with max_wal_size=32MB: 40 times as much is written, and the checkpointer has a CPU for
+/// it.
 #[test]
 fn r0_a_server_that_has_more_to_write_puts_itself_off_its_cpus() {
     let pressed = |written: f64| {
@@ -320,8 +321,8 @@ fn r7_is_contradicted_by_bytes_that_it_saves() {
     assert!(!compressed().metric("device_write_bytes", 0.5).has(Cause::Compression));
 }
 
-/// A rate that fell from MySQL 5.6 to 8.0, with another checksum by default, as much or more to write, and no
-/// profile: a setting does not speak for itself.
+/// A rate that fell from MySQL 5.6 to 8.0, with another checksum by default, as much or more to
+/// write, and no profile: a setting does not speak for itself.
 #[test]
 fn r7_is_no_more_than_a_hint_by_a_setting_alone() {
     let not_profiled = || {

@@ -113,8 +113,9 @@ impl<'a> View<'a> {
         (self.added() > 0.0).then(|| micros / self.added())
     }
 
-    /// The change of a metric as it was measured, contender against base. What the server itself was
-    /// seen to read and write is told from the others'; the device is not, where they take turns.
+    /// The change of a metric as it was measured, contender against base. What the server itself
+    /// was seen to read and write is told from the others'; the device is not, where they take
+    /// turns.
     pub(super) fn change(&self, name: &str) -> Option<Change> {
         let own = match name {
             metric::READ_BYTES => "server_read_bytes",
@@ -125,8 +126,8 @@ impl<'a> View<'a> {
         metrics.get(name).or_else(|| metrics.get(own)).copied()
     }
 
-    /// The counter of the DBMS that stands for something, with its name: of several the one that counts
-    /// most, since a server also counts what an engine does that hardly works.
+    /// The counter of the DBMS that stands for something, with its name: of several the one that
+    /// counts most, since a server also counts what an engine does that hardly works.
     pub(super) fn engine(&self, ends: &[&str]) -> Option<(&'a str, Change)> {
         let found = self.evidence.metrics.iter().filter(|(name, _)| stands_for(name, ends));
         let amount = |change: &Change| change.base.max(change.contender);
@@ -134,7 +135,8 @@ impl<'a> View<'a> {
         most.map(|(name, change)| (name.as_str(), *change))
     }
 
-    /// More of it on the dearer side: the interval excludes 0, and it is more than the twins' noise.
+    /// More of it on the dearer side: the interval excludes 0, and it is more than the twins'
+    /// noise.
     pub(super) fn up(&self, name: &str) -> Option<bool> {
         self.change(name).map(|change| self.is_up(change))
     }
@@ -206,8 +208,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The server's functions that surely take more time on the dearer side, the largest growth first.
-    /// Those of the kernel, which end in `_[k]`, are left out: they are system CPU.
+    /// The server's functions that surely take more time on the dearer side, the largest growth
+    /// first. Those of the kernel, which end in `_[k]`, are left out: they are system CPU.
     pub(super) fn growths(&self) -> Vec<&'a Growth> {
         let is_grown = |growth: &&Growth| {
             growth.change.times(self.sign).is_above(0.0) && !growth.frame.ends_with("_[k]")

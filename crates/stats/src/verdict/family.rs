@@ -14,8 +14,8 @@ pub enum Stage {
     Fresh,
 }
 
-/// A test whose rate differs in the screen with a p-value by itself below this, or that costs more by an
-/// interval at this level, is measured again.
+/// A test whose rate differs in the screen with a p-value by itself below this, or that costs more
+/// by an interval at this level, is measured again.
 pub const SCREEN_ALPHA: f64 = 0.10;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,8 +30,8 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// In simulations six rounds of screen and ten fresh ones found .75 of the true 3 % changes of 42
-    /// tests, with .01 false alarms per report.
+    /// In simulations six rounds of screen and ten fresh ones found .75 of the true 3 % changes of
+    /// 42 tests, with .01 false alarms per report.
     fn default() -> Options {
         Options { alpha: 0.05, fresh_rounds: 10, drift: 0.0 }
     }

@@ -207,7 +207,8 @@ fn tests_of_a_class_share_what_is_known_of_their_noise() {
     let half_width = |verdict: &Verdict| verdict.plain.interval.half_width();
     assert!(half_width(&of_class[5]) > half_width(&alone));
 
-    // Equal variances are pooled, so that t is that of all degrees together: squares of 36e-6 on 7 each.
+    // Equal variances are pooled, so that t is that of all degrees together: squares of 36e-6 on 7
+    // each.
     let equal = judge(&cells[..5], &Options::default()).verdicts;
     let error = (36e-6_f64 / 7.0 / 8.0).sqrt();
     let (reach, power) = (t_quantile(0.975, 35.0), t_quantile(0.8, 35.0));
@@ -270,8 +271,8 @@ fn runs(random: &mut Xoshiro256PlusPlus, rounds: usize, drift: f64, effect: f64)
     Cell::new("runs", Kind::CachedWrite, sample)
 }
 
-/// The simulation that the rules were chosen by has .75 of 3 % found and .01 false alarms per report, at 7.9 rounds a
-/// test, with noisier tests than here.
+/// The simulation that the rules were chosen by has .75 of 3 % found and .01 false alarms per
+/// report, at 7.9 rounds a test, with noisier tests than here.
 #[test]
 fn two_stages_find_three_percent_for_eight_rounds_a_test() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(24);
@@ -484,9 +485,10 @@ fn a_machine_that_has_drifted_no_more_than_is_told_raises_few_alarms() {
     assert!(alarms(&mut random, 0.03) <= 28);
 }
 
-/// A machine as VMs are: its speed wanders by some percent from run to run, which canary and run share, and
-/// each has noise of its own. Whoever runs is chosen at random in each round, and a run is made again
-/// twice at most while a canary around it is off by more percent than `most` has for the latest.
+/// A machine as VMs are: its speed wanders by some percent from run to run, which canary and run
+/// share, and each has noise of its own. Whoever runs is chosen at random in each round, and a run
+/// is made again twice at most while a canary around it is off by more percent than `most` has for
+/// the latest.
 struct Machine {
     random: Xoshiro256PlusPlus,
     speed: f64,
@@ -524,8 +526,8 @@ impl Machine {
     }
 }
 
-/// Of comparisons of a build with itself, how many found a difference; and the share of runs that were
-/// refused.
+/// Of comparisons of a build with itself, how many found a difference; and the share of runs that
+/// were refused.
 fn alarms_with_canaries(most: fn(&Usual) -> f64) -> (usize, f64) {
     let mut machine = Machine {
         random: Xoshiro256PlusPlus::seed_from_u64(9),

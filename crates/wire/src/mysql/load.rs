@@ -6,7 +6,8 @@ use crate::{Connection, scalar};
 use super::packet::{HEAD, send_payload};
 use super::{COM_QUERY, ERROR, LOCAL_INFILE, Mysql, server_error, unexpected};
 
-/// Bytes of rows in one packet of a file: less than a server takes whose longest packet is of 64 KiB.
+/// Bytes of rows in one packet of a file: less than a server takes whose longest packet is of 64
+/// KiB.
 const CHUNK: usize = 60 << 10;
 /// No insert is longer, even where the server takes it: sysbench's are half as long.
 const LONGEST_INSERT: usize = 1 << 20;

@@ -33,14 +33,14 @@ pub(crate) struct Sqlite {
     shared: Arc<Mutex<Shared>>,
 }
 
-// SAFETY: SQLite is built in its serialized mode, in which connections and statements may be used by
-// any thread; `&mut self` keeps them on one at a time.
+// SAFETY: SQLite is built in its serialized mode, in which connections and statements may be used
+// by any thread; `&mut self` keeps them on one at a time.
 unsafe impl Send for Sqlite {}
 
 struct Shared(Option<NonNull<ffi::sqlite3>>);
 
-// SAFETY: all that is done with it is to interrupt the connection, which any thread may do while it is
-// open; the mutex sees to that.
+// SAFETY: all that is done with it is to interrupt the connection, which any thread may do while it
+// is open; the mutex sees to that.
 unsafe impl Send for Shared {}
 
 /// Interrupts what a connection does, as long as it is open.
@@ -69,8 +69,8 @@ struct Prepared {
 
 impl Drop for Prepared {
     fn drop(&mut self) {
-        // SAFETY: it was prepared by these functions, and its connection is still open. Of null nothing
-        // is done. What it answers is the error of the last step, which was told.
+        // SAFETY: it was prepared by these functions, and its connection is still open. Of null
+        // nothing is done. What it answers is the error of the last step, which was told.
         unsafe { (self.functions.sqlite3_finalize)(self.statement) };
     }
 }
@@ -134,7 +134,8 @@ impl Sqlite {
     #[cold]
     fn failure(&self) -> Error {
         let database = self.database.as_ptr();
-        // SAFETY: the connection is open, and the text is copied before anything else is done with it.
+        // SAFETY: the connection is open, and the text is copied before anything else is done with
+        // it.
         let (code, message) = unsafe {
             let code = (self.functions.sqlite3_extended_errcode)(database);
             (code, CStr::from_ptr((self.functions.sqlite3_errmsg)(database)).to_string_lossy())
@@ -160,8 +161,8 @@ impl Sqlite {
             return Err(Error::Server { code: "length".to_string(), message, class: Class::Stop });
         };
         let mut statement = ptr::null_mut();
-        // SAFETY: the connection is open, the text is as long as is said, and what lies behind the first
-        // statement is not asked for.
+        // SAFETY: the connection is open, the text is as long as is said, and what lies behind the
+        // first statement is not asked for.
         let code = unsafe {
             let (database, text) = (self.database.as_ptr(), sql.as_ptr().cast());
             (functions.sqlite3_prepare_v2)(database, text, length, &mut statement, ptr::null_mut())
@@ -177,7 +178,8 @@ impl Sqlite {
         let (functions, statement) = (self.functions, prepared.statement);
         let index = index as c_int;
         let code = match value {
-            // SAFETY: the statement is this connection's; SQLite looks whether it has such a parameter.
+            // SAFETY: the statement is this connection's; SQLite looks whether it has such a
+            // parameter.
             Value::Int(value) => unsafe { (functions.sqlite3_bind_int64)(statement, index, value) },
             Value::Text(text) => {
                 let length = text.len() as c_int;
@@ -235,8 +237,8 @@ impl Sqlite {
     /// A field of the row that a statement is at, as text.
     fn field(&self, prepared: &Prepared, column: c_int) -> Option<String> {
         let (functions, statement) = (self.functions, prepared.statement);
-        // SAFETY: the statement is at a row, which has this column; the bytes are copied before anything
-        // else is done with the statement. Those of an empty text may be nowhere.
+        // SAFETY: the statement is at a row, which has this column; the bytes are copied before
+        // anything else is done with the statement. Those of an empty text may be nowhere.
         unsafe {
             match (functions.sqlite3_column_type)(statement, column) {
                 ffi::SQLITE_NULL => None,

@@ -1,5 +1,5 @@
-//! A server that says what it was told to say, whatever it is asked, and then nothing more. The fuzz
-//! targets (`fuzz/`) use it, too.
+//! A server that says what it was told to say, whatever it is asked, and then nothing more. The
+//! fuzz targets (`fuzz/`) use it, too.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;

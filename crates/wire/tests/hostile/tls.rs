@@ -33,8 +33,8 @@ static CONFIG: LazyLock<Arc<ServerConfig>> = LazyLock::new(|| {
 });
 
 thread_local! {
-    /// A port for all conversations of a test, each of which is one connection: there are not as many ports as
-    /// conversations, and one that was closed is not free for a minute.
+    /// A port for all conversations of a test, each of which is one connection: there are not as
+    /// many ports as conversations, and one that was closed is not free for a minute.
     static LISTENER: TcpListener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
 }
 
@@ -47,8 +47,8 @@ pub(crate) enum Handshake {
     Missing,
 }
 
-/// Has a client ask for TLS, log in and make every kind of call, with a server that says these bytes
-/// after it has agreed to TLS.
+/// Has a client ask for TLS, log in and make every kind of call, with a server that says these
+/// bytes after it has agreed to TLS.
 pub(crate) fn converse(protocol: Protocol, handshake: Handshake, says: &[u8]) -> Answers {
     let listener = LISTENER.with(TcpListener::try_clone).expect("another descriptor");
     let port = listener.local_addr().expect("its number").port();

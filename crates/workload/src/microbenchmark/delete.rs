@@ -1,11 +1,11 @@
 //! Deletes that do the same work however many there have been.
 //!
-//! As published, rows that are deleted stay away: a faster server soon looks for rows that are gone,
-//! which is less work, and so looks faster still. Here every delete finds its row. A client deletes
-//! from keys that are its own, and after some of them puts the rows back, all that a table lacks in
-//! one go. That is not part of an operation's time; it is part of the time in which operations are
-//! counted, and the same for everybody: one row loaded for each row deleted. Between two of these
-//! times a table lacks a part of its rows so small that it does not matter.
+//! As published, rows that are deleted stay away: a faster server soon looks for rows that are
+//! gone, which is less work, and so looks faster still. Here every delete finds its row. A client
+//! deletes from keys that are its own, and after some of them puts the rows back, all that a table
+//! lacks in one go. That is not part of an operation's time; it is part of the time in which
+//! operations are counted, and the same for everybody: one row loaded for each row deleted. Between
+//! two of these times a table lacks a part of its rows so small that it does not matter.
 
 use std::collections::HashSet;
 use std::sync::{Arc, MutexGuard, PoisonError};

@@ -7,8 +7,8 @@ use super::suite::Test;
 use crate::Dialect;
 use crate::explain::{self, Explained};
 
-/// Each statement of an event, those that find rows with their plans. `middle` is a key from the middle
-/// of the table.
+/// Each statement of an event, those that find rows with their plans. `middle` is a key from the
+/// middle of the table.
 pub(super) fn explained(
     connection: &mut dyn Connection,
     dialect: Dialect,

@@ -1,17 +1,18 @@
 //! The sysbench microbenchmarks: tables of equal rows, and tests that each do one thing to them.
 //!
-//! [`select`] finds tests in [`tests()`], the table of all of them. [`Benchmark`] loads the tables and
-//! makes the work of each test's clients. The order of calls is: [`Benchmark::existing`]; unless the
-//! tables are there, [`Benchmark::loaders`], [`Benchmark::indexers`] and [`Benchmark::finish_load`],
-//! each when the work of the one before it is done; then for each test [`Benchmark::before`],
-//! [`Benchmark::cast`] and, when its clients have ended, [`Benchmark::after`].
+//! [`select`] finds tests in [`tests()`], the table of all of them. [`Benchmark`] loads the tables
+//! and makes the work of each test's clients. The order of calls is: [`Benchmark::existing`];
+//! unless the tables are there, [`Benchmark::loaders`], [`Benchmark::indexers`] and
+//! [`Benchmark::finish_load`], each when the work of the one before it is done; then for each test
+//! [`Benchmark::before`], [`Benchmark::cast`] and, when its clients have ended,
+//! [`Benchmark::after`].
 //!
 //! Writes come in two forms. As published, a faster server ends up with other tables: its deletes
-//! find fewer rows that are left, and its inserts begin with fewer rows. Fair writes do the same work
-//! for everybody: see `delete.rs` for the deletes; and before inserts the tables are as long as they
-//! were loaded and the next id is one more than that. An insert test still makes the tables of a
-//! faster server longer: to keep them short, rows would have to be deleted, and it would be the
-//! deletes that are measured; the work of one insert grows with the logarithm of the rows only.
+//! find fewer rows that are left, and its inserts begin with fewer rows. Fair writes do the same
+//! work for everybody: see `delete.rs` for the deletes; and before inserts the tables are as long
+//! as they were loaded and the next id is one more than that. An insert test still makes the tables
+//! of a faster server longer: to keep them short, rows would have to be deleted, and it would be
+//! the deletes that are measured; the work of one insert grows with the logarithm of the rows only.
 
 mod check;
 mod client;
@@ -143,11 +144,11 @@ impl<'a> Benchmark<'a> {
         Ok(false)
     }
 
-    /// Makes the tables anew, and the work that fills them: an operation is a batch of rows, and the
-    /// rows of its effect are rows of the tables. Tables of an earlier load by rqps go, however many
-    /// they were. Rows lie in the order of their keys: where that is not the order in which they come,
-    /// each table is filled by one connection. A server of rqps's `own` has no replicas, so that its
-    /// binary log need not have the rows.
+    /// Makes the tables anew, and the work that fills them: an operation is a batch of rows, and
+    /// the rows of its effect are rows of the tables. Tables of an earlier load by rqps go, however
+    /// many they were. Rows lie in the order of their keys: where that is not the order in which
+    /// they come, each table is filled by one connection. A server of rqps's `own` has no replicas,
+    /// so that its binary log need not have the rows.
     pub fn loaders(&self, own: bool) -> Result<Vec<Assigned>, Error> {
         let connection = &mut *self.target.connect()?;
         let earlier = Mark::read(connection, self.dialect)?.map_or(0, |mark| mark.tables);
@@ -214,9 +215,10 @@ impl<'a> Benchmark<'a> {
         Ok(self.mark().write(connection)?)
     }
 
-    /// For a test that is made again because it was cut short, before [`Benchmark::before`]: puts back
-    /// what its clients had deleted. Nobody else knows which rows those were: rqps may have been killed,
-    /// and a server may have carried out a delete whose answer nobody waited for. Answers how many.
+    /// For a test that is made again because it was cut short, before [`Benchmark::before`]: puts
+    /// back what its clients had deleted. Nobody else knows which rows those were: rqps may have
+    /// been killed, and a server may have carried out a delete whose answer nobody waited for.
+    /// Answers how many.
     pub fn restore(&self, test: &Test) -> Result<usize, Error> {
         if !self.puts_back(test) {
             return Ok(0);

@@ -79,8 +79,8 @@ pub(super) struct Sums {
     pub(super) checksum: i64,
 }
 
-/// Every row counts as a number below 2^31, so that the sum over two billion rows is a signed 64-bit
-/// number. The key is a factor: rows that have changed places are seen.
+/// Every row counts as a number below 2^31, so that the sum over two billion rows is a signed
+/// 64-bit number. The key is a factor: rows that have changed places are seen.
 const PRIME: i64 = 2_147_483_647;
 const KEYS: i64 = 1009;
 

@@ -1,5 +1,5 @@
-//! Builds that failed, so that the same is not tried for minutes again: a folder for each, under the key of the
-//! build, with its log.
+//! Builds that failed, so that the same is not tried for minutes again: a folder for each, under
+//! the key of the build, with its log.
 
 use std::fs;
 use std::io;

@@ -1,8 +1,8 @@
-//! Builds from source: a release's tarball, one recipe for all releases of a DBMS, and one compiler, so that two
-//! releases differ by their sources alone.
+//! Builds from source: a release's tarball, one recipe for all releases of a DBMS, and one
+//! compiler, so that two releases differ by their sources alone.
 //!
-//! A build is kept under a key of all that decides it ([`variant::Key`]), and found by the name that a contender
-//! has for it, `18.6` or `18.6+clang-O3`, without starting anything.
+//! A build is kept under a key of all that decides it ([`variant::Key`]), and found by the name
+//! that a contender has for it, `18.6` or `18.6+clang-O3`, without starting anything.
 
 mod compiler;
 mod debian_source;
@@ -78,14 +78,16 @@ fn contender(dbms: Dbms, version: &str, variant: Option<&str>) -> String {
     format!("{dbms}@{}-{version}{variant}", Source::Src)
 }
 
-/// Forgets all builds that failed, and the tarballs that are kept for further ones. Answers how many failed.
+/// Forgets all builds that failed, and the tarballs that are kept for further ones. Answers how
+/// many failed.
 pub(super) fn forget(home: &Home) -> Result<usize, SourceError> {
     supply::forget(home)?;
     failures::forget(home)
 }
 
-/// The build in the store that a contender names, `18.6` or `18.6+clang`; of several of that name, as after an
-/// update of the compiler, the one that was made last. The start of a version is the newest of those.
+/// The build in the store that a contender names, `18.6` or `18.6+clang`; of several of that name,
+/// as after an update of the compiler, the one that was made last. The start of a version is the
+/// newest of those.
 pub(super) fn find(
     home: &Home,
     dbms: Dbms,
@@ -343,8 +345,8 @@ impl<'a> Maker<'a> {
         places.fetch(wanted, &downloads, tell).map(Sources::Tarball)
     }
 
-    /// Unpacks the sources and compares them with what is known of them. Answers their version, and what is
-    /// noted of them.
+    /// Unpacks the sources and compares them with what is known of them. Answers their version, and
+    /// what is noted of them.
     fn unpack(
         &self,
         wanted: &str,

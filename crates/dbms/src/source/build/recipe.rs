@@ -87,9 +87,10 @@ pub(super) struct Need {
     until: Option<String>,
 }
 
-/// The commands, for a shell that stops at the first error. They run in an empty folder and are told the
-/// sources as `$SRC`, the prefix as `$PREFIX`, what goes before it as `$ROOT`, the compilers as `$CC` and `$CXX`
-/// and their flags as `$CFLAGS`, `$CXXFLAGS` and `$LDFLAGS`, and `$JOBS`.
+/// The commands, for a shell that stops at the first error. They run in an empty folder and are
+/// told the sources as `$SRC`, the prefix as `$PREFIX`, what goes before it as `$ROOT`, the
+/// compilers as `$CC` and `$CXX` and their flags as `$CFLAGS`, `$CXXFLAGS` and `$LDFLAGS`, and
+/// `$JOBS`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Way {
@@ -159,8 +160,8 @@ impl Recipe {
         digest::sha256_of(parts.collect::<Vec<_>>().join("\0").as_bytes())
     }
 
-    /// What must be there to build a version; of a tree of sources, in which nothing may have been made
-    /// yet, whatever any version needs.
+    /// What must be there to build a version; of a tree of sources, in which nothing may have been
+    /// made yet, whatever any version needs.
     pub(super) fn needs(&self, version: Option<&str>) -> impl Iterator<Item = &Need> {
         self.needs.iter().filter(move |need| {
             version.is_none_or(|version| within(version, &need.from, &need.until))

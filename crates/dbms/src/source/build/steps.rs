@@ -1,5 +1,5 @@
-//! Running a recipe's commands: as the user of servers, without rqps's environment, for as long as they may,
-//! with all that they print in a log.
+//! Running a recipe's commands: as the user of servers, without rqps's environment, for as long as
+//! they may, with all that they print in a log.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -151,8 +151,8 @@ impl Steps<'_> {
     }
 }
 
-/// What a log tells of why a command failed: the first error of a compiler, of `configure` or of cmake, else
-/// the last that make says.
+/// What a log tells of why a command failed: the first error of a compiler, of `configure` or of
+/// cmake, else the last that make says.
 fn reason(log: &Path) -> Option<String> {
     let text = tail_of(log, 1 << 20);
     let lines = || text.lines().map(str::trim);

@@ -1,5 +1,5 @@
-//! Where the tarball of a release is from: what the user names, else a mirror of the user's, Debian's source
-//! packages, or upstream's own site, in this order.
+//! Where the tarball of a release is from: what the user names, else a mirror of the user's,
+//! Debian's source packages, or upstream's own site, in this order.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;

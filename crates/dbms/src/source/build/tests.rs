@@ -1,5 +1,5 @@
-//! Builds of a DBMS that is a shell script, by a recipe of the tests' own, from tarballs in folders and on a server
-//! of the tests' own.
+//! Builds of a DBMS that is a shell script, by a recipe of the tests' own, from tarballs in folders
+//! and on a server of the tests' own.
 
 mod bad;
 mod site;
@@ -125,7 +125,8 @@ impl World {
         self.make(version, options).unwrap_err().to_string()
     }
 
-    /// What is in the store, and in the folders of builds, apart from locks, notes and whole tarballs.
+    /// What is in the store, and in the folders of builds, apart from locks, notes and whole
+    /// tarballs.
     fn kept(&self) -> Vec<String> {
         let folders = [self.home.builds().unwrap(), self.home.source().unwrap()];
         let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap());

@@ -1,5 +1,5 @@
-//! What tells one build of a version from another: how it is asked for, what it is called, and the key
-//! that it is kept under.
+//! What tells one build of a version from another: how it is asked for, what it is called, and the
+//! key that it is kept under.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -74,8 +74,8 @@ impl Options {
         flags.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// What the build is called; none for what the recipe alone makes of a release. `foreign` is what
-    /// tells its sources from those of the release.
+    /// What the build is called; none for what the recipe alone makes of a release. `foreign` is
+    /// what tells its sources from those of the release.
     pub(super) fn variant(&self, recipe: &Recipe, foreign: Option<String>) -> Option<String> {
         if self.name.is_some() {
             return self.name.clone();
@@ -122,8 +122,9 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// The name of the folder of what is built so from sources with this hash: that of a tarball, or of a
-    /// tree of git. All have the same length, since paths are in what a server is started with.
+    /// The name of the folder of what is built so from sources with this hash: that of a tarball,
+    /// or of a tree of git. All have the same length, since paths are in what a server is started
+    /// with.
     pub(super) fn folder(&self, sources: &str) -> String {
         let Key { recipe, flags, lto, cc, compiler, compiler_sha256, libc, arch } = self;
         let all = format!(

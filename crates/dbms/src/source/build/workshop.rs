@@ -1,5 +1,5 @@
-//! The folder that a DBMS is built in: one for all its builds, so that every path in a binary is the same, and
-//! one process at a time.
+//! The folder that a DBMS is built in: one for all its builds, so that every path in a binary is
+//! the same, and one process at a time.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Seek, SeekFrom};
@@ -19,8 +19,8 @@ use crate::source::error::{SourceError, at};
 use crate::source::progress::{Progress, Tell, report};
 use crate::source::unpack::{Compression, Part, Tarball};
 
-/// When every file of the sources was changed, in seconds since 1970: what was made before the release is as
-/// new as what it was made from. Zero would be no time to make(1).
+/// When every file of the sources was changed, in seconds since 1970: what was made before the
+/// release is as new as what it was made from. Zero would be no time to make(1).
 const CHANGED: u64 = 315_532_800;
 /// What is no source in a folder of sources.
 const NO_SOURCES: &str = ".git";
@@ -144,8 +144,8 @@ impl Workshop {
         Ok(())
     }
 
-    /// Copies what was installed to a folder of rqps's own. Whoever built it reads it, and what is read is
-    /// taken as from any archive: nothing leads out of the folder.
+    /// Copies what was installed to a folder of rqps's own. Whoever built it reads it, and what is
+    /// read is taken as from any archive: nothing leads out of the folder.
     pub(super) fn take(
         &self,
         user: Option<User>,
@@ -181,8 +181,8 @@ fn unpack(mut tree: &File, name: &str, into: &Path, tell: &mut Tell) -> Result<(
     Tarball { name, compression: Compression::None, bytes: tree, size, part }.unpack(into, tell)
 }
 
-/// Writes a folder into a tar archive that is the same whenever and wherever its files are: the same names,
-/// contents, links, and rights to run.
+/// Writes a folder into a tar archive that is the same whenever and wherever its files are: the
+/// same names, contents, links, and rights to run.
 pub(super) fn pack(folder: &Path, mut file: &File) -> io::Result<()> {
     let mut tar = tar::Builder::new(io::BufWriter::with_capacity(1 << 20, &mut file));
     tar.follow_symlinks(false);
@@ -222,8 +222,8 @@ pub(super) fn owner(folder: &Path) -> io::Result<Option<User>> {
     Ok(is_foreign.then_some(User { uid: found.uid(), gid: found.gid() }))
 }
 
-/// Gives every file the same time of change: those of an archive have that at which they were unpacked, and
-/// make(1) would make anew what was made before the release.
+/// Gives every file the same time of change: those of an archive have that at which they were
+/// unpacked, and make(1) would make anew what was made before the release.
 fn age(folder: &Path) -> Result<(), SourceError> {
     let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(CHANGED);
     for entry in fs::read_dir(folder).map_err(at(folder))? {

@@ -57,8 +57,8 @@ fn r1_is_less_sure_where_less_was_looked_at() {
     assert_eq!(bare.causes(), [(Cause::CodePath, Confidence::Hint)]);
 }
 
-/// Postgres 16 and 17 as they were measured by slices. What wakes the server by the second does so more
-/// often for each operation of the slower one.
+/// Postgres 16 and 17 as they were measured by slices. What wakes the server by the second does so
+/// more often for each operation of the slower one.
 fn hot_points() -> Case {
     Case::slower("hot-points", Class::HotPoint, 131.0)
         .part(Part::ServerUser, 0.995)
@@ -113,8 +113,8 @@ fn r1_needs_more_than_the_noise_of_the_twins() {
     assert!(!noisy.has(Cause::CodePath));
 }
 
-/// 70 % of the added time are the main evidence; from half on there is the pattern, which is never more than
-/// a hint. MySQL 8.0's qp100 beside 5.6's has 69 %.
+/// 70 % of the added time are the main evidence; from half on there is the pattern, which is never
+/// more than a hint. MySQL 8.0's qp100 beside 5.6's has 69 %.
 #[test]
 fn r1_is_a_hint_where_cpu_is_most_but_not_nearly_all_of_it() {
     let of = |share: f64| longer_code().part(Part::ServerUser, share);
@@ -126,8 +126,8 @@ fn r1_is_a_hint_where_cpu_is_most_but_not_nearly_all_of_it() {
     assert_eq!(of(0.49).causes(), [(Cause::Unexplained, Confidence::Hint)]);
 }
 
-/// The kernel samples which of the CPU is its own. With the server's CPU known exactly, a part that is no more
-/// than what the twin differs by takes no cause away.
+/// The kernel samples which of the CPU is its own. With the server's CPU known exactly, a part that
+/// is no more than what the twin differs by takes no cause away.
 #[test]
 fn r1_is_not_hidden_by_a_part_of_the_kernel_that_is_noise() {
     let in_kernel = |noise: f64| {

@@ -34,8 +34,8 @@ fn r4_reads_name_space_cache_or_filters() {
     assert!(!without.only().statement.contains("filters"), "another DBMS has none");
 }
 
-/// MySQL 8.0 with a pool that does not hold the data, on a device that answers at once: half of the time that
-/// is added is CPU, and there is one voluntary switch for each read.
+/// MySQL 8.0 with a pool that does not hold the data, on a device that answers at once: half of the
+/// time that is added is CPU, and there is one voluntary switch for each read.
 #[test]
 fn r4_a_statement_that_begins_to_read_takes_cpu_for_it() {
     let begins = |reads: f64| {

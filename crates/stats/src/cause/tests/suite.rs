@@ -177,7 +177,8 @@ fn r13_says_nothing_where_neither_is_sure() {
 
 #[test]
 fn r13_is_contradicted_by_sizes_off_the_line() {
-    // A cost that is there at one size only, and one that turns round as with Postgres 18 (finding 4).
+    // A cost that is there at one size only, and one that turns round as with Postgres 18 (finding
+    // 4).
     let costs: [fn(f64) -> f64; 2] = [
         |rows| if rows == 100.0 { 1.8 } else { 1.2 },
         |rows| if rows < 10_000.0 { 1.2 + rows / 1000.0 } else { -6.0 },
