@@ -16,8 +16,8 @@ pub(crate) fn begin(verbose: u8) -> anyhow::Result<()> {
     let targets = match std::env::var("RQPS_LOG") {
         Ok(text) if !text.is_empty() => text.parse().map_err(|_| {
             anyhow::anyhow!(
-                "RQPS_LOG is '{text}': a level (error, warn, info, debug, trace), or one for each \
-                 crate, as in rqps_dbms=debug,info"
+                "'{text}' is nothing for RQPS_LOG: write a level (error, warn, info, debug, trace), or \
+                 one for each crate, as in rqps_dbms=debug,info"
             )
         })?,
         _ => Targets::new().with_default(match verbose {
@@ -27,15 +27,15 @@ pub(crate) fn begin(verbose: u8) -> anyhow::Result<()> {
             _ => LevelFilter::TRACE,
         }),
     };
-    let lines = fmt::layer().with_ansi(false).without_time().with_writer(|| Line(Vec::new()));
+    let lines = fmt::layer().with_ansi(false).without_time().with_writer(|| Logged(Vec::new()));
     registry().with(lines).with(targets).init();
     Ok(())
 }
 
 /// A line that is said when it is whole.
-struct Line(Vec<u8>);
+struct Logged(Vec<u8>);
 
-impl Write for Line {
+impl Write for Logged {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -46,7 +46,7 @@ impl Write for Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for Logged {
     fn drop(&mut self) {
         say(String::from_utf8_lossy(&self.0).trim_end());
     }

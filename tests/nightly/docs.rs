@@ -51,7 +51,7 @@ const NOT_RUN: [(&str, &str); 20] = [
     ("rqps selftest", "tests/nightly/selftest.rs runs it, with less of everything"),
     (
         "rqps compare postgres@15 postgres@17 --workload micro:hot-points --profile",
-        "tests/servers/compare.rs profiles a server, which takes eight runs more",
+        "tests/servers/profiles.rs profiles a server, which takes eight runs more",
     ),
 ];
 

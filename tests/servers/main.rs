@@ -17,6 +17,7 @@ mod named_configs;
 mod obstacles;
 mod pacing;
 mod postgres;
+mod profiles;
 mod registries;
 mod reports;
 mod repository;

@@ -1,7 +1,7 @@
 //! What is known of each DBMS with each of its engines, as data: a table in its folder, and a line
 //! here.
 
-use rqps_plan::{Build, Contender, Dbms, Need};
+use rqps_plan::{Build, CacheNeed, Contender, Dbms};
 use rqps_wire::Target;
 
 use crate::Dialect;
@@ -31,7 +31,7 @@ pub struct Descriptor {
     /// The families of named configs that are for it, its own first.
     pub(crate) configs: &'static [&'static str],
     pub(crate) cache: CacheSetting,
-    pub need: Need,
+    pub need: CacheNeed,
     /// Set unless a contender sets it, or something that begins with one of the words behind it. A
     /// setting that not every build has begins with a question mark.
     pub(crate) implied: &'static [(&'static str, &'static str, &'static [&'static str])],
@@ -43,7 +43,7 @@ pub struct Descriptor {
     /// first.
     pub(crate) direct_reads: &'static [Deciding],
     /// As measured; a build of one's own may differ.
-    pub sizes: fn(&Build) -> Sizes,
+    pub sizes: fn(&Build) -> Footprint,
     /// Gets a build and checks config and settings.
     pub(crate) prepare: Prepare,
     /// For a server that is running already, by its URL.
@@ -102,7 +102,7 @@ pub(crate) struct CacheSetting {
 pub(crate) type Deciding = (&'static str, fn(&str) -> bool);
 
 /// What it takes to have one, of time and of disk.
-pub struct Sizes {
+pub struct Footprint {
     /// Seconds to make an empty data directory, or to copy one that a fetched build has made
     /// before, and to start a server on it.
     pub start: u64,

@@ -39,7 +39,7 @@ use rqps_plan::{Build, Contender, Dbms as Name, Flags};
 use rqps_wire::Target;
 
 pub use config::{NamedConfig, all_configs, cache_bytes, configs, memory, resolved, with_cache};
-pub use descriptor::{Descriptor, Sizes, descriptor};
+pub use descriptor::{Descriptor, Footprint, descriptor};
 pub use dialect::{Dialect, Forced, Indexes, Partitions, Sql, Transactions};
 pub use direct::reads_directly;
 pub use error::DbmsError;

@@ -4,10 +4,10 @@
 use std::ops::Add;
 use std::time::Duration;
 
-use rqps_dbms::{Descriptor, Sizes, descriptor};
+use rqps_dbms::{Descriptor, Footprint, descriptor};
 use rqps_plan::{
-    Build, Contender, Dbms, InsertBenchmark, Maintenance, Microbenchmark, Need, Plan, StepKind,
-    Workload,
+    Build, CacheNeed, Contender, Dbms, InsertBenchmark, Maintenance, Microbenchmark, Plan,
+    StepKind, Workload,
 };
 
 use crate::{LabError, microbenchmark};
@@ -278,7 +278,7 @@ impl Machine {
         let rows = workload.most_rows().saturating_mul(need(contender).row);
         let data = (rows / 100).saturating_mul(100 + ROOM);
         let logs = data.saturating_mul(sizes(contender).log_share).min(self.memory);
-        let Sizes { empty, allocated, .. } = sizes(contender);
+        let Footprint { empty, allocated, .. } = sizes(contender);
         (empty + allocated).saturating_add(data).saturating_add(logs)
     }
 
@@ -291,12 +291,12 @@ impl Machine {
     }
 }
 
-fn need(contender: &Contender) -> Need {
+fn need(contender: &Contender) -> CacheNeed {
     <&Descriptor>::from(contender).need
 }
 
 /// As its DBMS is described.
-fn sizes(contender: &Contender) -> Sizes {
+fn sizes(contender: &Contender) -> Footprint {
     (<&Descriptor>::from(contender).sizes)(&contender.build)
 }
 
@@ -421,7 +421,7 @@ mod tests {
     fn contenders_have_the_disk_one_after_the_other() {
         let disk = |contenders| of(&plan(contenders, insert_benchmark(10_000_000))).disk;
         let postgres = disk("postgres");
-        // Ten million rows with their indexes are 3 GB: see `Need`.
+        // Ten million rows with their indexes are 3 GB: see `CacheNeed`.
         assert!((5 * GB..10 * GB).contains(&postgres), "{postgres}");
         assert_eq!(disk("a=postgres b=postgres"), postgres);
         assert!(disk("mariadb/rocksdb") < disk("mariadb"));

@@ -18,7 +18,7 @@ pub enum Cache {
 
 /// What a DBMS needs of its cache, in bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Need {
+pub struct CacheNeed {
     /// What a row of the Insert Benchmark takes with its four index entries.
     pub row: u64,
     /// The least that an IO-bound cache may have: with less, what is measured is a cache too small
@@ -66,7 +66,7 @@ impl Cache {
     pub fn bytes(
         self,
         contender: &Contender,
-        need: Need,
+        need: CacheNeed,
         rows: u64,
         memory: u64,
     ) -> Result<u64, CacheError> {
@@ -109,7 +109,7 @@ mod tests {
 
     const GB: u64 = 1 << 30;
     /// As of Postgres.
-    const NEED: Need = Need { row: 305, least: 8 << 20 };
+    const NEED: CacheNeed = CacheNeed { row: 305, least: 8 << 20 };
 
     fn bytes(cache: Cache, contender: &str, rows: u64) -> Result<u64, String> {
         let contender = contender.parse().unwrap();

@@ -1,11 +1,11 @@
 //! What is known of MySQL and MariaDB, with InnoDB and with MyRocks.
 
-use rqps_plan::{Build, Contender, Dbms, Need};
+use rqps_plan::{Build, CacheNeed, Contender, Dbms};
 
 use super::{Mysql, ROCKSDB, target};
 use crate::Dialect;
 use crate::descriptor::{
-    CacheSetting, Deciding, Descriptor, FlagsIn, Installs, Sizes, TellsVersion,
+    CacheSetting, Deciding, Descriptor, FlagsIn, Footprint, Installs, TellsVersion,
 };
 use crate::error::DbmsError;
 use crate::home::Home;
@@ -42,7 +42,7 @@ const INNODB: Descriptor = Descriptor {
     configs: &["mysql"],
     cache: cache("innodb_buffer_pool_size"),
     // As published: 166 GB for 800M rows.
-    need: Need { row: 223, least: 8 << 20 },
+    need: CacheNeed { row: 223, least: 8 << 20 },
     implied: &[],
     durable: Some(("innodb_flush_log_at_trx_commit", "1")),
     megabytes: "M",
@@ -60,12 +60,12 @@ const MYROCKS: Descriptor = Descriptor {
     cache: cache("rocksdb_block_cache_size"),
     // 55 GB for 800M rows, but twice that, for its cache holds unpacked what is packed on the disk.
     // It also has the indexes and filters of its files, and is cut into 64 parts.
-    need: Need { row: 150, least: 64 << 20 },
+    need: CacheNeed { row: 150, least: 64 << 20 },
     // As in all that is published of it.
     implied: &[("transaction_isolation", "READ-COMMITTED", &[])],
     durable: Some(("rocksdb_flush_log_at_trx_commit", "1")),
     direct_reads: &[("rocksdb_use_direct_reads", is_on)],
-    sizes: |_| Sizes { empty: 10 << 20, allocated: 110 << 20, ..SIZES },
+    sizes: |_| Footprint { empty: 10 << 20, allocated: 110 << 20, ..FOOTPRINT },
     ..INNODB
 };
 
@@ -83,7 +83,7 @@ pub(crate) static MARIADB: Descriptor = Descriptor {
     // What is not among its own is taken from MySQL's.
     configs: &["mariadb", "mysql"],
     // Of 10.11, with the default config.
-    sizes: |_| Sizes { empty: 30 << 20, allocated: 1_010 << 20, ..SIZES },
+    sizes: |_| Footprint { empty: 30 << 20, allocated: 1_010 << 20, ..FOOTPRINT },
     ..INNODB
 };
 
@@ -148,7 +148,7 @@ fn prepare(
     Ok(Box::new(Mysql::prepare(home, installed, contender)?))
 }
 
-const SIZES: Sizes = Sizes {
+const FOOTPRINT: Footprint = Footprint {
     start: 2,
     restart: 1,
     end: 1,
@@ -162,20 +162,20 @@ const SIZES: Sizes = Sizes {
 /// Of 8.0.33 and 5.6.14, with the default config. InnoDB allocates redo logs at once, as large as
 /// the config wants them; 5.6 wrote them, too, and 5.7 is taken to. Data directories of 5 are too
 /// large to be kept for copies, and those of a build of one's own are not.
-fn of_mysql(build: &Build) -> Sizes {
+fn of_mysql(build: &Build) -> Footprint {
     let version = match build {
         Build::Version { version, .. } => Some(version),
         _ => None,
     };
     match version {
         Some(version) if version.starts_with("5.") => {
-            Sizes { start: 10, empty: 2_130 << 20, ..SIZES }
+            Footprint { start: 10, empty: 2_130 << 20, ..FOOTPRINT }
         }
-        _ => Sizes {
+        _ => Footprint {
             start: if version.is_some() { 2 } else { 10 },
             empty: 110 << 20,
             allocated: 2_030 << 20,
-            ..SIZES
+            ..FOOTPRINT
         },
     }
 }

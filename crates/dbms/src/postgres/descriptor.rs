@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use rqps_plan::{Contender, Dbms, Need};
+use rqps_plan::{CacheNeed, Contender, Dbms};
 
 use super::{Postgres, target};
 use crate::Dialect;
-use crate::descriptor::{CacheSetting, Descriptor, FlagsIn, Installs, Sizes, TellsVersion};
+use crate::descriptor::{CacheSetting, Descriptor, FlagsIn, Footprint, Installs, TellsVersion};
 use crate::error::DbmsError;
 use crate::home::Home;
 use crate::source::{self, ARM, BOTH, JAR, Package, Registry, Tell, X86};
@@ -29,7 +29,7 @@ pub(crate) static DESCRIPTOR: Descriptor = Descriptor {
         unit: |_| 8 << 10,
     },
     // 98 bytes for the row, 27 for the key and 60 for each index after some churn.
-    need: Need { row: 98 + 27 + 3 * 60, least: 8 << 20 },
+    need: CacheNeed { row: 98 + 27 + 3 * 60, least: 8 << 20 },
     implied: &[],
     durable: Some(("synchronous_commit", "on")),
     megabytes: "MB",
@@ -37,7 +37,7 @@ pub(crate) static DESCRIPTOR: Descriptor = Descriptor {
         value.split(',').any(|what| what.trim() == "data")
     })],
     // With the default config of 17.6.
-    sizes: |_| Sizes {
+    sizes: |_| Footprint {
         start: 2,
         restart: 1,
         end: 1,

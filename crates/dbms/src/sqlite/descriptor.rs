@@ -1,10 +1,10 @@
 //! What is known of SQLite.
 
-use rqps_plan::{Build, Contender, Dbms, Need};
+use rqps_plan::{Build, CacheNeed, Contender, Dbms};
 
 use super::Sqlite;
 use crate::Dialect;
-use crate::descriptor::{CacheSetting, Descriptor, FlagsIn, Installs, Sizes, TellsVersion};
+use crate::descriptor::{CacheSetting, Descriptor, FlagsIn, Footprint, Installs, TellsVersion};
 use crate::error::DbmsError;
 use crate::home::Home;
 use crate::source::{self, Tell};
@@ -32,12 +32,12 @@ pub(crate) static DESCRIPTOR: Descriptor = Descriptor {
         value: |bytes| format!("-{}", bytes >> 10),
         unit: |number| if number < 0 { 1 << 10 } else { 4 << 10 },
     },
-    need: Need { row: 140, least: 8 << 20 },
+    need: CacheNeed { row: 140, least: 8 << 20 },
     implied: &[],
     durable: None,
     megabytes: "M",
     direct_reads: &[],
-    sizes: |_| Sizes {
+    sizes: |_| Footprint {
         start: 0,
         restart: 0,
         end: 0,

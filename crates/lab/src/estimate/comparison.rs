@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use rqps_dbms::Sizes;
+use rqps_dbms::Footprint;
 use rqps_plan::{Compared, Comparison, InsertBenchmark, Method, Microbenchmark, Plan};
 use rqps_workload::microbenchmark::{Sequence, select};
 
@@ -77,7 +77,7 @@ impl Machine {
             let started = [(Kind::Start, start(contender).time), (Kind::Load, Duration::ZERO)];
             work.load.extend(started.map(|(kind, time)| Piece::once(&one.name, "", kind, time)));
             work.round.extend(self.insert_benchmark(contender, &one.name, benchmark));
-            let Sizes { empty, allocated, .. } = sizes(contender);
+            let Footprint { empty, allocated, .. } = sizes(contender);
             starting += restart(contender, empty);
             made += empty + allocated;
             largest = self.disk(contender, &field.plan.workload).max(largest);

@@ -14,8 +14,8 @@ pub(crate) enum Fault {
     Absent,
     /// It starts, and then knows no table any more: every statement of a client fails.
     Dead,
-    /// It starts with a row less than it was loaded with.
-    RowLost,
+    /// It loses a row as soon as one is changed.
+    LosesRow,
 }
 
 /// A contender that has been prepared.
@@ -58,7 +58,9 @@ impl Dbms for Fake {
                 return Err(DbmsError::Start { what: "the fake", reason });
             }
             Some(Fault::Dead) => "drop table sbtest1",
-            Some(Fault::RowLost) => "delete from sbtest1 where id = 1",
+            Some(Fault::LosesRow) => {
+                "create trigger loses after update on sbtest1 begin delete from sbtest1 where id = 1; end"
+            }
             None => return self.inner.start(home, place, cancelled),
         };
         let server = self.inner.start(home, place, cancelled)?;

@@ -15,7 +15,7 @@ use rqps_store::{Manifest, PassRecord, RunDirectory};
 use tempfile::TempDir;
 
 use fake::Fake;
-use fake::Fault::{self, Absent, Dead, RowLost};
+use fake::Fault::{self, Absent, Dead, LosesRow};
 
 /// As many as a test has unless it says otherwise.
 const ROUNDS: u32 = 3;
@@ -35,7 +35,7 @@ impl World {
         let (short, nothing) = (Span(Duration::from_millis(12)), Span(Duration::ZERO));
         let benchmark = Microbenchmark {
             tables: 1,
-            rows: Count(100),
+            rows: Count(1_000),
             clients: vec![1],
             read_time: short,
             write_time: short,
@@ -46,7 +46,7 @@ impl World {
             check: true,
         };
         let mut comparison = Comparison::new(Compared::Microbenchmark(benchmark));
-        comparison.rounds = ROUNDS;
+        (comparison.rounds, comparison.fewest_rounds) = (ROUNDS, ROUNDS);
         comparison.slice = Span(Duration::from_millis(1));
         comparison.head = Span(Duration::from_micros(100));
         comparison.guards = false;
@@ -204,15 +204,14 @@ fn who_cannot_be_loaded_ends_the_run_with_its_name() {
 fn a_server_that_dies_in_a_test_costs_the_others_that_attempt_only() {
     let ran = World::new(&[], &[(2, Dead)]).run();
     assert_eq!(ran.outcome, Outcome::Failed);
-    let (first, second) = ("point-query", "update-index");
-    assert_eq!(ran.counted(), by(&["base", "twin"]));
-    for test in [first, second] {
-        let failures = ran.failures("other", test);
-        assert!(
-            failures.iter().all(|(round, why)| *round == 1 && why.contains("no such table")),
-            "{failures:?}"
-        );
-    }
+    // It was out of the whole round, and stays out of the test in which it died.
+    let mut expected = by(&ALL);
+    let is_without = |it: &&mut (u32, &str, Vec<&str>)| it.0 == 1 || it.1 == "point-query";
+    expected.iter_mut().filter(is_without).for_each(|it| it.2 = vec!["base", "twin"]);
+    assert_eq!(ran.counted(), expected);
+    let failures = ran.failures("other", "point-query");
+    let is_told = |(round, why): &(u32, &str)| *round == 1 && why.contains("no such table");
+    assert!(!failures.is_empty() && failures.iter().all(is_told), "{failures:?}");
     let invalid: Vec<_> = ran.passes.iter().filter(|pass| pass.invalid.is_some()).collect();
     assert_eq!(invalid.len(), 1, "it is expelled in the first test of the round");
     assert_eq!(invalid[0].attempt, 1);
@@ -220,12 +219,12 @@ fn a_server_that_dies_in_a_test_costs_the_others_that_attempt_only() {
 
 #[test]
 fn a_row_that_is_missing_is_a_failure_and_no_result() {
-    let ran = World::new(&[], &[(2, RowLost)]).run();
+    let ran = World::new(&[], &[(2, LosesRow)]).run();
     assert_eq!(ran.outcome, Outcome::Failed);
     let of_other = ran.counted().into_iter().filter(|(_, _, driven)| driven.contains(&"other"));
     let of_other: Vec<_> = of_other.map(|(round, test, _)| (round, test)).collect();
     let failed = ran.failures("other", "update-index");
-    assert!(failed.iter().any(|(_, why)| why.contains("99")), "99 of 100 rows: {failed:?}");
+    assert!(failed.iter().any(|(_, why)| why.contains("999")), "999 of 1000 rows: {failed:?}");
     assert!(!of_other.contains(&(1, "update-index")), "{of_other:?}");
 }
 
@@ -239,7 +238,11 @@ fn without_the_base_there_is_nothing_to_compare_with() {
 
 #[test]
 fn what_was_stopped_is_resumed_with_what_it_does_not_have() {
-    let world = World::new(&[], &[]);
+    let mut world = World::new(&[], &[]);
+    // As short as a stored plan may have it.
+    let Compared::Microbenchmark(benchmark) = &mut world.comparison().of else { unreachable!() };
+    benchmark.read_time = Span(Duration::from_millis(100));
+    benchmark.write_time = benchmark.read_time;
     let is_second = |event: &Event| matches!(event, Event::RoundBegun { round: 2, .. });
     let stopped = world.run_until(is_second);
     assert_eq!(stopped.outcome, Outcome::Interrupted);
@@ -268,12 +271,14 @@ fn no_round_begins_that_the_budget_does_not_allow() {
 
 #[test]
 fn the_same_seed_has_the_same_order_of_slices() {
+    // A slow machine ends a pass early, so that only the beginnings are the same.
     let order = |world: World| {
-        let passes = world.run().passes;
-        let slices = passes.iter().flat_map(|pass| &pass.slices);
-        slices.map(|slice| slice.contender.clone()).collect::<Vec<_>>()
+        let passes = world.run().passes.into_iter().filter(|pass| pass.test == "point-query");
+        let beginning = |pass: PassRecord| pass.slices.into_iter().take(18);
+        passes.flat_map(beginning).map(|slice| slice.contender).collect::<Vec<_>>()
     };
     let first = order(World::new(&[], &[]));
+    assert_eq!(first.len(), 18 * ROUNDS as usize);
     assert_eq!(first, order(World::new(&[], &[])));
     let mut other = World::new(&[], &[]);
     other.plan.seed = 2;

@@ -28,7 +28,7 @@ pub(crate) struct Sqlite {
     functions: &'static Functions,
     database: NonNull<ffi::sqlite3>,
     /// Finalized before the connection is closed.
-    statements: Vec<Prepared>,
+    statements: Vec<Compiled>,
     /// The same connection for those who may interrupt it; nothing once it is closed.
     shared: Arc<Mutex<Shared>>,
 }
@@ -60,14 +60,14 @@ impl SqliteInterrupt {
 }
 
 /// A statement that SQLite has compiled.
-struct Prepared {
+struct Compiled {
     functions: &'static Functions,
     /// Null for one that holds no SQL, such as a comment.
     statement: *mut ffi::sqlite3_stmt,
     columns: c_int,
 }
 
-impl Drop for Prepared {
+impl Drop for Compiled {
     fn drop(&mut self) {
         // SAFETY: it was prepared by these functions, and its connection is still open. Of null
         // nothing is done. What it answers is the error of the last step, which was told.
@@ -118,7 +118,13 @@ impl Sqlite {
         codes.into_iter().try_for_each(|code| sqlite.check(code))?;
         for (name, value) in pragmas {
             // Some pragmas answer with a row and some do not.
-            sqlite.query(&format!("pragma {name} = {value}"))?;
+            let pragma = format!("pragma {name} = {value}");
+            sqlite.query(&pragma).map_err(|error| match error {
+                Error::Server { code, message, class } => {
+                    Error::Server { code, message: format!("{message}, in {pragma}"), class }
+                }
+                other => other,
+            })?;
         }
         Ok(sqlite)
     }
@@ -154,7 +160,7 @@ impl Sqlite {
         }
     }
 
-    fn compile(&self, sql: &str) -> Result<Prepared, Error> {
+    fn compile(&self, sql: &str) -> Result<Compiled, Error> {
         let functions = self.functions;
         let Ok(length) = c_int::try_from(sql.len()) else {
             let message = format!("a statement of {} bytes is too long", sql.len());
@@ -170,11 +176,11 @@ impl Sqlite {
         self.check(code)?;
         // SAFETY: of a statement that was just prepared, or of null, which has none.
         let columns = unsafe { (functions.sqlite3_column_count)(statement) };
-        Ok(Prepared { functions, statement, columns })
+        Ok(Compiled { functions, statement, columns })
     }
 
     #[inline]
-    fn bind(&self, prepared: &Prepared, index: usize, value: Value<'_>) -> Result<(), Error> {
+    fn bind(&self, prepared: &Compiled, index: usize, value: Value<'_>) -> Result<(), Error> {
         let (functions, statement) = (self.functions, prepared.statement);
         let index = index as c_int;
         let code = match value {
@@ -194,7 +200,7 @@ impl Sqlite {
     }
 
     #[inline]
-    fn step(&self, prepared: &Prepared) -> Result<Step, Error> {
+    fn step(&self, prepared: &Compiled) -> Result<Step, Error> {
         // SAFETY: the statement is this connection's.
         match unsafe { (self.functions.sqlite3_step)(prepared.statement) } {
             ffi::SQLITE_ROW => Ok(Step::Row),
@@ -209,13 +215,13 @@ impl Sqlite {
 
     /// Has it begin anew. What it answers is the error of the last step, which was told.
     #[inline]
-    fn reset(&self, prepared: &Prepared) {
+    fn reset(&self, prepared: &Compiled) {
         // SAFETY: the statement is this connection's.
         unsafe { (self.functions.sqlite3_reset)(prepared.statement) };
     }
 
     /// Steps a statement to its end; answers the rows returned, or else those changed.
-    fn step_through(&self, prepared: &Prepared, values: &[Value<'_>]) -> Result<u64, Error> {
+    fn step_through(&self, prepared: &Compiled, values: &[Value<'_>]) -> Result<u64, Error> {
         if prepared.statement.is_null() {
             return Ok(0);
         }
@@ -235,7 +241,7 @@ impl Sqlite {
     }
 
     /// A field of the row that a statement is at, as text.
-    fn field(&self, prepared: &Prepared, column: c_int) -> Option<String> {
+    fn field(&self, prepared: &Compiled, column: c_int) -> Option<String> {
         let (functions, statement) = (self.functions, prepared.statement);
         // SAFETY: the statement is at a row, which has this column; the bytes are copied before
         // anything else is done with the statement. Those of an empty text may be nowhere.

@@ -57,7 +57,7 @@ fn the_start_of_a_version_is_of_the_first_source_that_has_one() {
     assert_eq!(world.obtain(version("17")).unwrap(), installed);
     assert_eq!(world.calls(), calls, "that is looked up once a day");
     let error = world.error(version("15"));
-    assert!(error.contains("maven"), "only maven has one, and this one fetches none: {error}");
+    assert!(error.contains("mvn dependency:copy failed"), "only maven has one: {error}");
 }
 
 #[test]

@@ -1,0 +1,121 @@
+//! Which DBMSs there are, and what may be said of them in a contender.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::contender::ContenderError;
+use crate::nearest::suggestion;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dbms {
+    Sqlite,
+    Postgres,
+    Mysql,
+    Mariadb,
+}
+
+/// What a contender may say of a DBMS.
+struct Described {
+    dbms: Dbms,
+    name: &'static str,
+    /// The schemes of URLs beside its name.
+    schemes: &'static [&'static str],
+    /// The storage engines that may be named, its usual one first; none where it has only one.
+    engines: &'static [&'static str],
+    /// It runs inside rqps, and one of it is part of rqps.
+    is_embedded: bool,
+    has_partitions: bool,
+}
+
+const SERVER: Described = Described {
+    dbms: Dbms::Postgres,
+    name: "postgres",
+    schemes: &["postgresql"],
+    engines: &[],
+    is_embedded: false,
+    has_partitions: true,
+};
+
+/// By their places in [`Dbms`].
+static DBMSS: [Described; 4] = [
+    Described {
+        dbms: Dbms::Sqlite,
+        name: "sqlite",
+        schemes: &[],
+        is_embedded: true,
+        has_partitions: false,
+        ..SERVER
+    },
+    SERVER,
+    Described {
+        dbms: Dbms::Mysql,
+        name: "mysql",
+        schemes: &[],
+        engines: &["innodb", "rocksdb"],
+        ..SERVER
+    },
+    Described {
+        dbms: Dbms::Mariadb,
+        name: "mariadb",
+        schemes: &[],
+        engines: &["innodb", "rocksdb"],
+        ..SERVER
+    },
+];
+
+impl Dbms {
+    pub const ALL: [Dbms; 4] = [Dbms::Sqlite, Dbms::Postgres, Dbms::Mysql, Dbms::Mariadb];
+
+    fn kind(self) -> &'static Described {
+        &DBMSS[self as usize]
+    }
+
+    pub fn name(self) -> &'static str {
+        self.kind().name
+    }
+
+    /// The storage engines that a contender may name, its usual one first; none where it has only
+    /// one.
+    pub fn engines(self) -> &'static [&'static str] {
+        self.kind().engines
+    }
+
+    /// It runs inside rqps, and one of it is part of rqps, which is what its name alone means.
+    pub fn is_embedded(self) -> bool {
+        self.kind().is_embedded
+    }
+
+    /// Tables of it can be split by ranges of a key.
+    pub fn has_partitions(self) -> bool {
+        self.kind().has_partitions
+    }
+
+    /// By the scheme of a URL.
+    pub(crate) fn of_scheme(scheme: &str) -> Result<Dbms, ContenderError> {
+        match DBMSS.iter().find(|kind| kind.schemes.contains(&scheme)) {
+            Some(kind) => Ok(kind.dbms),
+            None => scheme.parse(),
+        }
+    }
+}
+
+impl fmt::Display for Dbms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Dbms {
+    type Err = ContenderError;
+
+    fn from_str(name: &str) -> Result<Self, ContenderError> {
+        let found = Dbms::ALL.into_iter().find(|dbms| dbms.name() == name);
+        found.ok_or_else(|| ContenderError::Dbms {
+            name: name.to_string(),
+            hint: suggestion(name, Dbms::ALL.map(Dbms::name)),
+        })
+    }
+}
