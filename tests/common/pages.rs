@@ -5,7 +5,7 @@
 //! - `sh` is run by `tests/nightly/docs.rs`, page by page, each page in a directory of its own;
 //! - `sh,small` is run there made smaller, and read as it is by rqps's command line
 //!   (`src/cli/documents.rs`);
-//! - `sh,parse` is only read; why it is not run is said in `tests/nightly/docs.rs`;
+//! - `sh,parse` is only read; why it is not run is said in `tests/documents.rs`;
 //! - `toml` or `toml,FILE` is a plan file, which is expanded; under its name the commands find it;
 //! - `text` is what a command printed, `sql` and `yaml` are for other programs.
 

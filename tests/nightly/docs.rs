@@ -22,39 +22,6 @@ const PRELUDE: &str = r#"
     SHORT='--rows 10K --writes 1K,100 --rates 100 --query-secs 1'
 "#;
 
-/// What no test runs, by how the command begins, and why. Every other command of a page is run.
-const NOT_RUN: [(&str, &str); 20] = [
-    ("rqps dbms clean", "tests/guest clean servers with it that have something to clean"),
-    (".ci/run", "it runs tests"),
-    (".ci/nightly", "it runs these tests"),
-    ("rqps dbms build", "it builds a DBMS for minutes; tests/servers/build.rs builds a small one"),
-    ("rqps compare postgres@src-15.18 postgres@src-18.6", "it builds both first"),
-    ("rqps compare postgres@src-15.18 postgres@src-15.18+Os-g", "it builds both first"),
-    ("rqps compare postgres@src-18.6 postgres@src-18.6+clang", "it needs a build with clang"),
-    ("cargo install", "it builds rqps, or what packs it, once more"),
-    ("cargo build", "it builds rqps once more"),
-    ("packaging/deb", "it builds rqps once more"),
-    (
-        "cargo run --release -p rqps-report --example large",
-        "it builds an example of rqps's sources",
-    ),
-    ("fuzz/run", "it builds rqps's clients with coverage, and runs for a minute each"),
-    (
-        "tests/cgroup2/run",
-        "it boots another kernel and emulates its machine, a quarter of an hour long",
-    ),
-    ("cargo bench", "it builds a benchmark, which takes minutes for each DBMS"),
-    ("cargo test", "these are the tests"),
-    ("UPDATE_EXPECT=1 cargo test", "a test of these, which would change the pages"),
-    ("PROPTEST_CASES=20000 cargo test", "a test of these, with many more cases"),
-    ("RQPS_SOAK_SECS=3600 cargo test", "a test that takes an hour, and a minute at least"),
-    ("rqps selftest", "tests/nightly/selftest.rs runs it, with less of everything"),
-    (
-        "rqps compare postgres@15 postgres@17 --workload micro:hot-points --profile",
-        "tests/servers/profiles.rs profiles a server, which takes eight runs more",
-    ),
-];
-
 /// What a page takes for granted, and what it is run with.
 struct Given {
     page: &'static str,
@@ -347,30 +314,6 @@ fn every_command_does_what_its_page_says_and_every_file_it_leaves_is_described()
             scope.spawn(run_pages);
         }
     });
-}
-
-#[test]
-fn what_is_not_run_has_a_reason() {
-    let mut unused: Vec<&str> = NOT_RUN.iter().map(|(start, _)| *start).collect();
-    for block in pages().iter().flat_map(Page::blocks).filter(|block| block.is(&["sh", "parse"])) {
-        for line in block.text.lines() {
-            let found = NOT_RUN.iter().find(|(start, _)| line.starts_with(start));
-            let Some((start, _)) = found else {
-                panic!("{}: why is it not run? {line}", block.place)
-            };
-            unused.retain(|other| other != start);
-        }
-    }
-    assert!(unused.is_empty(), "no page has {unused:?}");
-}
-
-#[test]
-fn the_verdicts_in_the_readme_are_those_of_the_run_that_it_names() {
-    let read = |name: &str| fs::read_to_string(root().join(name)).unwrap();
-    let (readme, found) = (read("README.md"), read("reproductions/03-short-ranges/summary.md"));
-    let (_, from) = readme.split_once("| test | rQPS |").unwrap();
-    let (table, _) = from.split_once("\n\n").unwrap();
-    assert!(found.contains(table), "{table}\n{found}");
 }
 
 #[test]

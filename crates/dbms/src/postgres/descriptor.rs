@@ -1,7 +1,5 @@
 //! What is known of Postgres.
 
-use std::borrow::Cow;
-
 use rqps_plan::{CacheNeed, Contender, Dbms};
 
 use super::{Postgres, target};
@@ -9,7 +7,7 @@ use crate::Dialect;
 use crate::descriptor::{CacheSetting, Descriptor, FlagsIn, Footprint, Installs, TellsVersion};
 use crate::error::DbmsError;
 use crate::home::Home;
-use crate::source::{self, ARM, BOTH, JAR, Package, Registry, Tell, X86};
+use crate::source::{self, ARM, JAR, Package, Registry, Tell, X86};
 
 pub(crate) static DESCRIPTOR: Descriptor = Descriptor {
     dbms: Dbms::Postgres,
@@ -61,15 +59,8 @@ fn prepare(
     Ok(Box::new(Postgres::prepare(home, installed, contender)?))
 }
 
-/// A suite of Debian has one series.
 const fn debian(suite: &'static str, series: &'static str, name: &'static str) -> Package {
-    Package {
-        dbms: Dbms::Postgres,
-        registry: Registry::Debian { suite },
-        archs: BOTH,
-        name: Cow::Borrowed(name),
-        series: Some(series),
-    }
+    Package::of_debian(Dbms::Postgres, suite, series, name)
 }
 
 /// What npm and Maven have is compiled for size.

@@ -69,6 +69,17 @@ pub(crate) struct Package {
 }
 
 impl Package {
+    /// One of a suite of Debian, which has one series of it.
+    pub(crate) const fn of_debian(
+        dbms: Dbms,
+        suite: &'static str,
+        series: &'static str,
+        name: &'static str,
+    ) -> Package {
+        let (registry, name) = (Registry::Debian { suite }, Cow::Borrowed(name));
+        Package { dbms, registry, archs: BOTH, name, series: Some(series) }
+    }
+
     /// One that has several series.
     pub(crate) const fn new(
         dbms: Dbms,
@@ -88,7 +99,7 @@ impl Package {
 /// Processor architectures, for [`Package::archs`].
 pub(crate) const X86: &[&str] = &["x86_64"];
 pub(crate) const ARM: &[&str] = &["aarch64"];
-pub(crate) const BOTH: &[&str] = &["x86_64", "aarch64"];
+const BOTH: &[&str] = &["x86_64", "aarch64"];
 
 /// The packages with builds of a DBMS, all of them or one source's.
 pub(super) fn packages(
