@@ -232,8 +232,10 @@ impl Rqps {
     pub(crate) fn assert_nothing_is_left(&self) {
         self.assert_no_server_is_left();
         assert_eq!(fs::read_to_string(self.path("theirs")).unwrap(), THEIRS);
-        let data = entries(&self.home().join("data"));
-        assert!(data.is_empty(), "data are left: {data:?}");
+        let data = self.home().join("data");
+        let of = |run: String| (entries(&data.join(&run)), run);
+        let left: Vec<(Vec<String>, String)> = entries(&data).into_iter().map(of).collect();
+        assert!(left.is_empty(), "data are left: {left:?}");
     }
 
     /// As after an interruption: data may stay, servers and their notes may not.

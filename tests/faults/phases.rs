@@ -262,7 +262,7 @@ fn a_selftest_is_killed_in_each_phase_and_another_is_made_elsewhere() {
 }
 
 #[test]
-fn data_that_a_killed_rqps_had_begun_to_remove_are_removed_later() {
+fn data_that_a_killed_rqps_had_begun_to_make_or_to_remove_are_removed_later() {
     let rqps = Rqps::new();
     rqps.ibench("sqlite --rows 1K --only l.i0,l.x --keep-data").ok();
     let data = rqps.data(0);
@@ -270,6 +270,8 @@ fn data_that_a_killed_rqps_had_begun_to_remove_are_removed_later() {
     assert!(data.exists(), "they were to stay");
     // As they are when rqps dies after the last step, and nobody wanted them.
     fs::remove_file(data.with_file_name("kept")).unwrap();
+    // And when it died before while a data directory was made.
+    fs::create_dir_all(data.with_file_name(".rqps-a1B2c3").join("data/base")).unwrap();
     rqps.resume().ok();
     rqps.assert_nothing_is_left();
 }

@@ -327,7 +327,7 @@ fn another_sqlite_is_loaded_and_does_the_same_work() {
     let by_path = format!("path=sqlite@{}", library.display());
     let rqps = Rqps::new();
     let arguments = format!(
-        "sqlite sqlite@system {by_path} --tests point-query,update-index --rows 500 --secs 0.3"
+        "sqlite sqlite@system {by_path} --tests point-query,update-index --rows 1K --secs 0.3"
     );
     rqps.micro(&arguments).ok();
     let result = RunResult::of(&rqps.out());

@@ -23,6 +23,8 @@ const MAKER: &str = "rqps.maker";
 const WITHIN: &str = "data";
 /// What a new file system has.
 const LOST_AND_FOUND: &str = "lost+found";
+/// What a data directory is called until it is whole, with some letters behind it.
+pub const BEGUN: &str = ".rqps-";
 
 impl Place {
     /// The same with the data where they are or are to be made: in a directory that is there, they
@@ -63,7 +65,7 @@ impl Place {
         fs::create_dir_all(parent).map_err(DbmsError::file("make", parent))?;
         can_reach(user, &[parent])?;
         // Under a name that nobody can foresee: what is there by any other is somebody else's.
-        let scratch = tempfile::Builder::new().prefix(".rqps-").tempdir_in(parent);
+        let scratch = tempfile::Builder::new().prefix(BEGUN).tempdir_in(parent);
         let scratch = scratch.map_err(DbmsError::file("make a folder in", parent))?;
         let passable = Permissions::from_mode(0o711);
         fs::set_permissions(&scratch, passable).map_err(DbmsError::file("make", scratch.path()))?;

@@ -43,6 +43,7 @@ pub use descriptor::{Descriptor, Footprint, descriptor};
 pub use dialect::{Dialect, Forced, Indexes, Partitions, Sql, Transactions};
 pub use direct::reads_directly;
 pub use error::DbmsError;
+pub use fresh::BEGUN;
 pub use guest::{GuestError, Needs};
 pub use home::{Home, HomeError};
 pub use in_force::InForce;

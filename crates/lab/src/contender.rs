@@ -223,6 +223,7 @@ pub(crate) fn were_to_stay(home: &Home, directory: &RunDirectory) -> bool {
 /// Removes the folder of a run's data directories when none is left in it.
 pub(crate) fn tidy(lab: &Lab<'_>, directory: &RunDirectory) {
     let Ok(of_run) = of_run(lab.home, directory) else { return };
+    remove_begun(&of_run);
     let others =
         |entry: &fs::DirEntry| ![OWNER, KEPT].iter().any(|name| entry.file_name() == *name);
     if let Ok(mut entries) = fs::read_dir(&of_run)
@@ -230,6 +231,18 @@ pub(crate) fn tidy(lab: &Lab<'_>, directory: &RunDirectory) {
     {
         // What cannot be removed now is found by `rqps dbms prune`.
         let _ = fs::remove_dir_all(&of_run);
+    }
+}
+
+/// Removes data directories that an rqps which was killed had begun to make.
+fn remove_begun(of_run: &Path) {
+    let is_begun = |entry: &fs::DirEntry| {
+        entry.file_name().as_encoded_bytes().starts_with(rqps_dbms::BEGUN.as_bytes())
+    };
+    let entries = fs::read_dir(of_run).into_iter().flatten().flatten();
+    for entry in entries.filter(is_begun) {
+        // What cannot be removed now is found by `rqps dbms prune`.
+        let _ = fs::remove_dir_all(entry.path());
     }
 }
 

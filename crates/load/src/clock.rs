@@ -2,9 +2,6 @@
 
 use std::time::Duration;
 
-use rustix::thread::clock_nanosleep_absolute;
-use rustix::time::{ClockId, Timespec, clock_gettime};
-
 use crate::halt::Halt;
 
 /// The longest sleep between two looks at the halt flag.
@@ -13,18 +10,20 @@ const LOOK: u64 = 50_000_000;
 /// CLOCK_MONOTONIC in nanoseconds.
 #[inline]
 pub fn now() -> u64 {
-    read(ClockId::Monotonic)
+    read(libc::CLOCK_MONOTONIC)
 }
 
 /// CPU time of the calling thread in nanoseconds (CLOCK_THREAD_CPUTIME_ID).
 #[inline]
 pub(crate) fn thread_cpu() -> u64 {
-    read(ClockId::ThreadCPUTime)
+    read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
 #[inline]
-fn read(clock: ClockId) -> u64 {
-    let time = clock_gettime(clock);
+fn read(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a valid clock and a live timespec; the call cannot fail for them.
+    unsafe { libc::clock_gettime(clock, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
@@ -36,9 +35,21 @@ pub(crate) fn sleep_until(deadline: u64, halt: &Halt) {
         if now >= deadline || halt.is_abandoned() {
             return;
         }
-        let wake = Duration::from_nanos(deadline.min(now + LOOK));
-        let wake = Timespec::try_from(wake).expect("it is soon");
-        // A signal ends the sleep early, and the loop goes on with it.
-        let _ = clock_nanosleep_absolute(ClockId::Monotonic, &wake);
+        let wake = deadline.min(now + LOOK);
+        let wake = Duration::from_nanos(wake);
+        let time = libc::timespec {
+            tv_sec: wake.as_secs() as libc::time_t,
+            tv_nsec: wake.subsec_nanos() as libc::c_long,
+        };
+        // SAFETY: a valid clock, and a live timespec; the remainder is not asked for. A signal ends
+        // the sleep early, and the loop goes on with it.
+        unsafe {
+            libc::clock_nanosleep(
+                libc::CLOCK_MONOTONIC,
+                libc::TIMER_ABSTIME,
+                &time,
+                std::ptr::null_mut(),
+            );
+        }
     }
 }
