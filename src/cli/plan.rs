@@ -156,11 +156,13 @@ fn as_taken(home: &Home, plan: &Plan) -> anyhow::Result<Vec<Contender>> {
     Ok(builds.into_iter().zip(&plan.contenders).map(only).collect())
 }
 
-/// A plan asks no registry.
+/// A plan asks no registry, and fetches and builds nothing: what the system has is looked at.
 fn ask_nobody(progress: Progress) -> ControlFlow<()> {
     match progress {
-        Progress::Looking { source } if source != Source::System => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
+        Progress::Looking { source: Source::System } | Progress::Asking { .. } => {
+            ControlFlow::Continue(())
+        }
+        _ => ControlFlow::Break(()),
     }
 }
 
@@ -407,6 +409,9 @@ mod tests {
         let error = refused("mysql@npm-8.0.33").unwrap_err().to_string();
         assert!(error.starts_with("cannot get mysql 8.0.33: "), "{error}");
         assert!(refused("postgres@npm-1.2.3").is_ok());
+        refused("postgres@src-18.6").unwrap();
+        let tarballs = std::fs::read_dir(folder.path().join("source/tarballs"));
+        assert_eq!(tarballs.into_iter().flatten().count(), 0, "and nothing is got for that");
     }
 
     #[test]
