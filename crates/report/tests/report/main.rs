@@ -37,6 +37,7 @@ fn fifty() -> Vec<String> {
 }
 
 /// Of the whole suite few tests: each has tables and charts of its own.
+#[cfg(feature = "servers")]
 fn few(mut run: rqps_store::Run) -> rqps_store::Run {
     let tests = ["load", "scan", "point-query", "insert"];
     run.steps.retain(|step| tests.contains(&step.step.split('@').next().unwrap()));
