@@ -61,6 +61,9 @@ pub(crate) fn can_reach(user: Option<User>, places: &[&Path]) -> Result<(), Dbms
     }
 }
 
+/// With more MiB free a disk is not what is full: what is written at once is less.
+const FULL_MB: u64 = 256;
+
 /// What the machine was short of, where the words of an error or a log tell: which limit or disk,
 /// and what to do. `data` is on the disk that servers fill.
 pub fn shortage(said: &str, data: &Path) -> Option<String> {
@@ -69,11 +72,11 @@ pub fn shortage(said: &str, data: &Path) -> Option<String> {
         limit.map_or("unlimited".to_string(), |limit| limit.to_string())
     };
     let says = |any: &[&str]| any.iter().any(|words| said.contains(words));
-    // The last two are what MySQL and SQLite call it.
-    let full = ["No space left on device", "(1114, HY000)", "database or disk is full"];
-    if says(&full) {
-        let on = data.ancestors().find(|place| place.exists()).unwrap_or(Path::new("/"));
-        let free = statvfs(on).map_or(0, |of| (of.f_bavail * of.f_frsize) >> 20);
+    let on = data.ancestors().find(|place| place.exists()).unwrap_or(Path::new("/"));
+    let free = statvfs(on).map_or(0, |of| (of.f_bavail * of.f_frsize) >> 20);
+    // MySQL and SQLite say the same of a limit that a setting gives a table or a database.
+    let or_limit = says(&["(1114, HY000)", "database or disk is full"]) && free < FULL_MB;
+    if says(&["No space left on device"]) || or_limit {
         return Some(format!(
             "a disk is full: that of '{}' has {free} MiB free; make room, or set RQPS_HOME to another \
              disk, and go on with --resume",
@@ -136,5 +139,9 @@ mod tests {
             assert!(told.contains(named), "{told}");
         }
         assert_eq!(shortage("password authentication failed", Path::new("/")), None);
+        // A limit of the database's own: `max_page_count` of SQLite. (`/proc` has no room at all.)
+        let full = "database or disk is full (13)";
+        assert!(shortage(full, Path::new("/proc")).is_some());
+        assert_eq!(shortage(full, &std::env::temp_dir()), None);
     }
 }
