@@ -25,7 +25,7 @@ enum Words {
     Names(&'static [&'static str]),
 }
 
-const CEILINGS: [Ceiling; 5] = [
+const CEILINGS: [Ceiling; 6] = [
     Ceiling {
         what: "which DBMS",
         words: Words::Variants(
@@ -41,8 +41,14 @@ const CEILINGS: [Ceiling; 5] = [
             &["Workload", "Compared"],
             &["InsertBenchmark", "Microbenchmark", "Comparison"],
         ),
-        files: 37,
-        mentions: 125,
+        files: 2,
+        mentions: 5,
+    },
+    Ceiling {
+        what: "once, or compared",
+        words: Words::Variants(&["Design"], &["Single", "Comparison"]),
+        files: 12,
+        mentions: 27,
     },
     Ceiling {
         what: "records of comparisons",
@@ -53,19 +59,19 @@ const CEILINGS: [Ceiling; 5] = [
     Ceiling {
         what: "records of single runs",
         words: Words::Names(&["StepRecord", "WorkerRecord"]),
-        files: 18,
-        mentions: 110,
+        files: 17,
+        mentions: 102,
     },
     Ceiling {
         what: "ways to stop early",
         words: Words::Names(&["cancelled", "ControlFlow", "Interrupter", "want_answers", "Halt"]),
-        files: 51,
-        mentions: 172,
+        files: 50,
+        mentions: 169,
     },
 ];
 
 /// Names of types that are defined in more than one place.
-const SHARED_NAMES: usize = 124;
+const SHARED_NAMES: usize = 122;
 
 /// A file has one subject, and is not longer than this.
 const LONGEST: usize = 600;

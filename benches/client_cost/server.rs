@@ -9,7 +9,8 @@ use rqps_dbms::{Home, Place, Server, source::Progress};
 use rqps_load::Crew;
 use rqps_plan::{Contender, Dbms};
 use rqps_wire::{Address, Target};
-use rqps_workload::microbenchmark::{Assigned, Benchmark};
+use rqps_workload::Assigned;
+use rqps_workload::microbenchmark::Benchmark;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::own::{SEED, failed, plan};

@@ -8,41 +8,23 @@ use anyhow::bail;
 use clap::Args;
 use rqps_dbms::Home;
 use rqps_plan::{
-    Cache, Compared, Comparison, Count, InsertBenchmark, Method, Microbenchmark, Plan, PlanError,
-    Profile, Profiled, Span, Workload, default_pause,
+    Cache, Comparison, Count, Design, Method, Plan, PlanError, Profiled, Span, Workload,
 };
 use rqps_store::{refuse_unwritable, refuse_unwritable_file};
-use rqps_workload::microbenchmark::{Sequence, select};
+use rqps_workload::{Asked, Wanted};
 
 use super::contenders::Contenders;
 use super::exit::Exit;
-use super::ibench::set_writes;
 use super::method;
 use super::report;
-use super::session::{self, Measures, Session};
+use super::session::{self, Session};
 
-/// Tests for somebody who names none: each kind of read once.
-const DEFAULT: [&str; 10] = [
-    "point-query",
-    "random-points_range=100",
-    "hot-points",
-    "points-covered-si",
-    "range-covered-pk",
-    "range-notcovered-si",
-    "read-only_range=10",
-    "read-only_range=10000",
-    "read-only-sum",
-    "read-only-count",
-];
+pub(crate) const VERB: &str = "compare";
 
-/// How long a test is measured where nothing else is said.
-const DEFAULT_SECS: Duration = Duration::from_secs(2);
 /// What somebody who names no tests is willing to wait.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(600);
 /// Shorter than this, a median over slices is no better than one of them.
 const SHORTEST_SECS: Duration = Duration::from_millis(200);
-/// Of the Insert Benchmark.
-const SHORTEST_STEP: Duration = Duration::from_secs(1);
 /// A budget is cut into so many rounds.
 const ROUNDS_IN_BUDGET: f64 = 8.0;
 /// … and into so many more where some tests are measured again.
@@ -54,10 +36,11 @@ const MEASURED_SHARE: f64 = 0.6;
 pub(crate) struct Arguments {
     #[command(flatten)]
     contenders: Contenders,
-    /// What is run: tests or groups of the microbenchmarks, as in micro:point-query,scan or
-    /// micro:range, or ibench for the Insert Benchmark, or some of its steps as in ibench:l.i0,l.x,
-    /// or an earlier form of it as in ibench@p2024 [default: ten tests that read].
-    #[arg(long, value_name = "WORKLOAD")]
+    #[arg(
+        long,
+        value_name = "WORKLOAD",
+        help = format!("What is run: {} [default: ten tests that read]", Wanted::about())
+    )]
     workload: Option<Wanted>,
     /// Tables of the microbenchmarks [default: 1].
     #[arg(long)]
@@ -161,49 +144,12 @@ impl FromStr for ToProfile {
 }
 
 impl ToProfile {
-    fn profiled(&self) -> anyhow::Result<Profiled> {
+    fn profiled(&self, wanted: &Wanted) -> anyhow::Result<Profiled> {
         Ok(match self {
             ToProfile::Changed => Profiled::Changed,
             ToProfile::All => Profiled::All,
-            ToProfile::Tests(names) => {
-                let tests = select(names, Sequence::Suite)?;
-                Profiled::Tests(tests.iter().map(|test| test.short_name().to_string()).collect())
-            }
+            ToProfile::Tests(names) => Profiled::Tests(wanted.select(names)?),
         })
-    }
-}
-
-/// `micro:…`, `ibench`, `ibench@PROFILE`, and these with `:…`.
-#[derive(Clone, Debug)]
-enum Wanted {
-    Micro(Vec<String>),
-    /// With its steps; all if there are none.
-    Ibench(Profile, Vec<String>),
-}
-
-impl FromStr for Wanted {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (what, names) = match text.split_once(':') {
-            Some((what, names)) => (what, names.split(',').map(str::to_string).collect()),
-            None => (text, Vec::new()),
-        };
-        let profile = match what.strip_prefix("ibench") {
-            Some("") => Some(Profile::P2025.name()),
-            Some(rest) => rest.strip_prefix('@'),
-            None => None,
-        };
-        match (what, profile) {
-            _ if names == [""] => {}
-            ("micro", _) if !names.is_empty() => return Ok(Wanted::Micro(names)),
-            (_, Some(profile)) => return Ok(Wanted::Ibench(profile.parse()?, names)),
-            _ => {}
-        }
-        Err(format!(
-            "unknown workload '{text}': write micro:TEST,… or micro:GROUP or ibench or ibench:STEP,… or \
-             ibench@PROFILE"
-        ))
     }
 }
 
@@ -222,32 +168,17 @@ impl FromStr for Percent {
     }
 }
 
-impl Measures for Arguments {
-    const VERB: &'static str = "compare";
-
-    fn plan(&self) -> anyhow::Result<Plan> {
-        let wanted = self.workload.clone();
-        let wanted = wanted.unwrap_or_else(|| Wanted::Micro(DEFAULT.map(str::to_string).to_vec()));
-        let of = match wanted {
-            Wanted::Micro(_) if self.writes.is_some() => {
-                bail!("--writes is for the Insert Benchmark: add --workload ibench")
-            }
-            Wanted::Ibench(..) if self.tables.is_some() || self.loads.is_some() => bail!(
-                "--tables and --loads are for the microbenchmarks: each run of the Insert Benchmark loads its \
-                 own tables"
-            ),
-            Wanted::Micro(names) => Compared::Microbenchmark(self.microbenchmark(&names)?),
-            Wanted::Ibench(profile, steps) => {
-                Compared::InsertBenchmark(self.insert_benchmark(profile, steps)?)
-            }
-        };
-        let mut comparison = Comparison::new(of);
+impl Arguments {
+    pub(crate) fn plan(&self) -> anyhow::Result<Plan> {
+        let wanted = self.workload.clone().unwrap_or_else(Wanted::usual);
+        let mut comparison = Comparison::new(self.workload(&wanted)?);
         let cache = self.session.cache().or(Some(Cache::Cached));
-        match (self.method, &comparison.of) {
-            (Some(method), _) => comparison.method = method,
-            (None, Compared::InsertBenchmark(_)) => {}
-            (None, Compared::Microbenchmark(plan)) => {
-                let tests = select(&plan.tests, Sequence::Given)?;
+        match self.method {
+            Some(method) => comparison.method = method,
+            None if comparison.of.is_chain() => {}
+            None => {
+                let tasks = rqps_workload::tasks(&comparison.of)?;
+                let tests: Vec<_> = tasks.iter().filter(|task| !task.fills).collect();
                 comparison.choices =
                     method::choose(&self.contenders.all(), &tests, self.clients, cache);
                 if let [only] = &comparison.choices[..] {
@@ -273,13 +204,14 @@ impl Measures for Arguments {
         comparison.margin = self.margin.map(|margin| margin.0);
         comparison.twin = !self.no_twin;
         comparison.guards = !self.no_guards;
-        comparison.profile = self.profile.as_ref().map(ToProfile::profiled).transpose()?;
+        let profiled = |profile: &ToProfile| profile.profiled(&wanted);
+        comparison.profile = self.profile.as_ref().map(profiled).transpose()?;
         let mut plan = Plan {
             contenders: self.contenders.all(),
             seed: self.session.seed,
             cache,
             memory: self.session.memory,
-            workload: Workload::Comparison(comparison),
+            design: Design::Comparison(comparison),
         };
         plan.validate()?;
         if let Some(path) = &self.base_from {
@@ -287,9 +219,7 @@ impl Measures for Arguments {
         }
         Ok(plan)
     }
-}
 
-impl Arguments {
     fn budget(&self) -> Option<Span> {
         let default = self.workload.is_none().then_some(Span(DEFAULT_BUDGET));
         self.budget.or(default)
@@ -297,68 +227,41 @@ impl Arguments {
 
     /// The time per test and contender with which eight rounds fit into the budget.
     fn fitting_secs(&self, tests: usize) -> Span {
-        let Some(budget) = self.budget() else { return Span(DEFAULT_SECS) };
+        let Some(budget) = self.budget() else { return Asked::SECS };
         let contestants = self.contenders.all().len() + usize::from(!self.no_twin);
         // Fresh rounds are of few tests, if of any.
         let confirmed = if self.confirm.is_some() { ROUNDS_TO_CONFIRM } else { 0.0 };
         let shares = (ROUNDS_IN_BUDGET + confirmed) * tests as f64 * contestants as f64;
-        let fitting = budget.0.mul_f64(MEASURED_SHARE / shares).clamp(SHORTEST_SECS, DEFAULT_SECS);
+        let fitting = budget.0.mul_f64(MEASURED_SHARE / shares).clamp(SHORTEST_SECS, Asked::SECS.0);
         // Commands that repeat it have no more digits than a reader wants to see.
         let hundredths = (fitting.as_millis() / 10) as u64;
         Span(Duration::from_millis(10 * hundredths))
     }
 
-    /// With read-write steps of --secs.
-    fn insert_benchmark(
-        &self,
-        profile: Profile,
-        only: Vec<String>,
-    ) -> anyhow::Result<InsertBenchmark> {
-        let mut benchmark = InsertBenchmark::new(profile, self.rows);
-        if let Some(writes) = &self.writes {
-            set_writes(&mut benchmark, writes)?;
-        }
-        benchmark.only = only;
-        benchmark.clients = self.clients;
-        benchmark.query_time = self.secs.unwrap_or(Span(DEFAULT_SECS));
-        if benchmark.query_time.0 < SHORTEST_STEP {
-            bail!(
-                "--secs must be at least 1 with --workload ibench: it is the length of a read-write step"
-            );
-        }
-        benchmark.pause = default_pause(self.rows.0.saturating_mul(u64::from(self.clients)));
-        benchmark.check = !self.no_check;
-        Ok(benchmark)
-    }
-
-    fn microbenchmark(&self, names: &[String]) -> anyhow::Result<Microbenchmark> {
-        let tests = select(names, Sequence::Suite)?;
-        let tables = self.tables.unwrap_or(1);
-        let total_rows = self.rows.0.saturating_mul(u64::from(tables));
-        let secs = self.secs.unwrap_or_else(|| self.fitting_secs(tests.len()));
-        Ok(Microbenchmark {
-            tables,
+    fn workload(&self, wanted: &Wanted) -> anyhow::Result<Workload> {
+        Ok(wanted.workload(&Asked {
+            names: &wanted.names,
+            version: wanted.version(),
             rows: self.rows,
-            clients: vec![self.clients],
-            read_time: secs,
-            write_time: secs,
-            tests: tests.iter().map(|test| test.short_name().to_string()).collect(),
-            fair_writes: true,
-            pause: default_pause(total_rows),
-            pay_after_each_write: false,
+            tables: self.tables,
+            writes: self.writes.as_deref(),
+            loads: self.loads,
+            clients: self.clients,
+            secs: self.secs,
+            fitting: &|tests| self.fitting_secs(tests),
             check: !self.no_check,
-        })
+        })?)
     }
 }
 
 /// Lets a base that was measured earlier stand for the plan's, for as many rounds as it has.
 fn stored_base(path: &Path, plan: &mut Plan) -> anyhow::Result<()> {
     let home = Home::from_env().map_err(rqps_dbms::DbmsError::from)?;
-    if let Workload::Comparison(comparison) = &plan.workload {
+    if let Some(comparison) = plan.comparison() {
         comparison.validate_stored_base().map_err(PlanError::from)?;
     }
     let (stored, rounds) = rqps_lab::stored_base(&home, path, plan)?;
-    if let Workload::Comparison(comparison) = &mut plan.workload {
+    if let Some(comparison) = plan.comparison_mut() {
         comparison.base_from = Some(Box::new(stored));
         comparison.rounds = comparison.rounds.min(rounds);
     }
@@ -368,14 +271,14 @@ fn stored_base(path: &Path, plan: &mut Plan) -> anyhow::Result<()> {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let Arguments { contenders, session, junit, .. } = arguments;
     if let Some(path) = junit {
-        match path.parent().filter(|folder| session.makes(Arguments::VERB, folder)) {
+        match path.parent().filter(|folder| session.makes(VERB, folder)) {
             // It is made with the run directory.
             Some(folder) => refuse_unwritable(folder)?,
             None => refuse_unwritable_file(path)?,
         }
     }
     session::run(
-        Arguments::VERB,
+        VERB,
         session,
         &contenders.all(),
         || arguments.plan(),

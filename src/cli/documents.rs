@@ -20,7 +20,6 @@ use rqps_workload::microbenchmark::{Draw, Event, Keys, Part, Purpose, Test, test
 use serde_json::Value;
 
 use super::exit::Exit;
-use super::session::Measures;
 use super::{Cli, Verb, matrix};
 use pages::{Block, Page, pages, root, workflow};
 
@@ -67,9 +66,7 @@ fn words_of(block: &Block) -> Vec<Vec<String>> {
 fn plan(verb: &Verb) -> Option<anyhow::Result<Plan>> {
     match verb {
         Verb::Compare(arguments) => Some(arguments.plan()),
-        Verb::Ibench(arguments) => Some(arguments.plan()),
-        Verb::Micro(arguments) => Some(arguments.plan()),
-        Verb::Scaleup(arguments) => Some(arguments.plan()),
+        Verb::Single(single) => Some(single.plan()),
         _ => None,
     }
 }

@@ -73,9 +73,9 @@ fn of_lab(error: &LabError) -> Exit {
         LabError::Dbms(error) => of_dbms(error),
         LabError::Store(error) => of_store(error),
         LabError::Contender { error, .. } => of_lab(error),
+        LabError::Workload(error) if !error.is_refusal() => Exit::Failed,
         LabError::Cache(_)
-        | LabError::Test(_)
-        | LabError::RangeTooLarge { .. }
+        | LabError::Workload(_)
         | LabError::ForeignServer
         | LabError::StoredBase(_)
         | LabError::Memory { .. } => Exit::Usage,

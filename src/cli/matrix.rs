@@ -7,39 +7,51 @@ use std::path::Path;
 
 use anyhow::{anyhow, bail};
 use clap::error::{ContextKind, ContextValue};
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use rqps_plan::{
-    Contender, Entry, Key, Line, Matrix, MatrixError, Plan, Value, WHO, Workload, suggestion,
+    Contender, Design, Entry, Key, Line, Matrix, MatrixError, Plan, Value, WHO, suggestion,
 };
+use rqps_workload::{VERBS, Verb};
 
 use super::output::told;
-use super::refusal;
-use super::session::{Measures, of_the_plan};
-use super::{compare, ibench, micro};
+use super::session::of_the_plan;
+use super::single::{self, Single};
+use super::{compare, refusal};
 
-/// A verb that a workload can be of.
-struct Kind {
-    verb: &'static str,
-    command: fn() -> Command,
-    plan: fn(&ArgMatches) -> anyhow::Result<Plan>,
+/// A verb that a workload of a plan file can be of.
+#[derive(Clone, Copy)]
+enum Kind {
+    Single(&'static Verb),
+    Compare,
 }
 
 impl Kind {
-    const fn of<A: Measures>() -> Kind {
-        Kind {
-            verb: A::VERB,
-            command: || A::augment_args(Command::new(A::VERB)),
-            plan: |matches| A::from_arg_matches(matches)?.plan(),
+    fn all() -> impl Iterator<Item = Kind> {
+        VERBS.iter().map(Kind::Single).chain([Kind::Compare])
+    }
+
+    fn verb(self) -> &'static str {
+        match self {
+            Kind::Single(verb) => verb.name,
+            Kind::Compare => compare::VERB,
+        }
+    }
+
+    fn command(self) -> Command {
+        let command = Command::new(self.verb());
+        match self {
+            Kind::Single(verb) => single::command(verb, command),
+            Kind::Compare => compare::Arguments::augment_args(command),
+        }
+    }
+
+    fn plan(self, given: &ArgMatches) -> anyhow::Result<Plan> {
+        match self {
+            Kind::Single(verb) => Single::read(verb, given),
+            Kind::Compare => compare::Arguments::from_arg_matches(given)?.plan(),
         }
     }
 }
-
-const KINDS: [Kind; 4] = [
-    Kind::of::<ibench::Arguments>(),
-    Kind::of::<micro::Arguments>(),
-    Kind::of::<micro::ScaleupArguments>(),
-    Kind::of::<compare::Arguments>(),
-];
 
 /// A workload that is ready to be run.
 pub(crate) struct Item {
@@ -66,10 +78,9 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Expanded> {
     if Plan::is_stored(&text) {
         let plan = Plan::from_toml(&text)?;
         rqps_lab::validate(&plan)?;
-        let verb = match plan.workload {
-            Workload::InsertBenchmark(_) => "ibench",
-            Workload::Microbenchmark(_) => "micro",
-            Workload::Comparison(_) => "compare",
+        let verb = match &plan.design {
+            Design::Single(workload) => workload.verb(),
+            Design::Comparison(_) => compare::VERB,
         };
         let (title, name) = (verb.to_string(), verb.to_string());
         return Ok(Expanded { text: plan.to_toml(), items: vec![Item { title, name, plan }] });
@@ -98,24 +109,24 @@ pub(crate) fn choose(items: Vec<Item>, only: &[String]) -> anyhow::Result<Vec<It
 
 pub(crate) fn expand(matrix: &Matrix) -> Result<Vec<Item>, MatrixError> {
     let entries = matrix.workloads.iter().map(|entry| Ok((kind(entry)?, entry)));
-    let entries: Vec<(&Kind, &Line<Entry>)> = entries.collect::<Result<_, MatrixError>>()?;
+    let entries: Vec<(Kind, &Line<Entry>)> = entries.collect::<Result<_, MatrixError>>()?;
     for key in &matrix.shared {
-        let commands: Vec<Command> = entries.iter().map(|(kind, _)| (kind.command)()).collect();
+        let commands: Vec<Command> = entries.iter().map(|(kind, _)| kind.command()).collect();
         let known: Vec<&str> = commands.iter().flat_map(flags).collect();
         refuse_unknown(key, known)?;
     }
-    let item = |(kind, entry): (&Kind, &Line<Entry>)| {
+    let item = |(kind, entry): (Kind, &Line<Entry>)| {
         let plan = plan(kind, matrix, entry)?;
         let name = entry.of.name.clone();
-        Ok(Item { title: format!("{}-{name}", kind.verb), name, plan })
+        Ok(Item { title: format!("{}-{name}", kind.verb()), name, plan })
     };
     entries.into_iter().map(item).collect()
 }
 
-fn kind(entry: &Line<Entry>) -> Result<&'static Kind, MatrixError> {
+fn kind(entry: &Line<Entry>) -> Result<Kind, MatrixError> {
     let verb = &entry.of.verb;
-    KINDS.iter().find(|kind| kind.verb == verb).ok_or_else(|| {
-        let hint = suggestion(verb, KINDS.iter().map(|kind| kind.verb));
+    Kind::all().find(|kind| kind.verb() == verb).ok_or_else(|| {
+        let hint = suggestion(verb, Kind::all().map(Kind::verb));
         MatrixError::new(entry.line, format!("unknown workload '{verb}': {hint}"))
     })
 }
@@ -137,8 +148,8 @@ fn refuse_unknown(key: &Line<Key>, known: Vec<&str>) -> Result<(), MatrixError> 
 }
 
 /// The plan that the verb makes of the keys.
-fn plan(kind: &Kind, matrix: &Matrix, entry: &Line<Entry>) -> Result<Plan, MatrixError> {
-    let command = (kind.command)();
+fn plan(kind: Kind, matrix: &Matrix, entry: &Line<Entry>) -> Result<Plan, MatrixError> {
+    let command = kind.command();
     let known = flags(&command);
     for key in &entry.of.keys {
         refuse_unknown(key, known.clone())?;
@@ -146,7 +157,7 @@ fn plan(kind: &Kind, matrix: &Matrix, entry: &Line<Entry>) -> Result<Plan, Matri
     let is_own = |key: &Line<Key>| entry.of.keys.iter().any(|own| own.of.name == key.of.name);
     let counts = |key: &&Line<Key>| known.contains(&&*key.of.name) && !is_own(key);
     let keys: Vec<&Line<Key>> = matrix.shared.iter().filter(counts).chain(&entry.of.keys).collect();
-    let mut words = vec![kind.verb.to_string()];
+    let mut words = vec![kind.verb().to_string()];
     for key in &keys {
         words.extend(word(&command, key)?);
     }
@@ -171,9 +182,9 @@ fn plan(kind: &Kind, matrix: &Matrix, entry: &Line<Entry>) -> Result<Plan, Matri
         let is_quoted = |text: &String| error.contains(&format!("'{text}'"));
         let quoted = keys.iter().find(|key| key.of.value.texts().iter().any(is_quoted));
         let line = quoted.map_or(entry.line, |key| key.line);
-        MatrixError::new(line, format!("{}.{}: {error}", kind.verb, entry.of.name))
+        MatrixError::new(line, format!("{}.{}: {error}", kind.verb(), entry.of.name))
     };
-    let plan = (kind.plan)(&matches).map_err(|error| blame(told(&error)))?;
+    let plan = kind.plan(&matches).map_err(|error| blame(told(&error)))?;
     for contender in &entry.of.contenders {
         rqps_dbms::resolved(&contender.of)
             .map_err(|error| MatrixError::new(contender.line, error))?;
@@ -207,7 +218,7 @@ fn word(command: &Command, key: &Line<Key>) -> Result<Option<String>, MatrixErro
 
 #[cfg(test)]
 mod tests {
-    use rqps_plan::{Cache, Count};
+    use rqps_plan::{Cache, Count, Workload};
 
     use super::*;
 
@@ -225,10 +236,10 @@ mod tests {
         let of = items("contenders = ['sqlite']\n[ibench.a]\n[micro.b]\n[scaleup.c]\n");
         let titles: Vec<&str> = of.iter().map(|item| item.title.as_str()).collect();
         assert_eq!(titles, ["ibench-a", "micro-b", "scaleup-c"]);
-        let command = (KINDS[0].command)();
-        let matches = command.try_get_matches_from(["ibench", "sqlite"]).unwrap();
-        assert_eq!(of[0].plan, (KINDS[0].plan)(&matches).unwrap());
-        let Workload::Microbenchmark(scaleup) = &of[2].plan.workload else { panic!() };
+        let ibench = Kind::all().next().unwrap();
+        let matches = ibench.command().try_get_matches_from(["ibench", "sqlite"]).unwrap();
+        assert_eq!(of[0].plan, ibench.plan(&matches).unwrap());
+        let Workload::Microbenchmark(scaleup) = of[2].plan.workload() else { panic!() };
         assert_eq!(scaleup.clients, [1, 2, 4, 8]);
     }
 
@@ -238,10 +249,10 @@ mod tests {
                     [ibench.a]\nno-check = true\nrates = [100, 200]\n\
                     [micro.b]\nrows = 5_000\ncached = false\ntests = ['point', 'delete']\n";
         let of = items(text);
-        let Workload::InsertBenchmark(a) = &of[0].plan.workload else { panic!() };
+        let Workload::InsertBenchmark(a) = of[0].plan.workload() else { panic!() };
         assert_eq!((a.rows, a.check, &a.rates[..]), (Count(20_000), false, &[100, 200][..]));
         assert_eq!((of[0].plan.seed, of[0].plan.cache), (7, Some(Cache::Cached)));
-        let Workload::Microbenchmark(b) = &of[1].plan.workload else { panic!() };
+        let Workload::Microbenchmark(b) = of[1].plan.workload() else { panic!() };
         assert_eq!((b.rows, b.tests.len()), (Count(5_000), 10));
         assert_eq!((b.read_time.0.as_secs(), of[1].plan.cache), (2, None));
     }

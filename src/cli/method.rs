@@ -5,12 +5,12 @@ use rqps_dbms::Home;
 use rqps_plan::{Cache, Choice, Contender, Method};
 use rqps_report::ESTIMATOR;
 use rqps_store::selftest::{Asking, Fitnesses, engine, host};
-use rqps_workload::microbenchmark::Test;
+use rqps_workload::Task;
 
 /// A choice for every test; tests with the same one are together.
 pub(crate) fn choose(
     contenders: &[Contender],
-    tests: &[&'static Test],
+    tests: &[&Task],
     clients: u32,
     cache: Option<Cache>,
 ) -> Vec<Choice> {
@@ -32,10 +32,10 @@ pub(crate) fn choose(
     let mut choices: Vec<Choice> = Vec::new();
     for test in tests {
         let (method, why) = match &known {
-            Ok(known) => known.method(asking, &engines, test.group.name()),
+            Ok(known) => known.method(asking, &engines, test.family),
             Err(error) => (Method::Slices, format!("by default: {error}")),
         };
-        let name = test.short_name().to_string();
+        let name = test.name.clone();
         match choices.iter_mut().find(|choice| choice.method == method && choice.why == why) {
             Some(choice) => choice.tests.push(name),
             None => choices.push(Choice { method, why, tests: vec![name] }),
@@ -44,6 +44,6 @@ pub(crate) fn choose(
     choices
 }
 
-fn names(tests: &[&'static Test]) -> Vec<String> {
-    tests.iter().map(|test| test.short_name().to_string()).collect()
+fn names(tests: &[&Task]) -> Vec<String> {
+    tests.iter().map(|test| test.name.clone()).collect()
 }

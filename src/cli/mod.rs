@@ -13,13 +13,11 @@ mod doctor;
 #[cfg(test)]
 mod documents;
 mod exit;
-mod ibench;
 mod index;
 mod log;
 mod man;
 mod matrix;
 mod method;
-mod micro;
 mod output;
 mod plan;
 mod progress;
@@ -27,6 +25,7 @@ mod report;
 mod run;
 mod selftest;
 mod session;
+mod single;
 mod slips;
 #[cfg(test)]
 mod suggestions;
@@ -70,12 +69,8 @@ struct Cli {
 enum Verb {
     /// Who is slower than the first, by how much, and why?
     Compare(compare::Arguments),
-    /// Run the Insert Benchmark.
-    Ibench(ibench::Arguments),
-    /// Run the sysbench microbenchmarks.
-    Micro(micro::Arguments),
-    /// Run the microbenchmarks with more and more clients on the same tables.
-    Scaleup(micro::ScaleupArguments),
+    #[command(flatten)]
+    Single(single::Single),
     /// Run a whole matrix: the workloads of a plan file, in turn.
     Run(run::Arguments),
     /// Show what a plan file comes to, with the time and disk it will take.
@@ -104,9 +99,7 @@ pub(crate) fn main() -> ExitCode {
     let begun = log::begin(cli.verbose);
     let result = begun.and_then(|()| match cli.verb {
         Verb::Compare(arguments) => compare::run(&arguments),
-        Verb::Ibench(arguments) => ibench::run(&arguments),
-        Verb::Micro(arguments) => micro::run(&arguments),
-        Verb::Scaleup(arguments) => micro::run_scaleup(&arguments),
+        Verb::Single(single) => single.run(),
         Verb::Run(arguments) => run::run(&arguments),
         Verb::Plan(arguments) => plan::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),

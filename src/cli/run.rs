@@ -16,7 +16,7 @@ use super::output;
 use super::plan::Forecast;
 use super::progress::Progress;
 use super::report;
-use super::session::{Site, Sitting};
+use super::session::{Setup, Sitting};
 
 /// The plan file and what has come of it, in the directory of the whole matrix.
 const MATRIX: &str = "matrix.toml";
@@ -96,12 +96,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     refuse_taken(&root, sitting.resume)?;
     chosen.iter().try_for_each(|item| refuse_other_plan(&root, item))?;
 
-    let site = Site::new()?;
+    let setup = Setup::new()?;
     let left: Vec<&Item> = chosen.iter().filter(|item| !outcomes.is_done(item)).collect();
-    Forecast::of(left.iter().map(|item| &item.plan), &site.home)?.tell();
+    Forecast::of(left.iter().map(|item| &item.plan), &setup.home)?.tell();
     // What is wrong with a contender of the last workload is told before the first one begins.
     let ready =
-        left.iter().map(|item| site.prepare(&item.plan).with_context(|| item.title.clone()));
+        left.iter().map(|item| setup.prepare(&item.plan).with_context(|| item.title.clone()));
     let ready: Vec<Vec<Box<dyn Dbms>>> = ready.collect::<Result<_, _>>()?;
     fs::create_dir_all(&root).with_context(|| format!("cannot make '{}'", root.display()))?;
     let _alone = match alone {
@@ -118,7 +118,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     for (place, (item, ready)) in left.iter().zip(&ready).enumerate() {
         output::note(&title(place + 1, item));
         let shown = (&mut progress, place);
-        let outcome = measure(&site, item, &root, ready, sitting, shown).unwrap_or_else(|error| {
+        let outcome = measure(&setup, item, &root, ready, sitting, shown).unwrap_or_else(|error| {
             output::note(&format!("error: {}: {}", item.title, output::told(&error)));
             exit::of(&error)
         });
@@ -172,7 +172,7 @@ fn is_begun(directory: &Path) -> bool {
 
 /// Runs a workload, or the rest of it.
 fn measure(
-    site: &Site,
+    setup: &Setup,
     item: &Item,
     root: &Path,
     ready: &[Box<dyn Dbms>],
@@ -181,12 +181,12 @@ fn measure(
 ) -> anyhow::Result<Exit> {
     // The folder of the matrix may come from elsewhere.
     let path = rqps_system::below(root, Path::new(&item.title))?;
-    site.arrive(&item.plan, ready)?;
+    setup.arrive(&item.plan, ready)?;
     let mut directory = match is_begun(&path) {
         true => RunDirectory::resume(&path)?,
-        false => site.create(&path, item.plan.clone())?,
+        false => setup.create(&path, item.plan.clone())?,
     };
-    let measured = site.measure(&mut directory, ready, sitting, shown)?;
+    let measured = setup.measure(&mut directory, ready, sitting, shown)?;
     if let Some((run, _)) = &measured.reported
         && !sitting.json
     {

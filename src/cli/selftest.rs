@@ -22,7 +22,7 @@ use rqps_store::{refuse_unwritable, write_whole};
 use super::exit::Exit;
 use super::output::{self, note};
 use super::progress::Progress;
-use super::session::Site;
+use super::session::Setup;
 use super::units::{Bytes, Roughly};
 use parts::{About, Part};
 
@@ -75,8 +75,8 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let scale = arguments.scale();
-    let site = Site::new()?;
-    let data = site.home.data().map_err(DbmsError::from)?;
+    let setup = Setup::new()?;
+    let data = setup.home.data().map_err(DbmsError::from)?;
     let mut skipped = Vec::new();
     let mut parts = Vec::new();
     for contender in arguments.contenders()? {
@@ -98,7 +98,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     // What is wrong with a contender of the last part is told before the first one begins.
     announce(&parts, &skipped)?;
     let (parts, ready): (Vec<_>, Vec<_>) =
-        prepared(&site, parts, &mut skipped)?.into_iter().unzip();
+        prepared(&setup, parts, &mut skipped)?.into_iter().unzip();
     let alone = SessionLock::take(&SessionLock::host_path()).map_err(LabError::from)?;
 
     note("synthetic rounds first, which need no server");
@@ -111,7 +111,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         note(&title(place + 1, part));
         let logs = format!("the logs are in {}", out.join(&part.title).display());
         let is_varied = part.variant().is_some();
-        match measure(&alone, &site, part, ready, &out, (&mut progress, place)) {
+        match measure(&alone, &setup, part, ready, &out, (&mut progress, place)) {
             Ok((Outcome::Complete, experiment)) => cells.extend(experiment.cells()),
             Ok((Outcome::Interrupted, _)) => {
                 remove(part, &out, is_new)?;
@@ -149,7 +149,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         skipped,
     };
     let result = selftest(cells, circumstances);
-    conclude(&result, &site, &out, arguments.json)
+    conclude(&result, &setup, &out, arguments.json)
 }
 
 /// A part with its contenders, which can be started.
@@ -158,13 +158,13 @@ type Ready = (Part, Vec<Box<dyn Dbms>>);
 /// Finds everything that can be wrong with the parts, and fetches the builds. Settings that a build
 /// does not know are not tried.
 fn prepared(
-    site: &Site,
+    setup: &Setup,
     parts: Vec<Part>,
     skipped: &mut Vec<String>,
 ) -> anyhow::Result<Vec<Ready>> {
     let mut able = Vec::new();
     for part in parts {
-        match site.prepare(&part.plan) {
+        match setup.prepare(&part.plan) {
             Ok(contenders) => able.push((part, contenders)),
             Err(error) => match (error.downcast_ref::<LabError>(), part.variant()) {
                 (Some(LabError::Dbms(DbmsError::Setting { dbms, version, name, .. })), Some(_)) => {
@@ -199,18 +199,18 @@ const JSON: &str = "selftest.json";
 const TEXT: &str = "selftest.txt";
 
 /// Keeps the result where comparisons look for it, and prints it.
-fn conclude(result: &SelfTest, site: &Site, out: &Path, json: bool) -> anyhow::Result<Exit> {
+fn conclude(result: &SelfTest, setup: &Setup, out: &Path, json: bool) -> anyhow::Result<Exit> {
     let (text, for_programs) = (selftest_text(result), selftest_json(result));
     for (name, text) in [(JSON, &for_programs), (TEXT, &text)] {
         let path = out.join(name);
         write_whole(&path, |out| out.write_all(text.as_bytes()))?;
     }
-    let mut known = Fitnesses::read(site.home.root()).unwrap_or_else(|error| {
+    let mut known = Fitnesses::read(setup.home.root()).unwrap_or_else(|error| {
         note(&format!("{error}: what was known is lost"));
         Fitnesses::default()
     });
     known.add(result.fitness.clone());
-    let kept = known.write(site.home.root())?;
+    let kept = known.write(setup.home.root())?;
     match json {
         true => output::print_json(&for_programs)?,
         false => output::print(&text)?,
@@ -251,18 +251,18 @@ fn announce(parts: &[Part], skipped: &[String]) -> anyhow::Result<()> {
 
 fn measure(
     alone: &SessionLock,
-    site: &Site,
+    setup: &Setup,
     part: &Part,
     ready: &[Box<dyn Dbms>],
     out: &Path,
     (progress, place): (&mut Progress, usize),
 ) -> anyhow::Result<(Outcome, Experiment)> {
-    let mut directory = site.create_for_selftest(&out.join(&part.title), part.plan.clone())?;
+    let mut directory = setup.create_for_selftest(&out.join(&part.title), part.plan.clone())?;
     progress.begin(place);
     let mut watch = |event| progress.event(&event);
-    let cancelled = || site.cancel.is_wanted();
+    let cancelled = || setup.cancel.is_wanted();
     let mut lab = Lab {
-        home: &site.home,
+        home: &setup.home,
         watch: &mut watch,
         cancelled: &cancelled,
         keep_data: false,

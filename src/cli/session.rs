@@ -27,13 +27,6 @@ use super::report;
 /// What the identity of a selftest's run begins with, and so the name of its data directories.
 pub(super) const SELFTEST: &str = "selftest-";
 
-/// A verb that measures: its flags come to a plan.
-pub(crate) trait Measures: Args {
-    const VERB: &'static str;
-
-    fn plan(&self) -> anyhow::Result<Plan>;
-}
-
 #[derive(Args)]
 pub(crate) struct Session {
     /// Decides all random draws: data, order and arrival times.
@@ -126,7 +119,7 @@ impl Sitting {
 }
 
 /// What measuring needs of the process; there can be one.
-pub(crate) struct Site {
+pub(crate) struct Setup {
     pub(crate) home: Home,
     pub(crate) cancel: Cancel,
 }
@@ -138,10 +131,10 @@ pub(crate) struct Measured {
     pub(crate) reported: Option<(Run, Vec<PathBuf>)>,
 }
 
-impl Site {
+impl Setup {
     pub(crate) fn new() -> anyhow::Result<Self> {
         let cancel = Cancel::listen().context("signals cannot be caught")?;
-        Ok(Site { home: Home::from_env().map_err(rqps_dbms::DbmsError::from)?, cancel })
+        Ok(Setup { home: Home::from_env().map_err(rqps_dbms::DbmsError::from)?, cancel })
     }
 
     /// Finds everything that can be wrong with a plan, and fetches the builds. Those that nobody
@@ -272,7 +265,7 @@ pub(crate) fn run(
     plan: impl FnOnce() -> anyhow::Result<Plan>,
     and: impl FnOnce(&Run) -> anyhow::Result<()>,
 ) -> anyhow::Result<Exit> {
-    let site = Site::new()?;
+    let setup = Setup::new()?;
     let sitting = &session.sitting;
     let path = sitting.directory(verb);
     // Everything that can be wrong with the request is found before the run directory is made.
@@ -284,19 +277,19 @@ pub(crate) fn run(
             (None, plan)
         }
     };
-    let ready = site.prepare(&plan)?;
-    site.arrive(&plan, &ready)?;
+    let ready = setup.prepare(&plan)?;
+    setup.arrive(&plan, &ready)?;
     let mut directory = match resumed {
         Some(directory) => directory,
         None => {
-            let directory = site.create(&path, plan)?;
-            Forecast::of([&directory.plan].into_iter(), &site.home)?.tell();
+            let directory = setup.create(&path, plan)?;
+            Forecast::of([&directory.plan].into_iter(), &setup.home)?.tell();
             directory
         }
     };
     let mut progress = Progress::new([(String::new(), &directory.plan)])?;
     let Measured { exit, reported } =
-        site.measure(&mut directory, &ready, sitting, (&mut progress, 0))?;
+        setup.measure(&mut directory, &ready, sitting, (&mut progress, 0))?;
     if let Some((run, files)) = &reported {
         report::print_result(run, sitting.json)?;
         files.iter().for_each(|file| output::note(&format!("wrote {}", file.display())));

@@ -1,16 +1,15 @@
 //! What findings suggest to do next is read by the real command line.
 
 use clap::Parser;
-use rqps_plan::{Compared, Plan, Profiled, Workload};
+use rqps_plan::{Plan, Profiled, Workload};
 use rqps_stats::cause::{Evidence, Next};
 
-use super::session::Measures;
 use super::{Cli, Verb};
 
 /// Comparisons as people ask for them.
 const ASKED: [&[&str]; 13] = [
     &["sqlite", "sqlite?mmap_size=256M"],
-    &["slow=sqlite?journal_mode=delete&synchronous=full", "sqlite", "--rows", "5K", "--clients=4"],
+    &["slow=sqlite?journal_mode=delete&synchronous=full", "sqlite", "--rows", "20K", "--clients=4"],
     &["postgres@17.6", "postgres@18.0", "--workload", "micro:range,scan", "--method", "runs"],
     &["postgres@17.6", "again=postgres@17.6", "postgres@/opt/my builds/pg", "--secs", "0.5"],
     &["mariadb@10.11/rocksdb", "new=mariadb@11.4/rocksdb:./my;ls.conf", "--tables", "8"],
@@ -40,10 +39,7 @@ fn asked(words: &[&str]) -> Plan {
 }
 
 fn comparison(plan: &Plan) -> &rqps_plan::Comparison {
-    match &plan.workload {
-        Workload::Comparison(comparison) => comparison,
-        other => panic!("{other:?}"),
-    }
+    plan.comparison().expect("a comparison")
 }
 
 /// The command that ends a suggestion, as a shell takes it apart.
@@ -93,7 +89,7 @@ fn a_test_that_is_measured_again_is_measured_as_it_was() {
                 assert_eq!(again.method_of(&test), first.method_of(&test));
                 assert_eq!((again.slice, again.margin), (first.slice, first.margin));
                 let mut of = first.of.clone();
-                if let Compared::Microbenchmark(benchmark) = &mut of {
+                if let Workload::Microbenchmark(benchmark) = &mut of {
                     benchmark.tests = vec![test];
                 }
                 assert_eq!(again.of, of);

@@ -5,35 +5,14 @@ use std::time::{Duration, Instant};
 use rqps_dbms::{Quiesce, Server};
 use rqps_load::Tally;
 use rqps_observe::{EngineReading, Group, Metric, Observer, Reading, bytes_below};
-use rqps_plan::{Counts, Operation};
+use rqps_plan::Operation;
 use rqps_store::{
     Planning, RunDirectory, Second, StatementRecord, Status, StepRecord, WorkerRecord,
 };
-use rqps_workload::Explained;
+use rqps_workload::{Driver, Explained, Task};
 
 use crate::measure::Window;
-use crate::{Event, Lab, LabError};
-
-/// A workload on one contender's server.
-pub(crate) trait Steps {
-    fn count(&self) -> usize;
-
-    /// The record of a step before anything is measured.
-    fn blank(&self, order: u32) -> Blank;
-
-    /// Does the step that the record is of and fills it in.
-    fn run(&mut self, stage: &mut Stage<'_, '_>, record: &mut StepRecord) -> Result<(), LabError>;
-}
-
-/// What is known of a step beforehand.
-pub(crate) struct Blank {
-    pub(crate) step: String,
-    pub(crate) title: String,
-    pub(crate) group: Option<String>,
-    pub(crate) counts: Counts,
-    pub(crate) clients: u32,
-    pub(crate) target_rate: Option<f64>,
-}
+use crate::{Event, Lab, LabError, task};
 
 /// Where a step takes place.
 pub(crate) struct Stage<'a, 'l> {
@@ -46,20 +25,20 @@ pub(crate) struct Stage<'a, 'l> {
     pub(crate) steps: usize,
 }
 
-/// Runs a step and notes it in the journal, whatever comes of it.
+/// Does one of the tasks and notes it in the journal, whatever comes of it.
 pub(crate) fn attempt(
-    steps: &mut dyn Steps,
+    (driver, tasks, index): (&dyn Driver, &[Task], usize),
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
     contender: &str,
     (server, group): (&mut dyn Server, Option<&Group>),
-    order: u32,
 ) -> Result<(), LabError> {
-    let mut record = record(steps.blank(order), contender, order);
+    let task = &tasks[index];
+    let mut record = record(task, contender);
     directory.begin_step(&mut record)?;
-    let mut stage = Stage { lab, server: &*server, group, contender, steps: steps.count() };
+    let mut stage = Stage { lab, server: &*server, group, contender, steps: tasks.len() };
     let result = stage.server.still_ours().map_err(LabError::from);
-    let result = result.and_then(|()| steps.run(&mut stage, &mut record));
+    let result = result.and_then(|()| task::run(task, driver, &mut stage, &mut record));
     let (status, error) = match &result {
         Ok(()) => (Status::Done, None),
         Err(LabError::Interrupted) => (Status::Interrupted, None),
@@ -99,14 +78,14 @@ pub(crate) fn with_last_words(
 }
 
 /// A record of which nothing is measured yet.
-pub(crate) fn record(blank: Blank, contender: &str, order: u32) -> StepRecord {
+pub(crate) fn record(task: &Task, contender: &str) -> StepRecord {
     StepRecord {
         contender: contender.to_string(),
-        step: blank.step,
-        title: blank.title,
-        group: blank.group,
-        counts: blank.counts,
-        order,
+        step: task.name.clone(),
+        title: task.title.clone(),
+        group: task.is_reported.then(|| task.group.to_string()),
+        counts: task.counts,
+        order: task.index as u32,
         attempt: 0,
         status: Status::Running,
         error: None,
@@ -114,8 +93,8 @@ pub(crate) fn record(blank: Blank, contender: &str, order: u32) -> StepRecord {
         seconds: 0.0,
         pause_seconds: 0.0,
         check_seconds: 0.0,
-        clients: blank.clients,
-        target_rate: blank.target_rate,
+        clients: task.clients,
+        target_rate: task.target_rate,
         counted_rows: None,
         index_seconds: None,
         workers: Vec::new(),

@@ -9,15 +9,12 @@ use std::time::Instant;
 
 use rqps_dbms::{Dbms, Home, Left, Needs, Place, Server};
 use rqps_observe::Group;
-use rqps_plan::{Build, Contender, Plan, Workload};
+use rqps_plan::{Build, Contender, Plan};
 use rqps_store::{ContenderRecord, RunDirectory, StoreError, write_whole};
-use rqps_workload::Dialect;
-use rqps_workload::{insert_benchmark, microbenchmark};
+use rqps_workload::{Dialect, Driver, Site, Task};
 
-use crate::attempt::{Steps, attempt};
+use crate::attempt::attempt;
 use crate::confine::confine;
-use crate::insert_benchmark::InsertBenchmarkSteps;
-use crate::microbenchmark::MicrobenchmarkSteps;
 use crate::{Event, Lab, LabError};
 
 /// Connections beside those of the clients: for maintenance, for checks, and some that the server
@@ -42,7 +39,8 @@ pub(crate) fn run(
     if !done.is_empty() {
         (lab.watch)(Event::Resumed { contender: name.clone(), steps: done.len() });
     }
-    if done.len() == crate::steps(&plan.workload)? {
+    let tasks = rqps_workload::tasks(plan.workload())?;
+    if done.len() == tasks.len() {
         return discard_rest(lab, directory, index, dbms);
     }
     let place = place(lab, directory, contender, index)?;
@@ -68,20 +66,11 @@ pub(crate) fn run(
         allow_connections(&record, plan)?;
     }
     let target = server.target().clone();
-    let dialect = Dialect::from(contender);
-    let result = match &plan.workload {
-        Workload::InsertBenchmark(of) => {
-            let benchmark = insert_benchmark::Benchmark::new(&target, dialect, of, plan.seed);
-            let mut steps = InsertBenchmarkSteps::new(of, benchmark);
-            run_steps(&mut steps, lab, directory, &name, (&mut *server, group.as_ref()), &done)
-        }
-        Workload::Microbenchmark(of) => {
-            let benchmark = microbenchmark::Benchmark::new(&target, dialect, of, plan.seed);
-            let mut steps = MicrobenchmarkSteps::new(of, benchmark)?;
-            run_steps(&mut steps, lab, directory, &name, (&mut *server, group.as_ref()), &done)
-        }
-        Workload::Comparison(_) => Ok(()),
-    };
+    let (dialect, is_own) = (Dialect::from(contender), server.data().is_some());
+    let site = Site { target: &target, dialect, seed: plan.seed, is_own };
+    let driver = rqps_workload::driver(plan.workload(), site)?;
+    let done_by = (&*driver, &tasks[..]);
+    let result = do_all(done_by, lab, directory, &name, (&mut *server, group.as_ref()), &done);
     let result = match result {
         Ok(()) if !lab.keep_data => server.discard().map_err(LabError::from),
         result => result.and(Ok(())),
@@ -111,23 +100,13 @@ fn is_guest(contender: &Contender) -> bool {
 
 /// Looks at the servers that are running already, and keeps other runs out of rqps's place in them.
 pub(crate) fn arrive(plan: &Plan, contender: &Contender, dbms: &dyn Dbms) -> Result<(), LabError> {
+    let tasks = rqps_workload::tasks(plan.workload())?;
     let needs = Needs {
-        connections: CONTROL_CONNECTIONS + plan.workload.connections(),
-        statement: longest_statement(&plan.workload),
+        connections: CONTROL_CONNECTIONS + plan.workload().connections(),
+        statement: tasks.iter().map(|task| task.statement_bytes).max().unwrap_or(0),
         is_table: rqps_workload::is_table,
     };
     dbms.arrive(&needs).map_err(|error| LabError::from(error).of(&contender.name()))
-}
-
-/// Bytes of the longest statement that a workload sends, but for loading, which goes by the server.
-fn longest_statement(workload: &Workload) -> u64 {
-    match workload {
-        Workload::InsertBenchmark(plan) => {
-            let most = plan.steps().iter().map(|step| step.rows_per_commit).max().unwrap_or(0);
-            u64::from(most) * insert_benchmark::LONGEST_ROW
-        }
-        _ => 0,
-    }
 }
 
 /// Keeps what a contender turned out to be.
@@ -145,25 +124,24 @@ pub(crate) fn keep(
 pub(crate) fn allow_connections(record: &ContenderRecord, plan: &Plan) -> Result<(), LabError> {
     let setting = record.settings.get("max_connections").and_then(|limit| limit.parse().ok());
     let Some(allowed) = setting else { return Ok(()) };
-    let needed = CONTROL_CONNECTIONS + plan.workload.connections();
+    let needed = CONTROL_CONNECTIONS + plan.workload().connections();
     if needed > allowed {
         return Err(LabError::Connections { needed, allowed });
     }
     Ok(())
 }
 
-fn run_steps(
-    steps: &mut dyn Steps,
+/// Does what is not done yet.
+fn do_all(
+    (driver, tasks): (&dyn Driver, &[Task]),
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
     contender: &str,
     (server, group): (&mut dyn Server, Option<&Group>),
     done: &[u32],
 ) -> Result<(), LabError> {
-    for order in 0..steps.count() as u32 {
-        if !done.contains(&order) {
-            attempt(steps, lab, directory, contender, (server, group), order)?;
-        }
+    for index in (0..tasks.len()).filter(|index| !done.contains(&(*index as u32))) {
+        attempt((driver, tasks, index), lab, directory, contender, (server, group))?;
     }
     Ok(())
 }

@@ -4,8 +4,7 @@ use rqps_dbms::DbmsError;
 use rqps_load::Failure;
 use rqps_plan::CacheError;
 use rqps_store::StoreError;
-use rqps_workload::microbenchmark::UnknownTest;
-use rqps_workload::{insert_benchmark, microbenchmark};
+use rqps_workload::{CheckError, WorkloadError};
 
 use crate::compare::StoredBaseError;
 
@@ -20,15 +19,11 @@ pub enum LabError {
     #[error("{0}")]
     Wire(#[source] rqps_wire::Error),
     #[error("the data are wrong: {0}")]
-    InsertBenchmark(#[source] insert_benchmark::CheckError),
-    #[error("the data are wrong: {0}")]
-    Microbenchmark(#[source] microbenchmark::CheckError),
+    Check(#[source] CheckError),
     #[error(transparent)]
-    Test(#[from] UnknownTest),
-    #[error("{test} reads {size} rows at a time: it needs tables of as many rows, not {rows}")]
-    RangeTooLarge { test: &'static str, size: usize, rows: u64 },
-    #[error("the database has other tables of the same names, which must go first: {0}")]
-    OtherTables(String),
+    Workload(WorkloadError),
+    #[error("there is no test '{0}' in this comparison")]
+    NoTest(String),
     #[error(
         "{needed} connections are needed and max_connections is {allowed}: use fewer clients, or \
          set it with ?max_connections={needed}"
@@ -99,10 +94,7 @@ impl LabError {
             }
             LabError::Wire(error)
             | LabError::Dbms(DbmsError::Wire(error))
-            | LabError::InsertBenchmark(insert_benchmark::CheckError::Wire(error))
-            | LabError::Microbenchmark(microbenchmark::CheckError::Wire(error)) => {
-                error.is_disconnect()
-            }
+            | LabError::Check(CheckError::Wire(error)) => error.is_disconnect(),
             _ => false,
         }
     }
@@ -128,24 +120,20 @@ impl From<DbmsError> for LabError {
     }
 }
 
-impl From<insert_benchmark::CheckError> for LabError {
-    fn from(error: insert_benchmark::CheckError) -> Self {
+impl From<CheckError> for LabError {
+    fn from(error: CheckError) -> Self {
         match error {
-            insert_benchmark::CheckError::Wire(rqps_wire::Error::Interrupted) => {
-                LabError::Interrupted
-            }
-            other => LabError::InsertBenchmark(other),
+            CheckError::Wire(rqps_wire::Error::Interrupted) => LabError::Interrupted,
+            other => LabError::Check(other),
         }
     }
 }
 
-impl From<microbenchmark::CheckError> for LabError {
-    fn from(error: microbenchmark::CheckError) -> Self {
+impl From<WorkloadError> for LabError {
+    fn from(error: WorkloadError) -> Self {
         match error {
-            microbenchmark::CheckError::Wire(rqps_wire::Error::Interrupted) => {
-                LabError::Interrupted
-            }
-            other => LabError::Microbenchmark(other),
+            WorkloadError::Wire(error) => error.into(),
+            other => LabError::Workload(other),
         }
     }
 }
@@ -170,8 +158,8 @@ mod tests {
         for error in [
             LabError::from(Error::Interrupted),
             DbmsError::from(Error::Interrupted).into(),
-            insert_benchmark::CheckError::from(Error::Interrupted).into(),
-            microbenchmark::CheckError::from(Error::Interrupted).into(),
+            CheckError::from(Error::Interrupted).into(),
+            WorkloadError::from(Error::Interrupted).into(),
         ] {
             assert!(matches!(error, LabError::Interrupted), "{error}");
         }

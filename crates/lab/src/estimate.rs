@@ -5,12 +5,10 @@ use std::ops::Add;
 use std::time::Duration;
 
 use rqps_dbms::{Descriptor, Footprint, descriptor};
-use rqps_plan::{
-    Build, CacheNeed, Contender, Dbms, InsertBenchmark, Maintenance, Microbenchmark, Plan,
-    StepKind, Workload,
-};
+use rqps_plan::{Build, CacheNeed, Contender, Dbms, Plan, Workload};
+use rqps_workload::{Rest, Takes, Task};
 
-use crate::{LabError, microbenchmark};
+use crate::LabError;
 
 mod comparison;
 
@@ -156,28 +154,23 @@ impl Estimate {
 pub fn estimate(plan: &Plan, cpus: u32, memory: u64) -> Result<Estimate, LabError> {
     let held = plan.memory.map_or(memory, |most| most.0.min(memory));
     let machine = Machine { cpus, memory, held };
-    let mut pieces = Vec::new();
-    let steps = match &plan.workload {
-        Workload::InsertBenchmark(benchmark) => {
-            for one in &plan.contenders {
-                pieces.push(start(one));
-                pieces.extend(machine.insert_benchmark(one, &one.name(), benchmark));
-                pieces.push(end(one));
-            }
-            benchmark.steps().into_iter().map(|step| step.name).collect()
-        }
-        Workload::Microbenchmark(benchmark) => {
-            for one in &plan.contenders {
-                pieces.push(start(one));
-                pieces.extend(machine.microbenchmark(one, &one.name(), benchmark)?);
-                pieces.push(end(one));
-            }
-            microbenchmark::names(benchmark)?
-        }
-        Workload::Comparison(comparison) => return machine.comparison(plan, comparison),
-    };
-    let disks = plan.contenders.iter().map(|one| machine.disk(one, &plan.workload));
-    Ok(Estimate { steps, time: pieces.iter().collect(), disk: disks.max().unwrap_or(0), pieces })
+    if let Some(comparison) = plan.comparison() {
+        return machine.comparison(plan, comparison);
+    }
+    let (workload, mut pieces) = (plan.workload(), Vec::new());
+    let tasks = rqps_workload::tasks(workload)?;
+    for one in &plan.contenders {
+        pieces.push(start(one));
+        pieces.extend(machine.tasks(one, &one.name(), &tasks, workload.most_rows()));
+        pieces.push(end(one));
+    }
+    let disks = plan.contenders.iter().map(|one| machine.disk(one, workload));
+    Ok(Estimate {
+        steps: tasks.into_iter().map(|task| task.name).collect(),
+        time: pieces.iter().collect(),
+        disk: disks.max().unwrap_or(0),
+        pieces,
+    })
 }
 
 struct Machine {
@@ -202,71 +195,44 @@ impl Machine {
         self.seconds(rows, rate, 1)
     }
 
-    fn insert_benchmark(
+    fn tasks(
         &self,
         contender: &Contender,
         name: &str,
-        plan: &InsertBenchmark,
+        tasks: &[Task],
+        most_rows: u64,
     ) -> Vec<Piece> {
-        let mut pieces = Vec::new();
-        for step in plan.steps() {
-            let mut piece = |kind, time| {
-                pieces.push(Piece::once(name, &step.name, kind, time));
-            };
-            if step.before == Maintenance::Pause {
-                piece(Kind::Pause, plan.pause.0);
+        let of_task = |task: &Task| {
+            let mut parts = Vec::new();
+            if let Rest::Pause(_, time) = task.rest {
+                parts.push((Kind::Pause, time));
             }
-            let rows = step.rows.saturating_mul(u64::from(plan.clients));
-            let loaded = plan.rows.0.saturating_mul(u64::from(plan.clients));
-            let of = |rows, rate| self.seconds(rows, rate, plan.clients);
-            match step.kind {
-                StepKind::Load => piece(Kind::Load, of(rows, pace::LOAD)),
-                StepKind::Index => piece(Kind::Index, of(loaded, pace::INDEX)),
-                StepKind::Write if step.rows_per_commit >= LARGE_TRANSACTION => {
-                    piece(Kind::Write, of(rows, pace::WRITE));
-                }
-                StepKind::Write => piece(Kind::Write, of(rows, pace::SMALL_WRITE)),
-                StepKind::Query { .. } => piece(Kind::Timed, plan.query_time.0),
+            parts.extend(task.takes.iter().map(|takes| self.takes(takes)));
+            if task.checked_rows > 0 {
+                parts.push((Kind::Check, self.check(contender, task.checked_rows, most_rows)));
             }
-            if plan.check {
-                let rows = plan.most_rows();
-                piece(Kind::Check, self.check(contender, rows, rows));
-            }
-        }
-        pieces
+            let piece = |(kind, time)| Piece::once(name, &task.name, kind, time);
+            parts.into_iter().map(piece).collect::<Vec<_>>()
+        };
+        tasks.iter().flat_map(of_task).collect()
     }
 
-    /// Of rows, and of their secondary index: one and not three.
-    fn load(&self, plan: &Microbenchmark) -> [(Kind, Duration); 2] {
-        let rows = plan.rows.0.saturating_mul(u64::from(plan.tables));
-        let of = |rate| self.seconds(rows, rate, plan.tables);
-        [(Kind::Load, of(pace::LOAD)), (Kind::Index, of(3.0 * pace::INDEX))]
-    }
-
-    fn microbenchmark(
-        &self,
-        contender: &Contender,
-        name: &str,
-        plan: &Microbenchmark,
-    ) -> Result<Vec<Piece>, LabError> {
-        let piece = |step: &str, kind, time| Piece::once(name, step, kind, time);
-        let load = self.load(plan).map(|(kind, time)| piece(microbenchmark::LOAD, kind, time));
-        let mut pieces = Vec::from(load);
-        let rows = plan.rows.0.saturating_mul(u64::from(plan.tables));
-        for turn in microbenchmark::turns(plan)? {
-            let step = turn.name(plan);
-            if turn.pays {
-                pieces.push(piece(&step, Kind::Pause, plan.pause.0));
+    fn takes(&self, takes: &Takes) -> (Kind, Duration) {
+        match *takes {
+            Takes::Load { rows, connections } => {
+                (Kind::Load, self.seconds(rows, pace::LOAD, connections))
             }
-            let measured = turn.test.measured(plan);
-            let time = Microbenchmark::warm_up(measured) + measured;
-            pieces.push(piece(&step, Kind::Timed, time));
-            if plan.check && turn.test.writes() {
-                let time = self.check(contender, rows, plan.most_rows());
-                pieces.push(piece(&step, Kind::Check, time));
+            Takes::Index { rows, indexes, connections } => {
+                let rate = pace::INDEX * 3.0 / f64::from(indexes);
+                (Kind::Index, self.seconds(rows, rate, connections))
             }
+            Takes::Write { rows, rows_per_commit, connections } => {
+                let is_large = rows_per_commit >= LARGE_TRANSACTION;
+                let rate = if is_large { pace::WRITE } else { pace::SMALL_WRITE };
+                (Kind::Write, self.seconds(rows, rate, connections))
+            }
+            Takes::Time(time) => (Kind::Timed, time),
         }
-        Ok(pieces)
     }
 
     /// A data directory when it is largest. Logs and what is sorted take no more than the memory,
@@ -338,22 +304,27 @@ pub fn build_bytes(dbms: Dbms) -> u64 {
 #[cfg(test)]
 mod tests {
     use rqps_plan::{
-        Compared, Comparison, Count, Memory, Method, Profile, Profiled, Span, StoredBase,
+        Comparison, Count, Design, InsertBenchmark, Memory, Method, Microbenchmark, Profile,
+        Profiled, Span, StoredBase,
     };
 
     use super::*;
 
     const GB: u64 = 1 << 30;
 
-    fn plan(contenders: &str, workload: Workload) -> Plan {
+    fn plan(contenders: &str, design: Design) -> Plan {
         let contenders = contenders.split(' ').map(|one| one.parse().unwrap()).collect();
-        Plan { contenders, seed: 1, cache: None, memory: None, workload }
+        Plan { contenders, seed: 1, cache: None, memory: None, design }
     }
 
-    fn insert_benchmark(rows: u64) -> Workload {
+    fn single(workload: impl Into<Workload>) -> Design {
+        Design::Single(workload.into())
+    }
+
+    fn insert_benchmark(rows: u64) -> InsertBenchmark {
         let mut benchmark = InsertBenchmark::new(Profile::P2025, Count(rows));
         benchmark.query_time = Span(Duration::from_secs(60));
-        Workload::InsertBenchmark(benchmark)
+        benchmark
     }
 
     fn microbenchmark() -> Microbenchmark {
@@ -377,7 +348,7 @@ mod tests {
 
     #[test]
     fn measured_time_and_pauses_are_those_of_the_plan() {
-        let of = of(&plan("a=sqlite b=sqlite", Workload::Microbenchmark(microbenchmark())));
+        let of = of(&plan("a=sqlite b=sqlite", single(microbenchmark())));
         assert_eq!(
             of.steps.join(" "),
             "load point-query@1 point-query@2 delete@1 delete@2 insert@1 insert@2"
@@ -391,7 +362,7 @@ mod tests {
 
     #[test]
     fn a_check_of_what_the_memory_does_not_hold_takes_long() {
-        let run = plan("postgres", Workload::Microbenchmark(microbenchmark()));
+        let run = plan("postgres", single(microbenchmark()));
         let within = |memory: Option<u64>| {
             let memory = memory.map(Memory);
             of(&Plan { memory, ..run.clone() }).time.checks.as_secs_f64()
@@ -404,22 +375,20 @@ mod tests {
 
     #[test]
     fn loads_grow_with_the_rows_and_are_shared_by_clients() {
-        let loads = |rows| of(&plan("postgres", insert_benchmark(rows))).time.loads;
+        let loads = |rows| of(&plan("postgres", single(insert_benchmark(rows)))).time.loads;
         assert!(
             (loads(10_000_000).as_secs_f64() / loads(1_000_000).as_secs_f64() - 10.0).abs() < 0.1
         );
-        let Workload::InsertBenchmark(mut benchmark) = insert_benchmark(1_000_000) else {
-            panic!()
-        };
+        let mut benchmark = insert_benchmark(1_000_000);
         benchmark.clients = 4;
-        let four = plan("postgres", Workload::InsertBenchmark(benchmark));
+        let four = plan("postgres", single(benchmark));
         let on = |cpus| estimate(&four, cpus, 16 * GB).unwrap().time.loads;
         assert_eq!(on(2), on(8) * 4);
     }
 
     #[test]
     fn contenders_have_the_disk_one_after_the_other() {
-        let disk = |contenders| of(&plan(contenders, insert_benchmark(10_000_000))).disk;
+        let disk = |contenders| of(&plan(contenders, single(insert_benchmark(10_000_000)))).disk;
         let postgres = disk("postgres");
         // Ten million rows with their indexes are 3 GB: see `CacheNeed`.
         assert!((5 * GB..10 * GB).contains(&postgres), "{postgres}");
@@ -431,9 +400,9 @@ mod tests {
     #[test]
     fn a_comparison_has_the_time_of_its_fresh_rounds_and_of_its_profiles() {
         let benchmark = Microbenchmark { clients: vec![1], ..microbenchmark() };
-        let sliced = Comparison::new(Compared::Microbenchmark(benchmark));
+        let sliced = Comparison::new(benchmark.into());
         let measured = |comparison: &Comparison, contenders| {
-            of(&plan(contenders, Workload::Comparison(comparison.clone()))).time.measured.as_secs()
+            of(&plan(contenders, Design::Comparison(comparison.clone()))).time.measured.as_secs()
         };
         // Two contenders and the twin, 12 rounds, a test of 10 s and two of 20 s, with the warm-up.
         assert_eq!(measured(&sliced, "a=sqlite b=sqlite"), 3 * 12 * 60);
@@ -460,10 +429,10 @@ mod tests {
     #[test]
     fn a_round_copies_what_was_written_and_starts_what_is_a_server() {
         let benchmark = Microbenchmark { clients: vec![1], ..microbenchmark() };
-        let compared = Comparison::new(Compared::Microbenchmark(benchmark));
+        let compared = Comparison::new(benchmark.into());
         // Of each of two contenders and the twin, in each of twelve rounds.
         let each = |contenders: &str| {
-            let starts = of(&plan(contenders, Workload::Comparison(compared.clone()))).time.starts;
+            let starts = of(&plan(contenders, Design::Comparison(compared.clone()))).time.starts;
             starts.as_secs_f64() / (12.0 * 3.0)
         };
         // 150K rows at most, of 140 bytes: the log of a loaded file is gone, and there is no
@@ -482,10 +451,10 @@ mod tests {
 
     #[test]
     fn a_comparison_keeps_every_load_and_ends_with_its_budget() {
-        let mut comparison = Comparison::new(Compared::Microbenchmark(microbenchmark()));
-        let alone = of(&plan("sqlite", Workload::Microbenchmark(microbenchmark())));
+        let mut comparison = Comparison::new(microbenchmark().into());
+        let alone = of(&plan("sqlite", single(microbenchmark())));
         let compared = |comparison: &Comparison| {
-            of(&plan("a=sqlite b=sqlite", Workload::Comparison(comparison.clone())))
+            of(&plan("a=sqlite b=sqlite", Design::Comparison(comparison.clone())))
         };
         let all = compared(&comparison);
         // Two contenders and the twin, a load and a copy of each at a time.

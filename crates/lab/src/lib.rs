@@ -13,19 +13,18 @@ mod engine;
 mod error;
 mod estimate;
 mod event;
-mod insert_benchmark;
 mod interruptible;
 mod measure;
-mod microbenchmark;
 mod remaining;
 mod selftest;
+mod task;
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rqps_dbms::{Dbms, Descriptor, Home, source, with_cache};
 use rqps_observe::SessionLock;
-use rqps_plan::{Build, Contender, Plan, Workload};
+use rqps_plan::{Build, Contender, Design, Plan};
 use rqps_store::{PassRecord, RunDirectory};
 use serde::{Deserialize, Serialize};
 
@@ -93,20 +92,11 @@ pub enum Outcome {
     Interrupted,
 }
 
-/// How many steps a contender has.
-fn steps(workload: &Workload) -> Result<usize, LabError> {
-    Ok(match workload {
-        Workload::InsertBenchmark(benchmark) => benchmark.steps().len(),
-        Workload::Microbenchmark(benchmark) => microbenchmark::count(benchmark)?,
-        Workload::Comparison(_) => 0,
-    })
-}
-
 /// Refuses what is wrong with a plan as far as that can be told without any build.
 pub fn validate(plan: &Plan) -> Result<(), LabError> {
-    match &plan.workload {
-        Workload::Comparison(comparison) => compare::validate(plan, comparison)?,
-        workload => drop(steps(workload)?),
+    rqps_workload::tasks(plan.workload())?;
+    if let Design::Comparison(_) = plan.design {
+        compare::validate(plan)?;
     }
     plan.contenders.iter().try_for_each(|contender| {
         rqps_dbms::resolved(contender)?;
@@ -117,7 +107,7 @@ pub fn validate(plan: &Plan) -> Result<(), LabError> {
 /// The bytes of a contender's cache, if the plan chooses it, on a machine with so many bytes of
 /// memory.
 fn cache(plan: &Plan, contender: &Contender, memory: u64) -> Result<Option<u64>, LabError> {
-    let rows = plan.workload.most_rows();
+    let rows = plan.workload().most_rows();
     let memory = plan.memory.map_or(memory, |most| most.0.min(memory));
     let need = <&Descriptor>::from(contender).need;
     let chosen = plan.cache.map(|cache| cache.bytes(contender, need, rows, memory));
@@ -145,7 +135,7 @@ pub fn prepare(
         };
         Ok(rqps_dbms::prepare(home, &Contender { build, ..contender }, tell)?)
     };
-    if let Workload::Comparison(comparison) = &plan.workload {
+    if let Some(comparison) = plan.comparison() {
         compare::Parts::new(plan, comparison)?;
         if comparison.profile.is_some() {
             rqps_observe::probe()?;
@@ -175,7 +165,7 @@ pub fn run(
 ) -> Result<Outcome, LabError> {
     let plan = directory.plan.clone();
     lab.keep_data |= contender::were_to_stay(lab.home, directory);
-    if let Workload::Comparison(comparison) = &plan.workload {
+    if let Some(comparison) = plan.comparison() {
         let _alone = SessionLock::take(&SessionLock::host_path())?;
         let as_they_are = selftest::Treatment::default();
         return interruptible(lab.cancelled, || {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use rqps_plan::{Compared, Comparison, Plan, Profiled, Workload};
+use rqps_plan::{Comparison, Plan, Profiled};
 
 use crate::compare::{MOST_PROFILED, PROFILE_ROUNDS};
 use crate::estimate::{Estimate, Kind, Piece};
@@ -105,7 +105,7 @@ impl Progress {
 impl Work {
     fn new(plan: &Plan, estimate: &Estimate) -> Work {
         let (steps, began) = (estimate.steps.clone(), 0.0);
-        let Workload::Comparison(comparison) = &plan.workload else {
+        let Some(comparison) = plan.comparison() else {
             let pieces = estimate.pieces.iter().map(Progress::new).collect();
             return Work { pieces, steps, comparison: None, began };
         };
@@ -168,16 +168,16 @@ impl Work {
 
 impl Rounds {
     fn new(comparison: &Comparison) -> Rounds {
-        let tests = match (&comparison.profile, &comparison.of) {
-            (Some(Profiled::All), Compared::Microbenchmark(of)) => of.tests.clone(),
-            (Some(Profiled::Tests(tests)), _) => tests.clone(),
-            _ => Vec::new(),
+        let tests = match &comparison.profile {
+            Some(Profiled::All) => comparison.tests(),
+            Some(Profiled::Tests(tests)) => tests.clone(),
+            Some(Profiled::Changed) | None => Vec::new(),
         };
         Rounds {
             most: comparison.rounds,
             fresh: comparison.confirm.unwrap_or(0),
             budget: comparison.budget.map(|budget| budget.0.as_secs_f64()),
-            is_whole: matches!(comparison.of, Compared::InsertBenchmark(_)),
+            is_whole: comparison.of.is_chain(),
             unconfirmed: BTreeSet::new(),
             profiled: tests.into_iter().collect(),
             by_verdict: comparison.profile == Some(Profiled::Changed),

@@ -136,7 +136,7 @@ struct Client {
 }
 
 /// What a client's thread needs to drive its part.
-struct Driver {
+struct DrivenThread {
     /// By contender.
     work: Vec<Box<dyn Work>>,
     meter: Option<Meter>,
@@ -165,7 +165,7 @@ impl Relay {
         for (index, work) in work.into_iter().enumerate() {
             let interrupters = work.iter().map(|work| work.interrupter());
             let interrupters = interrupters.collect::<Result<_, _>>()?;
-            let mut driver = Driver {
+            let mut driver = DrivenThread {
                 work,
                 meter: meter.take(),
                 halt: halt.clone(),
@@ -285,7 +285,7 @@ impl Slice {
     }
 }
 
-impl Driver {
+impl DrivenThread {
     fn drive(&mut self, turns: &Turns, slicing: Slicing) -> Driven {
         let mut slices = Vec::with_capacity(turns.order.len());
         let mut error = None;

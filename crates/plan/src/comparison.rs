@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::insert_benchmark::{InsertBenchmark, InsertBenchmarkError};
-use crate::microbenchmark::{Microbenchmark, MicrobenchmarkError};
 use crate::nearest::suggestion;
 use crate::quantity::Span;
+use crate::workload::{SpecificationError, Workload};
 
 /// How contenders take turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,14 +47,6 @@ impl FromStr for Method {
             format!("unknown method '{name}': {}", suggestion(name, Method::ALL.map(Method::name)))
         })
     }
-}
-
-/// What every contender does in every round.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Compared {
-    Microbenchmark(Microbenchmark),
-    InsertBenchmark(InsertBenchmark),
 }
 
 /// Which tests are run again under a profiler once there are verdicts.
@@ -131,7 +122,8 @@ pub struct Comparison {
     pub base_from: Option<Box<StoredBase>>,
     /// None: nothing is profiled.
     pub profile: Option<Profiled>,
-    pub of: Compared,
+    /// What every contender does in every round.
+    pub of: Workload,
 }
 
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -145,14 +137,15 @@ pub enum ComparisonError {
     #[error("{0} must be at most {1}")]
     TooLarge(&'static str, String),
     #[error(
-        "slices are for the microbenchmarks: the Insert Benchmark is compared by --method runs"
+        "slices are for tests that stand alone: the steps of the {0} build on each other, so it is \
+         compared by --method runs"
     )]
-    SlicedInsertBenchmark,
+    SlicedChain(&'static str),
     #[error(
-        "profiles are of tests of the microbenchmarks: the steps of the Insert Benchmark build on each \
-         other, and profiling them would be doing all of them again"
+        "profiles are of tests that stand alone: the steps of the {0} build on each other, and \
+         profiling them would be doing all of them again"
     )]
-    ProfiledInsertBenchmark,
+    ProfiledChain(&'static str),
     #[error(
         "slices rest on driving all servers in turn, within milliseconds of each other, so a base that was \
          measured at another time cannot be one of them: --base-from is for whole runs (--method runs)"
@@ -167,18 +160,16 @@ pub enum ComparisonError {
     )]
     ProfiledInside(String),
     #[error(transparent)]
-    Microbenchmark(#[from] MicrobenchmarkError),
-    #[error(transparent)]
-    InsertBenchmark(#[from] InsertBenchmarkError),
+    Workload(#[from] SpecificationError),
 }
 
 impl Comparison {
     /// With everything but the workload as it was found to work (docs/slices.md).
-    pub fn new(of: Compared) -> Self {
-        let (method, loads) = match of {
-            Compared::Microbenchmark(_) => (Method::Slices, None),
+    pub fn new(of: Workload) -> Self {
+        let (method, loads) = match of.is_chain() {
+            false => (Method::Slices, None),
             // Its runs begin with an empty directory and load by themselves.
-            Compared::InsertBenchmark(_) => (Method::Runs, Some(1)),
+            true => (Method::Runs, Some(1)),
         };
         Comparison {
             method,
@@ -200,14 +191,9 @@ impl Comparison {
         }
     }
 
-    /// The names of the tests, or of the steps of the Insert Benchmark, in the order of the plan.
+    /// The names of the tests or steps, in the order of the plan.
     pub fn tests(&self) -> Vec<String> {
-        match &self.of {
-            Compared::Microbenchmark(benchmark) => benchmark.tests.clone(),
-            Compared::InsertBenchmark(benchmark) => {
-                benchmark.steps().into_iter().map(|step| step.name).collect()
-            }
-        }
+        self.of.tests()
     }
 
     /// Whether this can be had with a base that was measured earlier.
@@ -243,12 +229,7 @@ impl Comparison {
 
     /// Whether every test has a choice.
     fn is_chosen_throughout(&self) -> bool {
-        match &self.of {
-            Compared::Microbenchmark(plan) => {
-                plan.tests.iter().all(|test| self.choice_of(test).is_some())
-            }
-            Compared::InsertBenchmark(_) => false,
-        }
+        !self.of.is_chain() && self.tests().iter().all(|test| self.choice_of(test).is_some())
     }
 
     /// Which of the loads a round works on, both counted from 1.
@@ -262,7 +243,7 @@ impl Comparison {
     }
 
     pub fn validate(&self, contenders: &[crate::Contender]) -> Result<(), ComparisonError> {
-        use ComparisonError::{OneContender, SlicedInsertBenchmark, TooLarge, TooSmall};
+        use ComparisonError::{OneContender, SlicedChain, TooLarge, TooSmall};
         if let [only] = contenders {
             return Err(OneContender(only.spec()));
         }
@@ -300,11 +281,10 @@ impl Comparison {
         if let Some(profile) = &self.profile {
             self.validate_profile(profile, contenders)?;
         }
-        match &self.of {
-            Compared::InsertBenchmark(_) if self.uses(Method::Slices) => Err(SlicedInsertBenchmark),
-            Compared::InsertBenchmark(benchmark) => Ok(benchmark.validate(contenders)?),
-            Compared::Microbenchmark(benchmark) => Ok(benchmark.validate()?),
+        if self.of.is_chain() && self.uses(Method::Slices) {
+            return Err(SlicedChain(self.of.title()));
         }
+        Ok(self.of.validate(contenders)?)
     }
 
     /// Whether `--profile` is for these contenders.
@@ -317,17 +297,18 @@ impl Comparison {
         profile: &Profiled,
         contenders: &[crate::Contender],
     ) -> Result<(), ComparisonError> {
-        use ComparisonError::{NotCompared, ProfiledInsertBenchmark, ProfiledInside};
-        let Compared::Microbenchmark(benchmark) = &self.of else {
-            return Err(ProfiledInsertBenchmark);
-        };
+        use ComparisonError::{NotCompared, ProfiledChain, ProfiledInside};
+        if self.of.is_chain() {
+            return Err(ProfiledChain(self.of.title()));
+        }
         if let Some(inside) = contenders.iter().find(|one| one.dbms.is_embedded()) {
             return Err(ProfiledInside(inside.name()));
         }
         let Profiled::Tests(tests) = profile else { return Ok(()) };
-        match tests.iter().find(|test| !benchmark.tests.contains(test)) {
+        let compared = self.tests();
+        match tests.iter().find(|test| !compared.contains(test)) {
             Some(test) => {
-                let known = suggestion(test, benchmark.tests.iter().map(String::as_str));
+                let known = suggestion(test, compared.iter().map(String::as_str));
                 Err(NotCompared(test.clone(), known))
             }
             None => Ok(()),

@@ -10,34 +10,32 @@ mod dbms;
 mod flags;
 mod group;
 mod injection;
-mod insert_benchmark;
 mod matrix;
-mod microbenchmark;
 mod nearest;
 mod operation;
 mod plan_file;
 mod quantity;
 mod source;
 mod sweep;
+mod workload;
 
 pub use cache::{Cache, CacheError, CacheNeed};
 pub use class::Class;
-pub use comparison::{Choice, Compared, Comparison, ComparisonError, Method, Profiled, StoredBase};
+pub use comparison::{Choice, Comparison, ComparisonError, Method, Profiled, StoredBase};
 pub use contender::{Build, Contender, ContenderError, check_names, is_path};
 pub use counts::Counts;
 pub use dbms::Dbms;
 pub use flags::Flags;
 pub use group::Group;
 pub use injection::{Dose, Injection};
-pub use insert_benchmark::{
-    InsertBenchmark, InsertBenchmarkError, Maintenance, Pacing, Profile, Query, Step, StepKind,
-    default_pause,
-};
 pub use matrix::{Entry, Key, Line, Matrix, MatrixError, Value, WHO};
-pub use microbenchmark::{Microbenchmark, MicrobenchmarkError};
 pub use nearest::suggestion;
 pub use operation::Operation;
-pub use plan_file::{Plan, PlanError, Workload};
+pub use plan_file::{Plan, PlanError};
 pub use quantity::{Count, Memory, QuantityError, Span};
 pub use source::{Source, SourceName};
 pub use sweep::{Sweep, SweepError};
+pub use workload::{
+    Design, InsertBenchmark, Maintenance, Microbenchmark, Pacing, Profile, Query, Specification,
+    SpecificationError, Step, StepKind, Workload, default_pause,
+};

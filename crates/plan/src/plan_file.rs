@@ -3,11 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cache::Cache;
-use crate::comparison::{Compared, Comparison, ComparisonError};
+use crate::comparison::{Comparison, ComparisonError};
 use crate::contender::{Contender, ContenderError, check_names};
-use crate::insert_benchmark::{InsertBenchmark, InsertBenchmarkError};
-use crate::microbenchmark::{Microbenchmark, MicrobenchmarkError};
 use crate::quantity::Memory;
+use crate::workload::{Design, SpecificationError, Workload};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -22,42 +21,9 @@ pub struct Plan {
     /// The most memory that each server may use, the page cache of its files included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
-    pub workload: Workload,
-}
-
-/// What is done to every contender.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Workload {
-    InsertBenchmark(InsertBenchmark),
-    Microbenchmark(Microbenchmark),
-    Comparison(Comparison),
-}
-
-impl Workload {
-    /// The rows in all tables together when they are largest, in rows of the Insert Benchmark.
-    pub fn most_rows(&self) -> u64 {
-        match self {
-            Workload::InsertBenchmark(benchmark) => benchmark.most_rows(),
-            Workload::Microbenchmark(benchmark) => benchmark.most_rows(),
-            Workload::Comparison(comparison) => match &comparison.of {
-                Compared::InsertBenchmark(benchmark) => benchmark.most_rows(),
-                Compared::Microbenchmark(benchmark) => benchmark.most_rows(),
-            },
-        }
-    }
-
-    /// The most connections that clients have at a time.
-    pub fn connections(&self) -> u64 {
-        match self {
-            Workload::InsertBenchmark(benchmark) => benchmark.connections(),
-            Workload::Microbenchmark(benchmark) => benchmark.connections(),
-            Workload::Comparison(comparison) => match &comparison.of {
-                Compared::InsertBenchmark(benchmark) => benchmark.connections(),
-                Compared::Microbenchmark(benchmark) => benchmark.connections(),
-            },
-        }
-    }
+    /// What is run, and how.
+    #[serde(rename = "workload")]
+    pub design: Design,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -72,9 +38,7 @@ pub enum PlanError {
     )]
     Memory(String),
     #[error(transparent)]
-    InsertBenchmark(#[from] InsertBenchmarkError),
-    #[error(transparent)]
-    Microbenchmark(#[from] MicrobenchmarkError),
+    Workload(#[from] SpecificationError),
     #[error(transparent)]
     Comparison(#[from] ComparisonError),
     #[error("not a plan: line {line}: {reason}")]
@@ -82,6 +46,29 @@ pub enum PlanError {
 }
 
 impl Plan {
+    /// What every contender does, however often.
+    pub fn workload(&self) -> &Workload {
+        match &self.design {
+            Design::Single(workload) => workload,
+            Design::Comparison(comparison) => &comparison.of,
+        }
+    }
+
+    /// None of a plan without verdicts.
+    pub fn comparison(&self) -> Option<&Comparison> {
+        match &self.design {
+            Design::Single(_) => None,
+            Design::Comparison(comparison) => Some(comparison),
+        }
+    }
+
+    pub fn comparison_mut(&mut self) -> Option<&mut Comparison> {
+        match &mut self.design {
+            Design::Single(_) => None,
+            Design::Comparison(comparison) => Some(comparison),
+        }
+    }
+
     pub fn validate(&self) -> Result<(), PlanError> {
         if self.contenders.is_empty() {
             return Err(PlanError::NoContender);
@@ -92,10 +79,9 @@ impl Plan {
         {
             return Err(PlanError::Memory(other.name()));
         }
-        match &self.workload {
-            Workload::InsertBenchmark(benchmark) => benchmark.validate(&self.contenders)?,
-            Workload::Microbenchmark(benchmark) => benchmark.validate()?,
-            Workload::Comparison(comparison) => comparison.validate(&self.contenders)?,
+        match &self.design {
+            Design::Single(workload) => workload.validate(&self.contenders)?,
+            Design::Comparison(comparison) => comparison.validate(&self.contenders)?,
         }
         Ok(())
     }
@@ -124,7 +110,7 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Cache, Count, Profile};
+    use crate::{Cache, Count, InsertBenchmark, Profile};
 
     #[test]
     fn a_plan_survives_its_file() {
@@ -136,10 +122,7 @@ mod tests {
             seed: 42,
             cache: Some(Cache::IoBound),
             memory: None,
-            workload: Workload::InsertBenchmark(InsertBenchmark::new(
-                Profile::P2025,
-                Count(100_000),
-            )),
+            design: Design::Single(InsertBenchmark::new(Profile::P2025, Count(100_000)).into()),
         };
         assert_eq!(Plan::from_toml(&plan.to_toml()).unwrap(), plan);
         assert!(Plan::is_stored(&plan.to_toml()));
@@ -155,13 +138,22 @@ mod tests {
             seed: 42,
             cache,
             memory: None,
-            workload: Workload::InsertBenchmark(benchmark),
+            design: Design::Single(benchmark.into()),
         };
         let text = plan.to_toml();
         let is_new = |line: &&str| line.starts_with("partitions") || line.starts_with("column_f");
         assert_eq!(text.lines().filter(is_new).count(), 2);
         let old: String = text.lines().filter(|l| !is_new(l)).map(|l| format!("{l}\n")).collect();
         assert_eq!(Plan::from_toml(&old).unwrap(), plan);
+    }
+
+    #[test]
+    fn an_unknown_workload_is_answered_with_the_nearest_and_its_line() {
+        let text = "contenders = ['sqlite']\nseed = 1\n\n[workload.micobenchmark]\nrows = '1K'\n";
+        let error = Plan::from_toml(text).unwrap_err().to_string();
+        assert!(error.contains("line 4"), "{error}");
+        let told = "unknown workload 'micobenchmark': did you mean 'microbenchmark'?";
+        assert!(error.contains(told), "{error}");
     }
 
     #[test]

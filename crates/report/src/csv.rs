@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use ::csv::Writer;
 use rqps_observe::Metric;
-use rqps_plan::{Method, Workload};
+use rqps_plan::Method;
 use rqps_stats::{Column, METRICS};
 use rqps_store::{Operation, Run};
 
@@ -55,10 +55,7 @@ pub(crate) fn verdicts_of(verdicts: &Verdicts<'_>) -> String {
 
 /// Whether it has what [`metrics_csv`] is about: all have but comparisons by slices alone.
 pub fn has_metrics(run: &Run) -> bool {
-    match &run.plan.workload {
-        Workload::Comparison(comparison) => comparison.uses(Method::Runs),
-        _ => true,
-    }
+    run.plan.comparison().is_none_or(|comparison| comparison.uses(Method::Runs))
 }
 
 /// A row for each finished step of a contender, under the posts' column names; of a comparison for

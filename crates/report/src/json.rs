@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 
 use rqps_observe::{Kind, Metric};
-use rqps_plan::{Plan, Workload};
+use rqps_plan::{Design, Plan};
 use rqps_stats::histogram::{NAMES, PERCENTILES};
 use rqps_stats::{COSTS, Column, METRICS, Window, bands};
 use rqps_store::{
@@ -310,7 +310,10 @@ fn write(
 
 fn step_json<'a>(model: &Model<'a>, step: &'a StepModel<'a>, raw: Raw) -> Step<'a> {
     let base = model.base.and_then(|base| step.measured[base].as_ref()?.finished_rate());
-    let is_test = matches!(model.run.plan.workload, Workload::Microbenchmark(_));
+    let is_test = match &model.run.plan.design {
+        Design::Single(workload) => !workload.is_chain(),
+        Design::Comparison(_) => false,
+    };
     Step {
         name: step.name,
         title: step.title,

@@ -2,7 +2,7 @@
 
 mod suite;
 
-use rqps_plan::Workload;
+use rqps_plan::Design;
 use rqps_store::Run;
 
 use crate::comparison::{self, Verdicts};
@@ -19,7 +19,7 @@ pub fn summary_markdown(run: &Run) -> String {
     let mut lines = vec![
         format!("## {}", escape(&prose.title)),
         String::new(),
-        format!("{} {}Seed {}.", escape(&prose.sentence), pacing(run), run.plan.seed),
+        format!("{} {}Seed {}.", escape(&prose.sentence), remark(run), run.plan.seed),
     ];
     if !prose.warnings.is_empty() {
         lines.push(String::new());
@@ -51,11 +51,11 @@ pub fn summary_markdown(run: &Run) -> String {
     lines.join("\n")
 }
 
-/// When writes were due, where a rate is promised.
-fn pacing(run: &Run) -> String {
-    match &run.plan.workload {
-        Workload::InsertBenchmark(benchmark) => format!("Pacing {}. ", benchmark.pacing),
-        Workload::Microbenchmark(_) | Workload::Comparison(_) => String::new(),
+/// What explains the figures of single steps.
+fn remark(run: &Run) -> String {
+    match &run.plan.design {
+        Design::Single(workload) => workload.remark(),
+        Design::Comparison(_) => String::new(),
     }
 }
 

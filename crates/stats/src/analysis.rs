@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::detectable::{self, Design, detectable, rounds_needed};
+use crate::detectable::{self, Contrast, detectable, rounds_needed};
 use crate::estimate::{Estimate, Interval, variance};
 use crate::hodges_lehmann::{one_sample, two_sample};
 use crate::moderated::{Prior, Variance};
@@ -185,13 +185,13 @@ impl Analysis {
         }
     }
 
-    fn design(&self) -> Design {
+    fn design(&self) -> Contrast {
         match self.two_samples() {
             // Whether all rounds have a twin, or some lack it.
             Some((base, contender)) => {
-                Design::TwoSample { base_per_round: (base.len() / contender.len().max(1)) as u32 }
+                Contrast::TwoSample { base_per_round: (base.len() / contender.len().max(1)) as u32 }
             }
-            None => Design::Paired,
+            None => Contrast::Paired,
         }
     }
 

@@ -10,19 +10,19 @@ pub const ALPHA: f64 = 0.05;
 
 /// How the values of the rounds are compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Design {
+pub enum Contrast {
     /// One log ratio per restart; the SD is that of these.
     Paired,
     /// Runs against runs, with so many of the base in each round; the SD is that of one run.
     TwoSample { base_per_round: u32 },
 }
 
-impl Design {
+impl Contrast {
     /// The standard error of the effect after `rounds`, for values with this `sd`.
     pub fn standard_error(self, sd: f64, rounds: u32) -> f64 {
         let per_round = match self {
-            Design::Paired => 1.0,
-            Design::TwoSample { base_per_round } => 1.0 + 1.0 / f64::from(base_per_round),
+            Contrast::Paired => 1.0,
+            Contrast::TwoSample { base_per_round } => 1.0 + 1.0 / f64::from(base_per_round),
         };
         sd * (per_round / f64::from(rounds)).sqrt()
     }
@@ -31,15 +31,15 @@ impl Design {
     pub fn degrees(self, rounds: u32) -> f64 {
         let rounds = f64::from(rounds);
         match self {
-            Design::Paired => rounds - 1.0,
-            Design::TwoSample { base_per_round } => rounds * f64::from(1 + base_per_round) - 2.0,
+            Contrast::Paired => rounds - 1.0,
+            Contrast::TwoSample { base_per_round } => rounds * f64::from(1 + base_per_round) - 2.0,
         }
     }
 
     /// The fewest rounds that can tell a change at the two-sided `alpha`, however large it is: runs
     /// are judged by their ranks, of which there are only so many orders.
     pub fn fewest_rounds(self, alpha: f64) -> u32 {
-        let Design::TwoSample { base_per_round } = self else { return 2 };
+        let Contrast::TwoSample { base_per_round } = self else { return 2 };
         let tells = |rounds: &u32| {
             let base = (base_per_round * rounds) as usize;
             mann_whitney_k(base, *rounds as usize, alpha) > 0
@@ -69,7 +69,7 @@ const RANKS_LIMIT: u32 = 30;
 /// The usual formula ((1.96 + 0.84) · sd / effect)² is this with normal quantiles, and promises
 /// too much for the few rounds that are typical. None beyond 100,000 rounds.
 pub fn rounds_needed(
-    design: Design,
+    design: Contrast,
     sd: f64,
     effect: f64,
     prior_degrees: f64,
@@ -95,7 +95,7 @@ pub fn rounds_needed(
 mod tests {
     use super::*;
 
-    const RUNS: Design = Design::TwoSample { base_per_round: 1 };
+    const RUNS: Contrast = Contrast::TwoSample { base_per_round: 1 };
 
     #[test]
     fn the_table_of_detectable_effects_is_the_published_one() {
@@ -111,7 +111,7 @@ mod tests {
     fn three_tenths_of_a_percent_and_eight_restarts_show_half_a_percent_or_less() {
         // "About 0.5 %" was expected of an SD of 0.3 % between the medians of two restarts; a
         // ratio of restarts has no second sample, so it is somewhat less.
-        let design = Design::Paired;
+        let design = Contrast::Paired;
         let effect = detectable(design.standard_error(0.3, 8), design.degrees(8), ALPHA);
         assert!((0.3..0.5).contains(&effect), "{effect}");
         // Printed tables: 2.365 and 0.896 on 7 degrees of freedom.
@@ -120,14 +120,14 @@ mod tests {
 
     #[test]
     fn a_second_base_in_each_round_helps() {
-        let twin = Design::TwoSample { base_per_round: 2 };
+        let twin = Contrast::TwoSample { base_per_round: 2 };
         let ratio = twin.standard_error(1.0, 8) / RUNS.standard_error(1.0, 8);
         assert!((ratio - 0.75_f64.sqrt()).abs() < 1e-12);
     }
 
     #[test]
     fn the_rounds_needed_are_just_enough() {
-        for design in [Design::Paired, RUNS] {
+        for design in [Contrast::Paired, RUNS] {
             for effect in [0.2, 0.5, 1.0, 3.0] {
                 let rounds = rounds_needed(design, 1.0, effect, 0.0, ALPHA).unwrap();
                 let at = |rounds| {
@@ -143,7 +143,7 @@ mod tests {
             }
         }
         assert_eq!(rounds_needed(RUNS, 1.0, 0.0, 0.0, ALPHA), None);
-        assert_eq!(rounds_needed(Design::Paired, 0.0, 0.01, 0.0, ALPHA), Some(2));
+        assert_eq!(rounds_needed(Contrast::Paired, 0.0, 0.01, 0.0, ALPHA), Some(2));
     }
 
     /// Of three runs against three there are 20 orders, so that the least two-sided p is 0.1.
@@ -151,7 +151,7 @@ mod tests {
     fn ranks_need_as_many_rounds_as_have_orders_enough() {
         assert_eq!(RUNS.fewest_rounds(ALPHA), 4);
         assert_eq!(rounds_needed(RUNS, 0.0, 0.01, 0.0, ALPHA), Some(4));
-        let twin = Design::TwoSample { base_per_round: 2 };
+        let twin = Contrast::TwoSample { base_per_round: 2 };
         assert_eq!(twin.fewest_rounds(ALPHA), 3, "2 of 84 orders");
         assert_eq!(twin.fewest_rounds(ALPHA / 7.0), 4, "2 of 495");
         assert!(RUNS.fewest_rounds(1e-4) < RANKS_LIMIT);
@@ -159,8 +159,8 @@ mod tests {
 
     #[test]
     fn a_moderated_sd_needs_fewer_rounds() {
-        let plain = rounds_needed(Design::Paired, 1.0, 2.0, 0.0, ALPHA);
-        let moderated = rounds_needed(Design::Paired, 1.0, 2.0, 20.0, ALPHA);
+        let plain = rounds_needed(Contrast::Paired, 1.0, 2.0, 0.0, ALPHA);
+        let moderated = rounds_needed(Contrast::Paired, 1.0, 2.0, 20.0, ALPHA);
         assert!(moderated < plain, "{moderated:?} {plain:?}");
         assert_eq!(detectable(1.0, 0.0, ALPHA), f64::INFINITY);
     }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rqps_plan::{Comparison, Method, Plan, Workload};
+use rqps_plan::{Comparison, Method, Plan};
 
 use crate::merge::{Difference, MergeError, Part, comparison, conditions, differences};
 use crate::{ContenderRecord, PassRecord, ProfileRecord, Run};
@@ -224,7 +224,7 @@ fn numbered(runs: &[(String, Run)]) -> Numbered {
 /// What makes as many rounds again.
 fn plan(runs: &[(String, Run)], screened: u32) -> Plan {
     let mut plan = runs[0].1.plan.clone();
-    if let Workload::Comparison(joined) = &mut plan.workload {
+    if let Some(joined) = plan.comparison_mut() {
         joined.rounds = screened;
         joined.confirm = plans(runs).map(|one| one.confirm).sum();
         joined.loads = plans(runs).map(|one| one.loads).sum();

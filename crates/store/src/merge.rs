@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use rqps_plan::{Comparison, Workload};
+use rqps_plan::Comparison;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -100,10 +100,7 @@ pub fn merge(runs: Vec<(String, Run)>, force: bool) -> Result<Run, MergeError> {
 
 /// What a comparison was to do; none of another run.
 pub(crate) fn comparison(run: &Run) -> Option<&Comparison> {
-    match &run.plan.workload {
-        Workload::Comparison(comparison) => Some(comparison),
-        Workload::InsertBenchmark(_) | Workload::Microbenchmark(_) => None,
-    }
+    run.plan.comparison()
 }
 
 /// Runs of steps.

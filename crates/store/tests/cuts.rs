@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use hdrhistogram::Histogram;
 use rqps_observe::{EngineReading, Reading};
-use rqps_plan::{Count, Counts, InsertBenchmark, Operation, Plan, Profile, Workload};
+use rqps_plan::{Count, Counts, Design, InsertBenchmark, Operation, Plan, Profile, Workload};
 use rqps_store::{Manifest, Run, RunDirectory, Status, StepRecord, WorkerRecord};
 use rusqlite::Connection;
 
@@ -79,7 +79,10 @@ fn two_steps() -> tempfile::TempDir {
         seed: 7,
         cache: None,
         memory: None,
-        workload: Workload::InsertBenchmark(InsertBenchmark::new(Profile::P2025, Count(1_000))),
+        design: Design::Single(Workload::InsertBenchmark(InsertBenchmark::new(
+            Profile::P2025,
+            Count(1_000),
+        ))),
     };
     let mut run = RunDirectory::create(directory.path(), plan, Manifest::default()).unwrap();
     do_step(&mut run, 0);

@@ -2,7 +2,7 @@
 //! come.
 
 use rqps_plan::{
-    Class, Compared, Comparison, Contender, Count, InsertBenchmark, Method, Plan, Profile, Span,
+    Class, Comparison, Contender, Count, Design, InsertBenchmark, Method, Plan, Profile, Span,
     StoredBase, Workload,
 };
 use rqps_store::{
@@ -29,7 +29,7 @@ fn made(id: &str, rounds: &[u32]) -> (String, Run) {
         started: id.to_string(),
         ..PassRecord::new(Class::Point)
     };
-    let comparison = Comparison::new(Compared::InsertBenchmark(benchmark));
+    let comparison = Comparison::new(Workload::InsertBenchmark(benchmark));
     let run = Run {
         contenders: contenders.iter().map(record).collect(),
         plan: Plan {
@@ -37,7 +37,7 @@ fn made(id: &str, rounds: &[u32]) -> (String, Run) {
             seed: 7,
             cache: None,
             memory: None,
-            workload: Workload::Comparison(comparison),
+            design: Design::Comparison(comparison),
         },
         manifest: Manifest { id: id.to_string(), cpus: 2, ..Manifest::default() },
         steps: Vec::new(),
@@ -50,15 +50,15 @@ fn made(id: &str, rounds: &[u32]) -> (String, Run) {
 }
 
 fn comparison(run: &mut Run) -> &mut Comparison {
-    match &mut run.plan.workload {
-        Workload::Comparison(comparison) => comparison,
+    match &mut run.plan.design {
+        Design::Comparison(comparison) => comparison,
         other => panic!("{other:?}"),
     }
 }
 
 fn benchmark(run: &mut Run) -> &mut InsertBenchmark {
     match &mut comparison(run).of {
-        Compared::InsertBenchmark(benchmark) => benchmark,
+        Workload::InsertBenchmark(benchmark) => benchmark,
         other => panic!("{other:?}"),
     }
 }
@@ -221,7 +221,7 @@ fn how_many_rounds_were_enough_is_no_difference() {
 #[test]
 fn a_comparison_is_not_merged_with_steps_nor_with_itself() {
     let steps = |run: &mut Run| {
-        run.plan.workload = Workload::InsertBenchmark(benchmark(run).clone());
+        run.plan.design = Design::Single(Workload::InsertBenchmark(benchmark(run).clone()));
     };
     let mixed = merge(with(steps), true).unwrap_err();
     assert!(mixed.to_string().contains("'a' is a comparison and 'b' is not"), "{mixed}");

@@ -1,6 +1,6 @@
 //! Runs become one only if they are comparable, and every contender keeps a name of its own.
 
-use rqps_plan::{Cache, Contender, Count, InsertBenchmark, Plan, Profile, Workload};
+use rqps_plan::{Cache, Contender, Count, Design, InsertBenchmark, Plan, Profile, Workload};
 use rqps_store::{ContenderRecord, Manifest, MergeError, Run, merge};
 
 fn run(id: &str, contenders: &[&str]) -> Run {
@@ -18,7 +18,7 @@ fn run(id: &str, contenders: &[&str]) -> Run {
             seed: 7,
             cache: None,
             memory: None,
-            workload: Workload::InsertBenchmark(benchmark),
+            design: Design::Single(Workload::InsertBenchmark(benchmark)),
         },
         manifest: Manifest { id: id.to_string(), cpus: 2, ..Manifest::default() },
         steps: Vec::new(),
@@ -57,8 +57,8 @@ fn contenders_of_one_name_get_that_of_their_run() {
 #[test]
 fn what_differs_is_named_with_both_values() {
     fn benchmark(run: &mut Run) -> &mut InsertBenchmark {
-        match &mut run.plan.workload {
-            Workload::InsertBenchmark(benchmark) => benchmark,
+        match &mut run.plan.design {
+            Design::Single(Workload::InsertBenchmark(benchmark)) => benchmark,
             other => panic!("{other:?}"),
         }
     }

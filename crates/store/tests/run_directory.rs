@@ -7,7 +7,8 @@ use std::path::Path;
 use hdrhistogram::Histogram;
 use rqps_observe::{EngineReading, Kind, Metric, Reading};
 use rqps_plan::{
-    Class, Contender, Count, Counts, Flags, InsertBenchmark, Operation, Plan, Profile, Workload,
+    Class, Contender, Count, Counts, Design, Flags, InsertBenchmark, Operation, Plan, Profile,
+    Workload,
 };
 use rqps_store::{
     ContenderRecord, EngineSample, Manifest, MemoryHold, PassRecord, Planning, Run, RunDirectory,
@@ -20,7 +21,10 @@ fn plan() -> Plan {
         seed: 7,
         cache: None,
         memory: None,
-        workload: Workload::InsertBenchmark(InsertBenchmark::new(Profile::P2025, Count(1_000))),
+        design: Design::Single(Workload::InsertBenchmark(InsertBenchmark::new(
+            Profile::P2025,
+            Count(1_000),
+        ))),
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use console::{Style, measure_text_width, truncate_str};
 use rqps_lab::{Estimate, Event, Pace};
-use rqps_plan::{Plan, Workload};
+use rqps_plan::Plan;
 
 use super::lines::{Told, told};
 use super::number::{clock, seconds, short};
@@ -86,7 +86,7 @@ pub(super) struct Board {
 impl Board {
     pub(super) fn new(title: String, plan: &Plan, estimate: &Estimate) -> Board {
         let names = plan.contenders.iter().map(|one| one.name());
-        let is_comparison = matches!(plan.workload, Workload::Comparison(_));
+        let is_comparison = plan.comparison().is_some();
         let columns: Vec<String> = names.skip(usize::from(is_comparison)).collect();
         let rows = estimate.steps.clone();
         Board {

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::standing;
 use crate::cli::matrix::{Item, expand};
-use crate::cli::session::Site;
+use crate::cli::session::Setup;
 
 const PLANS: [(&str, &str); 3] = [
     (
@@ -92,13 +92,13 @@ fn record_runs() {
 }
 
 fn record(items: &[Item]) -> Vec<(f64, Line)> {
-    let site = Site::new().unwrap();
-    let ready: Vec<_> = items.iter().map(|item| site.prepare(&item.plan).unwrap()).collect();
+    let setup = Setup::new().unwrap();
+    let ready: Vec<_> = items.iter().map(|item| setup.prepare(&item.plan).unwrap()).collect();
     let out = tempfile::tempdir().unwrap();
     let (began, lines) = (Instant::now(), RefCell::new(Vec::new()));
     let note = |line: Line| lines.borrow_mut().push((began.elapsed().as_secs_f64(), line));
     for (place, (item, ready)) in items.iter().zip(&ready).enumerate() {
-        let mut directory = site.create(&out.path().join(&item.title), item.plan.clone()).unwrap();
+        let mut directory = setup.create(&out.path().join(&item.title), item.plan.clone()).unwrap();
         note(Line::Begin(place));
         let mut last = (String::new(), f64::NEG_INFINITY);
         let mut watch = |mut event: Event| {
@@ -114,7 +114,7 @@ fn record(items: &[Item]) -> Vec<(f64, Line)> {
             note(Line::Event(event));
         };
         let mut lab = Lab {
-            home: &site.home,
+            home: &setup.home,
             watch: &mut watch,
             cancelled: &|| false,
             keep_data: false,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use rqps_dbms::Descriptor;
 use rqps_plan::{
-    Cache, Compared, Comparison, Contender, Injection, Method, Microbenchmark, Plan, Span, Workload,
+    Cache, Comparison, Contender, Design, Injection, Method, Microbenchmark, Plan, Span,
 };
 use rqps_report::{Intervention, Variant, variants};
 use rqps_workload::microbenchmark::{Sequence, select};
@@ -163,7 +163,7 @@ impl Arguments {
         let name = contender.name();
         let mut parts = Vec::new();
         if self.wants(About::Equals) {
-            let comparison = self.comparison(scale, Method::Slices, scale.tests)?;
+            let comparison = self.comparison(scale, Method::Slices, scale.tests, self.clients)?;
             let sides = twins(contender, scale.twins);
             parts.push(self.part("equals-by-slices", contender, sides, comparison)?);
         }
@@ -200,7 +200,7 @@ impl Arguments {
         data: &Path,
         skipped: &mut Vec<String>,
     ) -> anyhow::Result<Vec<Part>> {
-        let comparison = |tests: &[&str]| self.comparison(scale, Method::Runs, tests);
+        let comparison = |tests: &[&str]| self.comparison(scale, Method::Runs, tests, self.clients);
         let mut limited = |what: &str, injection: Injection| {
             let obstacle = match contender.dbms.is_embedded() {
                 true => Some("it runs inside rqps".to_string()),
@@ -247,7 +247,7 @@ impl Arguments {
             sides.extend(scale.server.iter().map(|&share| delay("server", share, share, 0.0)));
         }
         sides.extend(scale.client.iter().map(|&share| delay("client", share, 0.0, share)));
-        let comparison = self.comparison(scale, Method::Slices, scale.slowed)?;
+        let comparison = self.comparison(scale, Method::Slices, scale.slowed, self.clients)?;
         self.part("slowed-by-slices", contender, sides, comparison)
     }
 
@@ -259,13 +259,11 @@ impl Arguments {
         scale: &Scale,
     ) -> anyhow::Result<Part> {
         let (method, rounds) = (variant.method, scale.rounds.min(VARIED_ROUNDS));
-        let mut comparison = self.comparison(scale, method, variant.tests)?;
+        let clients = variant.clients;
+        let mut comparison = self.comparison(scale, method, variant.tests, clients)?;
         (comparison.rounds, comparison.fewest_rounds) = (rounds, rounds);
         // What one load differs from another by is little beside what a setting does.
         comparison.loads = Some(1);
-        if let Compared::Microbenchmark(of) = &mut comparison.of {
-            of.clients = vec![variant.clients];
-        }
         let [base, changed] = variant.sides(contender);
         let sides = vec![(base, None), (changed, Some(Intervention::Varied(variant)))];
         self.part(&format!("{}-by-{method}", variant.name), contender, sides, comparison)
@@ -284,7 +282,7 @@ impl Arguments {
             seed: self.seed,
             cache: Some(Cache::Cached),
             memory: None,
-            workload: Workload::Comparison(comparison),
+            design: Design::Comparison(comparison),
         };
         plan.validate()?;
         rqps_lab::validate(&plan)?;
@@ -298,6 +296,7 @@ impl Arguments {
         scale: &Scale,
         method: Method,
         tests: &[&str],
+        clients: u32,
     ) -> anyhow::Result<Comparison> {
         let secs = scale.secs(method);
         let names: Vec<String> = tests.iter().map(ToString::to_string).collect();
@@ -307,7 +306,7 @@ impl Arguments {
         let microbenchmark = Microbenchmark {
             tables: 1,
             rows: self.rows,
-            clients: vec![self.clients],
+            clients: vec![clients],
             read_time: Span(secs),
             write_time: Span(secs),
             tests: fits.map(|test| test.short_name().to_string()).collect(),
@@ -316,7 +315,7 @@ impl Arguments {
             pay_after_each_write: false,
             check: true,
         };
-        let mut comparison = Comparison::new(Compared::Microbenchmark(microbenchmark));
+        let mut comparison = Comparison::new(microbenchmark.into());
         comparison.method = method;
         (comparison.rounds, comparison.fewest_rounds) = (scale.rounds, scale.rounds);
         comparison.precision = PRECISION;

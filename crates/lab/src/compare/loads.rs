@@ -8,13 +8,12 @@ use std::time::Instant;
 use rand::seq::SliceRandom;
 use rqps_dbms::{DbmsError, Place, Quiesce};
 use rqps_load::Crew;
-use rqps_plan::{Compared, Memory};
+use rqps_plan::Memory;
 use rqps_store::RunDirectory;
-use rqps_workload::microbenchmark::{Assigned, Benchmark};
+use rqps_workload::{Assigned, Driver, Task};
 
 use super::round::{Draw, Setting};
 use crate::contender::{allow_connections, describe, file_error, keep};
-use crate::microbenchmark::LOAD;
 use crate::{Event, Lab, LabError};
 
 /// Where the data directories of a comparison are.
@@ -128,18 +127,16 @@ fn load_one(
     if !contestant.is_twin {
         keep(directory, contender, &record)?;
     }
-    // The Insert Benchmark begins with loading its tables, so that is part of what it measures.
-    if let Compared::Microbenchmark(microbenchmark) = &setting.comparison.of {
+    // A chain begins with filling its tables, so that is part of what it measures.
+    if let Some(task) = setting.tasks.iter().find(|task| task.fills) {
         let target = server.target().clone();
-        let benchmark = Benchmark::new(&target, contestant.dialect, microbenchmark, plan.seed);
-        work(benchmark.loaders(server.data().is_some())?, lab)?;
-        work(benchmark.indexers()?, lab)?;
-        benchmark.finish_load()?;
-        if let Some(left) = server.quiesce(Quiesce::Full, &benchmark.tables())? {
+        let driver = setting.driver(contestant, &target, server.data().is_some())?;
+        fill(task, &*driver, lab)?;
+        if let Some(left) = server.quiesce(Quiesce::Full, &driver.tables())? {
             let text = format!("the maintenance after the load was given up: {left}");
             let file = note(to);
             fs::write(&file, &text).map_err(file_error("write", &file))?;
-            let (contender, step) = (name.clone(), LOAD.to_string());
+            let (contender, step) = (name.clone(), task.name.clone());
             (lab.watch)(Event::Noted { contender, step, note: text });
         }
     }
@@ -148,6 +145,14 @@ fn load_one(
     let seconds = begun.elapsed().as_secs_f64();
     (lab.watch)(Event::Loaded { contender: name, version: record.version, seconds });
     Ok(())
+}
+
+fn fill(task: &Task, driver: &dyn Driver, lab: &Lab<'_>) -> Result<(), LabError> {
+    driver.prepare(task, 1)?;
+    let cast = driver.cast(task, task.clients, 0)?;
+    work(cast.parts.into_iter().map(|part| (part.work, part.order)).collect(), lab)?;
+    work(driver.indexers(task)?, lab)?;
+    Ok((cast.end)()?)
 }
 
 fn work(assigned: Vec<Assigned>, lab: &Lab<'_>) -> Result<(), LabError> {

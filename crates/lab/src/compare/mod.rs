@@ -20,9 +20,9 @@ use std::time::{Duration, Instant};
 use rand::seq::SliceRandom;
 use rqps_dbms::Dbms;
 use rqps_observe::{Canaries, Canary};
-use rqps_plan::{Build, Compared, Comparison, Method, Microbenchmark, Plan};
+use rqps_plan::{Build, Comparison, Method, Plan};
 use rqps_store::{PassRecord, RunDirectory};
-use rqps_workload::microbenchmark::{Sequence, Test, select};
+use rqps_workload::Task;
 
 use crate::contender::folder;
 use crate::event::Enough;
@@ -44,14 +44,11 @@ pub use stored_base::{StoredBaseError, stored_base};
 const CANARY: Duration = Duration::from_millis(50);
 
 /// What is wrong with a comparison before anything is started.
-pub(crate) fn validate(plan: &Plan, comparison: &Comparison) -> Result<(), LabError> {
+pub(crate) fn validate(plan: &Plan) -> Result<(), LabError> {
     if plan.contenders.iter().any(|one| matches!(one.build, Build::Server { .. })) {
         return Err(LabError::ForeignServer);
     }
-    match &comparison.of {
-        Compared::Microbenchmark(benchmark) => crate::microbenchmark::count(benchmark).map(|_| ()),
-        Compared::InsertBenchmark(_) => Ok(()),
-    }
+    Ok(())
 }
 
 /// Two at a time would measure each other, so the caller holds the host's lock.
@@ -85,6 +82,7 @@ pub(crate) fn run(
         treatment,
         earlier: earlier.as_ref(),
         plan,
+        tasks: &rqps_workload::tasks(&comparison.of)?,
     };
     for round in 1..=comparison.loads.unwrap_or(0) {
         load(lab, directory, &setting, setting.measured(), round)?;
@@ -137,8 +135,7 @@ fn rounds(
         if left.is_empty() {
             continue;
         }
-        if let Compared::InsertBenchmark(_) = comparison.of {
-            // Its steps build on each other.
+        if comparison.of.is_chain() {
             left.clone_from(&tests);
         }
         let elapsed = began.elapsed().as_secs_f64();
@@ -169,10 +166,8 @@ fn rounds(
             // There is nothing to report yet.
             return made.map(|()| Outcome::Failed);
         }
-        if let (Ok(()), Compared::Microbenchmark(of), [_, ..]) =
-            (&made, &comparison.of, &sliced[..])
-        {
-            made = slices(lab, directory, &journal, of, parts, &sliced, &mut canaries);
+        if made.is_ok() && !sliced.is_empty() {
+            made = slices(lab, directory, &journal, parts, &sliced, &mut canaries);
         }
         if made.is_ok() && !whole.is_empty() {
             made = runs::make(lab, directory, &journal, &whole, &mut canaries);
@@ -279,7 +274,6 @@ fn slices(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
     journal: &Journal<'_>,
-    of: &Microbenchmark,
     parts: &Parts,
     tests: &[String],
     canaries: &mut Canaries,
@@ -288,16 +282,16 @@ fn slices(
     let groups = parts.groups.len() as f64;
     for (index, (part, members)) in parts.each().enumerate() {
         let is_left = |test: &&String| journal.is_left(test, (part, members));
-        let left: Vec<String> = tests.iter().filter(is_left).cloned().collect();
+        let left = tests.iter().filter(is_left).map(|test| setting.task(test));
+        let mut left: Vec<&Task> = left.collect::<Result<_, _>>()?;
         if left.is_empty() {
             continue;
         }
-        let mut left = select(&left, Sequence::Given)?;
         left.shuffle(&mut setting.random(Draw::Tests, &[number.into(), part.into()]));
         // Whoever is faster writes more: reads come first, while all tables are as they were
         // loaded.
-        left.sort_by_key(|test| test.writes());
-        let scene = Scene { setting, plan: of, number, part, members };
+        left.sort_by_key(|test| test.class.writes());
+        let scene = Scene { setting, number, part, members };
         let mut round = Round::start(lab, directory, &scene)?;
         let share = 1.0 / (left.len() as f64 * groups);
         for (at, test) in left.into_iter().enumerate() {
@@ -306,7 +300,7 @@ fn slices(
             }
             let benched = benched(journal, test, members);
             let from = index as f64 / groups + at as f64 * share;
-            let attempt = journal.attempts(test.short_name(), part).map(|pass| pass.attempt).max();
+            let attempt = journal.attempts(&test.name, part).map(|pass| pass.attempt).max();
             let whose = (attempt.unwrap_or(0), &benched);
             round.pass(lab, directory, test, whose, canaries, (from, share))?;
         }
@@ -316,8 +310,8 @@ fn slices(
 }
 
 /// Who does not take part in a test any more.
-fn benched(journal: &Journal<'_>, test: &Test, members: &[usize]) -> BTreeSet<String> {
+fn benched(journal: &Journal<'_>, test: &Task, members: &[usize]) -> BTreeSet<String> {
     let members = members.iter().map(|place| &journal.setting.contestants[*place]);
-    let failed = members.filter(|one| journal.has_failed(test.short_name(), one));
+    let failed = members.filter(|one| journal.has_failed(&test.name, one));
     failed.map(|one| one.name.clone()).collect()
 }

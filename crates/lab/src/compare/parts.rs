@@ -95,7 +95,7 @@ fn split(all: &[Contestant], needs: &[u64], available: u64) -> Result<Parts, Lab
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rqps_plan::{Cache, Compared, Microbenchmark, Workload};
+    use rqps_plan::{Cache, Design, Microbenchmark};
     use rqps_workload::Dialect;
 
     /// A base, contenders and the twin.
@@ -146,13 +146,13 @@ mod tests {
             pay_after_each_write: false,
             check: true,
         };
-        let comparison = Comparison::new(Compared::Microbenchmark(benchmark));
+        let comparison = Comparison::new(benchmark.into());
         let plan = Plan {
             contenders: contenders.split(' ').map(|one| one.parse().unwrap()).collect(),
             seed: 1,
             cache: Some(Cache::Cached),
             memory: memory.map(|memory| memory.parse().unwrap()),
-            workload: Workload::Comparison(comparison.clone()),
+            design: Design::Comparison(comparison.clone()),
         };
         Parts::within(&plan, &comparison, 16 << 30, 8 << 30)
     }

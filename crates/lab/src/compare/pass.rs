@@ -12,10 +12,10 @@ use rqps_observe::{
     Observer, Reading, guards, pin_thread,
 };
 use rqps_store::{PassRecord, RunDirectory, SideRecord, SliceRecord};
-use rqps_workload::microbenchmark::{Benchmark, Books, Cast, Test};
+use rqps_workload::{Cast, Driver, End, Task};
 
 use super::order::turns;
-use super::round::{Draw, Round, Running, place};
+use super::round::{Draw, Round, Running};
 use crate::attempt::{kept, with_last_words};
 use crate::selftest::Slowed;
 use crate::{Event, Lab, LabError, Pace};
@@ -44,7 +44,7 @@ impl Round<'_> {
         &mut self,
         lab: &mut Lab<'_>,
         directory: &mut RunDirectory,
-        test: &'static Test,
+        test: &Task,
         (attempt, bench): (u32, &BTreeSet<String>),
         canaries: &mut Canaries,
         share: (f64, f64),
@@ -63,7 +63,7 @@ impl Round<'_> {
         &mut self,
         lab: &mut Lab<'_>,
         directory: &mut RunDirectory,
-        test: &'static Test,
+        test: &Task,
         mut attempt: u32,
         canaries: &mut Canaries,
         share: (f64, f64),
@@ -108,7 +108,7 @@ impl Round<'_> {
     }
 
     /// A pass of which nothing is measured yet.
-    fn blank(&self, test: &'static Test, attempt: u32) -> PassRecord {
+    fn blank(&self, test: &Task, attempt: u32) -> PassRecord {
         let scene = self.scene;
         let side = |one: &Running<'_>| {
             let note = one.note.clone();
@@ -117,15 +117,15 @@ impl Round<'_> {
         };
         PassRecord {
             round: scene.number,
-            test: test.short_name().to_string(),
-            place: place(scene.plan, test),
+            test: test.name.clone(),
+            place: scene.setting.place(&test.name),
             part: scene.part,
-            group: test.group.title().to_string(),
+            group: test.group.to_string(),
             load: scene.setting.comparison.load_of(scene.number),
             attempt,
             started: jiff::Timestamp::now().to_string(),
             sides: self.running.iter().map(side).collect(),
-            ..PassRecord::new(test.class())
+            ..PassRecord::new(test.class)
         }
     }
 
@@ -142,22 +142,17 @@ impl Round<'_> {
     fn measure(
         &mut self,
         lab: &mut Lab<'_>,
-        test: &'static Test,
+        test: &Task,
         canaries: &mut Canaries,
         pass: &mut PassRecord,
         (from, share): (f64, f64),
     ) -> Result<(), LabError> {
-        let (setting, plan) = (self.scene.setting, self.scene.plan);
-        let clients = plan.clients.iter().copied().max().unwrap_or(1);
+        let setting = self.scene.setting;
+        let clients = setting.comparison.of.most_clients();
         let targets: Vec<_> = self.running.iter().map(|one| one.server.target().clone()).collect();
-        let benchmarks: Vec<Benchmark<'_>> = self
-            .running
-            .iter()
-            .zip(&targets)
-            .map(|(one, target)| {
-                Benchmark::new(target, one.contestant.dialect, plan, setting.plan.seed)
-            })
-            .collect();
+        let drivers = self.running.iter().zip(&targets);
+        let drivers = drivers.map(|(one, target)| setting.driver(one.contestant, target, true));
+        let drivers: Vec<Box<dyn Driver + '_>> = drivers.collect::<Result<_, _>>()?;
 
         // Threads that the clients start inherit where this one may run.
         let _placement = match &self.cpus[..] {
@@ -165,24 +160,25 @@ impl Round<'_> {
             cpus => Some(pin_thread(cpus).map_err(LabError::Placement)?),
         };
         let mut work: Vec<Vec<Box<dyn Work>>> = (0..clients).map(|_| Vec::new()).collect();
-        let mut books: Vec<Books> = Vec::new();
+        let mut ends: Vec<End<'_>> = Vec::new();
         let mut answering: Vec<Vec<Option<u32>>> = Vec::new();
         let place = u64::from(self.scene.number) * 1_000 + u64::from(pass.attempt);
-        for (slot, benchmark) in benchmarks.iter().enumerate() {
-            benchmark.before(test).map_err(of(slot))?;
-            let explained = benchmark.explained(test).map_err(of(slot))?;
+        for (slot, driver) in drivers.iter().enumerate() {
+            // Whoever took a part of it away before has put that back.
+            driver.prepare(test, 1).map_err(of(slot))?;
+            let explained = driver.explained(test).map_err(of(slot))?;
             self.side(pass, slot).statements = kept(explained);
-            let Cast { work: clients, threads, books: of_it } =
-                benchmark.cast(test, clients, place).map_err(of(slot))?;
+            let Cast { parts, threads, end, .. } =
+                driver.cast(test, clients, place).map_err(of(slot))?;
             answering.push(threads);
             let dosing = &self.running[slot].dosing;
-            work.iter_mut().zip(clients).for_each(|(client, work)| {
+            work.iter_mut().zip(parts).for_each(|(client, part)| {
                 client.push(match dosing {
-                    Some(dosing) => dosing.around(work),
-                    None => work,
+                    Some(dosing) => dosing.around(part.work),
+                    None => part.work,
                 });
             });
-            books.push(of_it);
+            ends.push(end);
         }
         let (meter, has_device) = self.meter()?;
         let mut relay = Relay::start(work, meter)?;
@@ -192,7 +188,7 @@ impl Round<'_> {
 
         let comparison = setting.comparison;
         let slicing = Slicing { slice: comparison.slice.0, head: comparison.head.0 };
-        let time = test.measured(plan);
+        let time = test.time;
         let which = [pass.round, pass.part, pass.place, pass.attempt].map(u64::from);
         let mut random = setting.random(Draw::Slices, &which);
         let contenders = self.running.len();
@@ -255,19 +251,18 @@ impl Round<'_> {
             Ok(done) => done,
             Err(LabError::Driven { slot, error }) => {
                 // The others go on with tables that are whole.
-                let others = benchmarks.iter().zip(&books).enumerate();
-                for (other, (benchmark, books)) in others.filter(|(other, _)| *other != slot) {
-                    benchmark.after(test, books).map_err(of(other))?;
+                for (other, end) in ends.iter().enumerate().filter(|(other, _)| *other != slot) {
+                    end().map_err(of(other))?;
                 }
                 return Err(LabError::Driven { slot, error });
             }
             Err(error) => return Err(error),
         };
-        for (slot, (benchmark, books)) in benchmarks.iter().zip(&books).enumerate() {
+        for (slot, end) in ends.iter().enumerate() {
             if let Some(engine) = self.counted(slot, &engines[slot])? {
                 self.side(pass, slot).engine = engine;
             }
-            benchmark.after(test, books).map_err(of(slot))?;
+            end().map_err(of(slot))?;
         }
 
         pass.slices = self.records(&slices);

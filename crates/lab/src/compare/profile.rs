@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 
 use rqps_load::{COUNTERS, Relay, Slicing, Turns, Work};
 use rqps_observe::{EdgeReader, Profiler, pin_thread, sees_kernel};
-use rqps_plan::{Compared, Comparison, Microbenchmark, Plan, Profiled};
+use rqps_plan::{Comparison, Plan, Profiled};
 use rqps_store::{ProfileRecord, RunDirectory};
-use rqps_workload::microbenchmark::{Benchmark, Books, Cast, Sequence, Test, select};
+use rqps_workload::{Cast, Driver, End, Task};
 
 use super::contestant::Contestant;
 use super::loads::{load, unload};
 use super::parts::Parts;
 use super::pass::{WARM_UP, driven, of};
-use super::round::{Round, Scene, Setting, place};
+use super::round::{Round, Scene, Setting};
 use crate::{Changed, Event, Lab, LabError};
 
 /// How often each contender is profiled in each test.
@@ -29,26 +29,23 @@ const SHORTEST: Duration = Duration::from_secs(1);
 const SLICE: Duration = Duration::from_millis(100);
 
 /// A test to profile, and the names of who is profiled in it.
-struct Chosen {
-    test: &'static Test,
+struct Chosen<'a> {
+    test: &'a Task,
     contenders: Vec<String>,
 }
 
 /// How long one contender is driven for all its profiles; of tests that are chosen by their
 /// verdicts as if they were as many as there may be.
-pub(crate) fn per_contender(
-    comparison: &Comparison,
-    benchmark: &Microbenchmark,
-) -> Result<Duration, LabError> {
+pub(crate) fn per_contender(comparison: &Comparison, tasks: &[Task]) -> Duration {
     let (tests, most) = match &comparison.profile {
-        None => return Ok(Duration::ZERO),
-        Some(Profiled::Tests(tests)) => (tests, usize::MAX),
-        Some(Profiled::All) => (&benchmark.tests, usize::MAX),
-        Some(Profiled::Changed) => (&benchmark.tests, MOST_TESTS),
+        None => return Duration::ZERO,
+        Some(Profiled::Tests(tests)) => (tests.clone(), usize::MAX),
+        Some(Profiled::All) => (comparison.tests(), usize::MAX),
+        Some(Profiled::Changed) => (comparison.tests(), MOST_TESTS),
     };
-    let once = select(tests, Sequence::Given)?;
-    let once = once.iter().map(|test| test.measured(benchmark).max(SHORTEST)).take(most);
-    Ok(once.sum::<Duration>().mul_f64(1.0 + WARM_UP) * ROUNDS)
+    let once = tests.iter().filter_map(|test| tasks.iter().find(|task| task.name == *test));
+    let once = once.map(|test| test.time.max(SHORTEST)).take(most);
+    once.sum::<Duration>().mul_f64(1.0 + WARM_UP) * ROUNDS
 }
 
 /// Makes the profiles that the run directory does not have yet.
@@ -60,13 +57,12 @@ pub(super) fn make(
     parts: &Parts,
 ) -> Result<(), LabError> {
     let comparison = setting.comparison;
-    let (Some(profiled), Compared::Microbenchmark(of)) = (&comparison.profile, &comparison.of)
-    else {
-        return Ok(());
-    };
+    let Some(profiled) = &comparison.profile else { return Ok(()) };
     let changed = (lab.judge)(plan, &directory.passes()?).changed;
-    let (chosen, left_out) = choose(setting.contestants, of, profiled, &changed)?;
-    let tests: Vec<String> = chosen.iter().map(|one| one.test.short_name().to_string()).collect();
+    let names = comparison.tests();
+    let (chosen, left_out) =
+        choose(setting.contestants, (&names, setting.tasks), profiled, &changed)?;
+    let tests: Vec<String> = chosen.iter().map(|one| one.test.name.clone()).collect();
     (lab.watch)(Event::ProfilesBegun { tests, left_out });
     for number in 1..=ROUNDS {
         for (part, members) in parts.each() {
@@ -76,7 +72,7 @@ pub(super) fn make(
                 .copied()
                 .filter(|member| !setting.contestants[*member].is_twin)
                 .collect();
-            let scene = Scene { setting, plan: of, number, part, members: &members };
+            let scene = Scene { setting, number, part, members: &members };
             round(lab, directory, &scene, &chosen)?;
         }
     }
@@ -88,15 +84,15 @@ fn round(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
     scene: &Scene<'_>,
-    chosen: &[Chosen],
+    chosen: &[Chosen<'_>],
 ) -> Result<(), LabError> {
     let made = directory.profiles()?;
     let is_up = |name: &str| {
         scene.members.iter().any(|member| scene.setting.contestants[*member].name == name)
     };
-    let is_made = |test: &Test, contender: &str| {
+    let is_made = |test: &Task, contender: &str| {
         made.iter().any(|one| {
-            (one.round, one.test.as_str()) == (scene.number, test.short_name())
+            (one.round, one.test.as_str()) == (scene.number, test.name.as_str())
                 && one.contender == contender
         })
     };
@@ -109,7 +105,7 @@ fn round(
             .cloned()
             .collect(),
     });
-    let left: Vec<Chosen> = left.filter(|one| !one.contenders.is_empty()).collect();
+    let left: Vec<Chosen<'_>> = left.filter(|one| !one.contenders.is_empty()).collect();
     if left.is_empty() {
         return Ok(());
     }
@@ -123,7 +119,7 @@ fn round(
         match round.profile(lab, directory, one, (index as f64 * share, share)) {
             Err(LabError::Driven { slot, error }) => {
                 let (name, reason) = round.expel(slot, *error);
-                let step = format!("{name}: {}", one.test.short_name());
+                let step = format!("{name}: {}", one.test.name);
                 return Err(LabError::Step { step, reason });
             }
             result => result?,
@@ -137,16 +133,16 @@ fn round(
 }
 
 /// The tests to profile in the order they are made in, and those for which there are too many.
-fn choose(
+fn choose<'a>(
     contestants: &[Contestant],
-    benchmark: &Microbenchmark,
+    (all, tasks): (&[String], &'a [Task]),
     profiled: &Profiled,
     changed: &[Changed],
-) -> Result<(Vec<Chosen>, Vec<String>), LabError> {
+) -> Result<(Vec<Chosen<'a>>, Vec<String>), LabError> {
     let everybody = || contestants.iter().filter(|one| !one.is_twin);
     let base = everybody().next().map(|one| one.name.clone()).unwrap_or_default();
     let (names, left_out) = match profiled {
-        Profiled::All => (benchmark.tests.clone(), Vec::new()),
+        Profiled::All => (all.to_vec(), Vec::new()),
         Profiled::Tests(tests) => (tests.clone(), Vec::new()),
         Profiled::Changed => {
             let mut sorted: Vec<&Changed> = changed.iter().collect();
@@ -161,17 +157,22 @@ fn choose(
             (names, left_out)
         }
     };
-    let contenders = |test: &Test| -> Vec<String> {
+    let contenders = |test: &Task| -> Vec<String> {
         let is_wanted = |name: &str| {
             *profiled != Profiled::Changed
-                || changed.iter().any(|one| one.test == test.short_name() && one.contender == name)
+                || changed.iter().any(|one| one.test == test.name && one.contender == name)
         };
         let names = everybody().map(|one| one.name.clone());
         names.filter(|name| *name == base || is_wanted(name)).collect()
     };
-    let mut tests = select(&names, Sequence::Given)?;
+    let task = |name: &String| {
+        let found = tasks.iter().find(|task| task.name == *name);
+        found.ok_or_else(|| LabError::NoTest(name.clone()))
+    };
+    let mut tests: Vec<&Task> = names.iter().map(task).collect::<Result<_, _>>()?;
     // Reads first, as in rounds, while all tables are as they were loaded.
-    tests.sort_by_key(|test| (test.writes(), place(benchmark, test)));
+    let place = |test: &Task| all.iter().position(|name| *name == test.name);
+    tests.sort_by_key(|test| (test.class.writes(), place(test)));
     let chosen = tests.into_iter().map(|test| Chosen { test, contenders: contenders(test) });
     Ok((chosen.collect(), left_out))
 }
@@ -182,12 +183,11 @@ impl Round<'_> {
         &self,
         lab: &mut Lab<'_>,
         directory: &mut RunDirectory,
-        chosen: &Chosen,
+        chosen: &Chosen<'_>,
         (from, share): (f64, f64),
     ) -> Result<(), LabError> {
         let (scene, test) = (self.scene, chosen.test);
-        let plan = scene.plan;
-        let clients = plan.clients.iter().copied().max().unwrap_or(1);
+        let clients = scene.setting.comparison.of.most_clients();
         let mut slots: Vec<usize> = (0..self.running.len())
             .filter(|slot| chosen.contenders.contains(&self.running[*slot].contestant.name))
             .collect();
@@ -202,16 +202,18 @@ impl Round<'_> {
             cpus => Some(pin_thread(cpus).map_err(LabError::Placement)?),
         };
         let mut work: Vec<Vec<Box<dyn Work>>> = (0..clients).map(|_| Vec::new()).collect();
-        let mut benchmarks: Vec<(Benchmark<'_>, Books)> = Vec::new();
+        let drivers = self.running.iter().zip(&targets);
+        let drivers =
+            drivers.map(|(one, target)| scene.setting.driver(one.contestant, target, true));
+        let drivers: Vec<Box<dyn Driver + '_>> = drivers.collect::<Result<_, _>>()?;
+        let mut ends: Vec<End<'_>> = Vec::new();
         let mut answering: Vec<Vec<Option<u32>>> = Vec::new();
-        for (slot, (one, target)) in self.running.iter().zip(&targets).enumerate() {
-            let dialect = one.contestant.dialect;
-            let benchmark = Benchmark::new(target, dialect, plan, scene.setting.plan.seed);
-            benchmark.before(test).map_err(of(slot))?;
-            let Cast { work: cast, threads, books } =
-                benchmark.cast(test, clients, u64::from(scene.number) * 1_000).map_err(of(slot))?;
-            work.iter_mut().zip(cast).for_each(|(client, work)| client.push(work));
-            benchmarks.push((benchmark, books));
+        for (slot, driver) in drivers.iter().enumerate() {
+            driver.prepare(test, 1).map_err(of(slot))?;
+            let Cast { parts, threads, end, .. } =
+                driver.cast(test, clients, u64::from(scene.number) * 1_000).map_err(of(slot))?;
+            work.iter_mut().zip(parts).for_each(|(client, part)| client.push(part.work));
+            ends.push(end);
             answering.push(threads);
         }
         let mut relay = Relay::start(work, Box::new(|_| [0; COUNTERS]))?;
@@ -224,8 +226,8 @@ impl Round<'_> {
             directory.save_profile(&profile?)?;
         }
         relay.finish();
-        for (slot, (benchmark, books)) in benchmarks.iter().enumerate() {
-            benchmark.after(test, books).map_err(of(slot))?;
+        for (slot, end) in ends.iter().enumerate() {
+            end().map_err(of(slot))?;
         }
         Ok(())
     }
@@ -235,13 +237,13 @@ impl Round<'_> {
         &self,
         lab: &mut Lab<'_>,
         relay: &mut Relay,
-        test: &'static Test,
+        test: &Task,
         (turn, slot): (u32, usize),
         (from, share): (f64, f64),
     ) -> Result<ProfileRecord, LabError> {
         let one = &self.running[slot];
         let root = one.server.process().expect("a plan that profiles has servers of its own");
-        let time = test.measured(self.scene.plan).max(SHORTEST);
+        let time = test.time.max(SHORTEST);
         let slices = |time: Duration| {
             let count = (time.as_secs_f64() / SLICE.as_secs_f64()).ceil() as usize;
             Turns { order: vec![slot; count], enough: time, fewest: 1, block: 1 }
@@ -249,13 +251,13 @@ impl Round<'_> {
         let (warm_up, measured) = (slices(time.mul_f64(WARM_UP)), slices(time));
         let slicing = Slicing { slice: SLICE, head: Duration::ZERO };
         let all = (warm_up.order.len() + measured.order.len()) as f64;
-        let (name, contender) = (test.short_name(), &one.contestant.name);
+        let (name, contender) = (&test.name, &one.contestant.name);
         let (round, watch) = (self.scene.number, &mut lab.watch);
         let mut tell = |done: usize| {
             let done = from + share * done as f64 / all;
             watch(Event::Measuring {
                 round,
-                test: name.to_string(),
+                test: name.clone(),
                 contender: Some(contender.clone()),
                 done,
                 paces: Vec::new(),
@@ -276,7 +278,7 @@ impl Round<'_> {
         let slices = slices.map_err(driven)?;
         let statements = slices.iter().flatten().map(|slice| slice.statements);
         Ok(ProfileRecord {
-            test: test.short_name().to_string(),
+            test: test.name.clone(),
             contender: one.contestant.name.clone(),
             round,
             turn,
@@ -293,12 +295,13 @@ impl Round<'_> {
 
 #[cfg(test)]
 mod tests {
+    use rqps_plan::{Microbenchmark, Workload};
     use rqps_workload::Dialect;
 
     use super::*;
 
-    fn benchmark(tests: &str) -> Microbenchmark {
-        Microbenchmark {
+    fn benchmark(tests: &str) -> Workload {
+        Workload::from(Microbenchmark {
             tables: 1,
             rows: "1K".parse().unwrap(),
             clients: vec![1],
@@ -309,7 +312,7 @@ mod tests {
             pause: "0s".parse().unwrap(),
             pay_after_each_write: false,
             check: true,
-        }
+        })
     }
 
     /// What is profiled of a base, two contenders and the twin: each test with who, and what is
@@ -323,9 +326,11 @@ mod tests {
             injection: None,
         };
         let contestants = [(0, "base"), (1, "one"), (2, "two"), (0, "twin")].map(one);
-        let (chosen, left_out) =
-            choose(&contestants, &benchmark(tests), profiled, changed).unwrap();
-        let told = |one: Chosen| format!("{} {}", one.test.short_name(), one.contenders.join(","));
+        let benchmark = benchmark(tests);
+        let tasks = rqps_workload::tasks(&benchmark).unwrap();
+        let all = (&benchmark.tests()[..], &tasks[..]);
+        let (chosen, left_out) = choose(&contestants, all, profiled, changed).unwrap();
+        let told = |one: Chosen<'_>| format!("{} {}", one.test.name, one.contenders.join(","));
         (chosen.into_iter().map(told).collect(), left_out)
     }
 

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use rand::seq::SliceRandom;
 use rqps_dbms::{Dbms, EngineMeter, Place, Server};
 use rqps_observe::{Group, Placement, pin_tree};
-use rqps_plan::{Comparison, Microbenchmark, Plan};
+use rqps_plan::{Comparison, Plan};
 use rqps_store::RunDirectory;
-use rqps_workload::microbenchmark::Test;
-use rqps_workload::{Random, stream};
+use rqps_wire::Target;
+use rqps_workload::{Driver, Random, Site, Task, stream};
 
 use super::contestant::Contestant;
 use super::loads::{Folders, restore};
@@ -40,9 +40,35 @@ pub(crate) struct Setting<'a> {
     /// Has the runs of the base, which then is not measured.
     pub(crate) earlier: Option<&'a Earlier>,
     pub(crate) plan: &'a Plan,
+    /// What the workload consists of.
+    pub(crate) tasks: &'a [Task],
 }
 
 impl Setting<'_> {
+    /// The task that a test is.
+    pub(crate) fn task(&self, test: &str) -> Result<&Task, LabError> {
+        let found = self.tasks.iter().find(|task| task.name == test);
+        found.ok_or_else(|| LabError::NoTest(test.to_string()))
+    }
+
+    /// The workload on a contestant's server.
+    pub(crate) fn driver<'s>(
+        &'s self,
+        contestant: &Contestant,
+        target: &'s Target,
+        is_own: bool,
+    ) -> Result<Box<dyn Driver + 's>, LabError> {
+        let (dialect, seed) = (contestant.dialect, self.plan.seed);
+        let site = Site { target, dialect, seed, is_own };
+        Ok(rqps_workload::driver(&self.comparison.of, site)?)
+    }
+
+    /// A test's place in the plan.
+    pub(super) fn place(&self, test: &str) -> u32 {
+        let tests = self.comparison.tests();
+        tests.iter().position(|name| name == test).unwrap_or(tests.len()) as u32
+    }
+
     /// Those who are measured, by their places.
     pub(crate) fn measured(&self) -> impl Iterator<Item = usize> {
         let is_measured =
@@ -70,7 +96,6 @@ fn draw(seed: u64, of: Draw, which: &[u64]) -> Random {
 /// What is done in each round, and by whom.
 pub(crate) struct Scene<'a> {
     pub(crate) setting: &'a Setting<'a>,
-    pub(crate) plan: &'a Microbenchmark,
     /// Of the round.
     pub(crate) number: u32,
     /// Of the group of contestants that are up together, from 1.
@@ -191,12 +216,6 @@ impl Running<'_> {
         self.server.discard()?;
         Ok(self.group.map_or(Ok(()), Group::remove)?)
     }
-}
-
-/// A test's place in the plan.
-pub(super) fn place(plan: &Microbenchmark, test: &Test) -> u32 {
-    let names = &plan.tests;
-    names.iter().position(|name| name == test.short_name()).unwrap_or(names.len()) as u32
 }
 
 #[cfg(test)]

@@ -9,25 +9,19 @@ use rqps_dbms::{Place, Server};
 use rqps_observe::{
     Around, Canaries, Clocks, Conduct, Group, GuardFailure, Metric, Reading, guards,
 };
-use rqps_plan::{Class, Compared, Counts, Microbenchmark, Operation};
+use rqps_plan::Operation;
 use rqps_store::{PassRecord, RunDirectory, SideRecord, SliceRecord, StepRecord};
-use rqps_workload::microbenchmark::{Sequence, select};
-use rqps_workload::{insert_benchmark, microbenchmark};
+use rqps_workload::{Site, Task};
 
 use super::Journal;
 use super::contestant::Contestant;
 use super::loads::restore;
 use super::pass::{REPEATS, said};
-use super::round::{Draw, Setting, place as place_of};
-use crate::attempt::{Stage, Steps, record, with_last_words};
+use super::round::{Draw, Setting};
+use crate::attempt::{Stage, record, with_last_words};
 use crate::confine::confine;
-use crate::insert_benchmark::InsertBenchmarkSteps;
-use crate::microbenchmark::MicrobenchmarkSteps;
 use crate::selftest::limit;
-use crate::{Event, Lab, LabError};
-
-/// What the Insert Benchmark's steps are shown together as.
-const GROUP: &str = "Insert Benchmark";
+use crate::{Event, Lab, LabError, task};
 
 /// All are in one part: who runs alone fits into the memory.
 const PART: u32 = 1;
@@ -100,8 +94,9 @@ pub(super) fn make(
                 continue;
             }
         };
-        for ((index, record), against) in (0..).zip(run.records).zip(run.against) {
-            let blank = pass(setting, number, load, index, &record);
+        for (done, against) in run.done.into_iter().zip(run.against) {
+            let blank = pass(setting, number, load, &done);
+            let record = done.record;
             // Who was refused has a pass of its own: what the others did counts.
             let pass = match said(&against).filter(|_| comparison.guards) {
                 Some(why) => kept.refuse(blank, &contestant.name, &why),
@@ -188,10 +183,18 @@ impl Kept {
     }
 }
 
+/// A task that was done.
+struct Done {
+    task: Task,
+    record: StepRecord,
+    /// Seconds by which the wall clock jumped meanwhile.
+    jump: f64,
+}
+
 /// A contestant's whole run.
 struct Run {
-    records: Vec<StepRecord>,
-    /// By record: what speaks against it. Nothing where it counts.
+    done: Vec<Done>,
+    /// By task: what speaks against it. Nothing where it counts.
     against: Vec<Vec<GuardFailure>>,
     /// Nanoseconds of the fixed piece of work before and after.
     canary: [u64; 2],
@@ -200,9 +203,9 @@ struct Run {
 impl Run {
     /// What speaks against it, by step.
     fn refusal(&self) -> Option<String> {
-        let steps = self.records.iter().zip(&self.against);
+        let steps = self.done.iter().zip(&self.against);
         let steps =
-            steps.filter_map(|(record, why)| Some(format!("{}: {}", record.step, said(why)?)));
+            steps.filter_map(|(done, why)| Some(format!("{}: {}", done.record.step, said(why)?)));
         let words: Vec<String> = steps.collect();
         (!words.is_empty()).then(|| words.join("; "))
     }
@@ -215,9 +218,9 @@ impl Run {
 
     /// Adds what must not count of it, to be told: without what was measured.
     fn refuse(&self, whose: &Turn<'_>, kept: &mut Kept) {
-        for (index, (record, why)) in (0..).zip(self.records.iter().zip(&self.against)) {
+        for (done, why) in self.done.iter().zip(&self.against) {
             let Some(why) = said(why) else { continue };
-            let blank = pass(whose.setting, whose.round, whose.load, index, record);
+            let blank = pass(whose.setting, whose.round, whose.load, done);
             kept.refuse(blank, &whose.contestant().name, &why);
         }
     }
@@ -267,8 +270,8 @@ impl Turn<'_> {
         let group = held.map(|(memory, root)| confine(root, memory, &contestant.name));
         let group = group.transpose()?;
         let result = self.steps(lab, &*server, group.as_ref());
-        let records = match result {
-            Ok(records) => records,
+        let done = match result {
+            Ok(done) => done,
             Err(LabError::Interrupted) => return Err(LabError::Interrupted),
             Err(error) => {
                 let reason = with_last_words(&error, &mut *server, group.as_ref());
@@ -277,52 +280,39 @@ impl Turn<'_> {
         };
         server.discard()?;
         let after = canaries.settle(WAKE);
-        let against =
-            |(record, jump): &(StepRecord, f64)| against(record, *jump, (before, after), canaries);
-        let against = records.iter().map(against).collect();
+        let against = |done: &Done| against(done, (before, after), canaries);
+        let against = done.iter().map(against).collect();
         let canary = [before, after].map(|time| time.as_nanos() as u64);
-        Ok(Run {
-            against,
-            records: records.into_iter().map(|(record, _)| record).collect(),
-            canary,
-        })
+        Ok(Run { done, against, canary })
     }
 
-    /// Does the steps of the workload, without the one that fills the tables of the
-    /// microbenchmarks: they are there. Each with the seconds by which the wall clock jumped.
+    /// Does the tasks of the workload, without one that fills the tables for the others: they are
+    /// there.
     fn steps(
         &self,
         lab: &mut Lab<'_>,
         server: &dyn Server,
         group: Option<&Group>,
-    ) -> Result<Vec<(StepRecord, f64)>, LabError> {
+    ) -> Result<Vec<Done>, LabError> {
         let (target, contestant) = (server.target().clone(), self.contestant());
         let (dialect, seed) = (contestant.dialect, self.setting.plan.seed);
-        let chosen;
-        let (mut work, first): (Box<dyn Steps + '_>, u32) = match &self.setting.comparison.of {
-            Compared::Microbenchmark(plan) => {
-                chosen = Microbenchmark { tests: self.tests.to_vec(), ..plan.clone() };
-                let benchmark = microbenchmark::Benchmark::new(&target, dialect, &chosen, seed);
-                (Box::new(MicrobenchmarkSteps::new(&chosen, benchmark)?), 1)
-            }
-            Compared::InsertBenchmark(plan) => {
-                let benchmark = insert_benchmark::Benchmark::new(&target, dialect, plan, seed);
-                (Box::new(InsertBenchmarkSteps::new(plan, benchmark)), 0)
-            }
-        };
-        let (contender, steps) = (contestant.name.as_str(), work.count());
-        let count = steps as u32;
-        let mut records = Vec::new();
-        for order in first..count {
-            let mut record = record(work.blank(order), contender, order);
+        let workload = self.setting.comparison.of.only(self.tests);
+        let site = Site { target: &target, dialect, seed, is_own: server.data().is_some() };
+        let driver = rqps_workload::driver(&workload, site)?;
+        let mut tasks = rqps_workload::tasks(&workload)?;
+        let (contender, steps) = (contestant.name.as_str(), tasks.len());
+        tasks.retain(|task| !task.fills);
+        let (count, mut all) = (tasks.len() as f64, Vec::new());
+        for (number, task) in tasks.into_iter().enumerate() {
+            let mut record = record(&task, contender);
             // The journal of attempts is for single runs; here somebody's run is done or it is not.
             record.attempt = 1;
             let test = record.step.clone();
             let outer = &mut lab.watch;
             let mut watch = |event: Event| {
                 if let Event::Progress { contender, pace, done, .. } = event {
-                    let done = f64::from(order - first) + done.clamp(0.0, 1.0);
-                    let done = f64::from(self.number) + done / f64::from(count - first);
+                    let done = number as f64 + done.clamp(0.0, 1.0);
+                    let done = f64::from(self.number) + done / count;
                     let done = done / self.setting.contestants.len() as f64;
                     let (round, test) = (self.round, test.clone());
                     let paces = vec![(contender.clone(), pace)];
@@ -339,16 +329,15 @@ impl Turn<'_> {
             };
             let mut stage = Stage { lab: &mut inner, server, group, contender, steps };
             let clocks = Clocks::now();
-            work.run(&mut stage, &mut record)?;
-            records.push((record, clocks.jump()));
+            task::run(&task, &*driver, &mut stage, &mut record)?;
+            all.push(Done { task, record, jump: clocks.jump() });
         }
-        Ok(records)
+        Ok(all)
     }
 }
 
 fn against(
-    record: &StepRecord,
-    jump: f64,
+    Done { record, jump, .. }: &Done,
     (before, after): (Duration, Duration),
     canaries: &Canaries,
 ) -> Vec<GuardFailure> {
@@ -371,35 +360,18 @@ fn pass(
     setting: &Setting<'_>,
     number: u32,
     load: u32,
-    index: u32,
-    record: &StepRecord,
+    Done { task, record, .. }: &Done,
 ) -> PassRecord {
-    let named = std::slice::from_ref(&record.step);
-    let found = |plan| Some((plan, *select(named, Sequence::Given).ok()?.first()?));
-    let (test, deletes) = match &setting.comparison.of {
-        Compared::Microbenchmark(plan) => (found(plan), false),
-        Compared::InsertBenchmark(plan) => (None, !plan.profile.is_legacy()),
-    };
-    let (class, group) = match (test, record.counts) {
-        (Some((_, test)), _) => (test.class(), test.group.title()),
-        (None, Counts::RowsIndexed) => (Class::Load, GROUP),
-        // The later ones also delete the oldest rows, as the steps with queries do, but for
-        // versions before 2024.
-        (None, Counts::RowsInserted) if record.step == "l.i0" || !deletes => (Class::Insert, GROUP),
-        (None, Counts::RowsInserted) => (Class::DeleteOldest, GROUP),
-        (None, _) if record.step.starts_with("qp") => (Class::Point, GROUP),
-        (None, _) => (Class::Range, GROUP),
-    };
     PassRecord {
         round: number,
         test: record.step.clone(),
-        place: test.map_or(index, |(plan, test)| place_of(plan, test)),
-        group: group.to_string(),
+        place: setting.place(&record.step),
+        group: task.group.to_string(),
         part: PART,
         load,
         attempt: 1,
         started: record.started.clone(),
-        ..PassRecord::new(class)
+        ..PassRecord::new(task.class)
     }
 }
 
@@ -423,20 +395,6 @@ fn side(record: &StepRecord, turn: u32, of_data: Option<String>) -> SideRecord {
 /// A whole run as one slice. Its reads are what the step counts.
 fn slice(record: &StepRecord, turn: u32, contender: &str) -> SliceRecord {
     let sum = |of: fn(&rqps_store::WorkerRecord) -> u64| record.workers.iter().map(of).sum::<u64>();
-    let counted = match record.counts {
-        Counts::RowsInserted => {
-            let inserters = record.workers.iter();
-            let inserters = inserters.filter(|worker| worker.operation == Operation::Insert);
-            inserters.map(|worker| worker.rows).sum()
-        }
-        Counts::RowsIndexed | Counts::RowsScanned => record.counted_rows.unwrap_or(0),
-        Counts::Queries => {
-            let queries = record.workers.iter();
-            let queries = queries.filter(|worker| worker.operation == Operation::Query);
-            queries.map(|worker| worker.operations).sum()
-        }
-        Counts::Statements => sum(|worker| worker.reads + worker.writes + worker.others),
-    };
     let cost = |metrics: &[Metric]| nanos(&record.cost, metrics);
     SliceRecord {
         place: turn,
@@ -446,7 +404,7 @@ fn slice(record: &StepRecord, turn: u32, contender: &str) -> SliceRecord {
         nanos: (record.seconds * 1e9) as u64,
         operations: sum(|worker| worker.operations),
         rows: sum(|worker| worker.rows),
-        reads: counted,
+        reads: task::counted(record),
         retries: sum(|worker| worker.retries),
         client_cpu: cost(&[Metric::ClientCpuUser, Metric::ClientCpuSystem]),
         server_cpu: cost(&[Metric::ServerCpuUser, Metric::ServerCpuSystem]),
@@ -473,7 +431,7 @@ mod tests {
         let rate = || GuardFailure::Rate { reached: 89.0, wanted: 100.0 };
         let steal = || GuardFailure::Steal { stolen: 7.0, most: 1.0 };
         let is_for_another_time = |against: Vec<Vec<GuardFailure>>| {
-            Run { records: Vec::new(), against, canary: [0, 0] }.is_for_another_time()
+            Run { done: Vec::new(), against, canary: [0, 0] }.is_for_another_time()
         };
         assert!(!is_for_another_time(vec![vec![], vec![rate()]]));
         assert!(is_for_another_time(vec![vec![], vec![rate(), steal()]]));

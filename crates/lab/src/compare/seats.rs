@@ -17,7 +17,7 @@ pub(super) struct Seats {
 /// One CPU for one client and all servers: what is left is the CPU that a query costs. Empty for
 /// several clients.
 pub(super) fn common(scene: &Scene<'_>) -> Vec<usize> {
-    match (scene.plan.clients.iter().max(), allowed_cpus()) {
+    match (scene.setting.comparison.of.clients().iter().max(), allowed_cpus()) {
         (Some(1), Ok(cpus)) if !cpus.is_empty() => vec![seat(&cpus, scene.number, 0)],
         _ => Vec::new(),
     }

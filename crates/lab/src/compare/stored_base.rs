@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rqps_dbms::{Dbms, Home, Place};
 use rqps_observe::Usual;
-use rqps_plan::{Comparison, Method, Plan, StoredBase, Workload};
+use rqps_plan::{Comparison, Method, Plan, StoredBase};
 use rqps_store::{ContenderRecord, PassRecord, Run, RunDirectory};
 
 use super::contestant::TWIN;
@@ -50,9 +50,7 @@ pub enum StoredBaseError {
 pub fn stored_base(home: &Home, path: &Path, plan: &Plan) -> Result<(StoredBase, u32), LabError> {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let run = Run::open_without_samples(&path)?;
-    let (Workload::Comparison(wanted), Workload::Comparison(stored)) =
-        (&plan.workload, &run.plan.workload)
-    else {
+    let (Some(wanted), Some(stored)) = (plan.comparison(), run.plan.comparison()) else {
         return Err(StoredBaseError::NoComparison(path).into());
     };
     if stored.base_from.is_some() {
@@ -152,7 +150,7 @@ impl Earlier {
     ) -> Result<Earlier, LabError> {
         let path = &stored.path;
         let run = Run::open_without_samples(path)?;
-        let Workload::Comparison(comparison) = &run.plan.workload else {
+        let Some(comparison) = run.plan.comparison() else {
             return Err(StoredBaseError::NoComparison(path.clone()).into());
         };
         if run.manifest.id != stored.run {

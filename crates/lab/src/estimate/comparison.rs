@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use rqps_dbms::Footprint;
-use rqps_plan::{Compared, Comparison, InsertBenchmark, Method, Microbenchmark, Plan};
-use rqps_workload::microbenchmark::{Sequence, select};
+use rqps_plan::{Comparison, Method, Plan};
+use rqps_workload::Task;
 
 use super::{Estimate, Kind, Machine, Piece, Time, restart, sizes, start};
 use crate::compare::{Contestant, PROFILE_ROUNDS, Parts};
@@ -38,9 +38,10 @@ impl Machine {
     ) -> Result<Estimate, LabError> {
         let contestants = compare::contestants(plan, comparison, &Treatment::default());
         let field = Field { plan, comparison, contestants };
-        let work = match &comparison.of {
-            Compared::InsertBenchmark(benchmark) => self.compared_runs(&field, benchmark),
-            Compared::Microbenchmark(benchmark) => self.compared_tests(&field, benchmark)?,
+        let tasks = rqps_workload::tasks(&comparison.of)?;
+        let work = match comparison.of.is_chain() {
+            true => self.compared_runs(&field, &tasks),
+            false => self.compared_tests(&field, tasks)?,
         };
         let pieces = |rounds: u32| {
             let all = [(&work.load, comparison.loads.unwrap_or(0)), (&work.round, rounds)];
@@ -68,7 +69,8 @@ impl Machine {
     }
 
     /// One at a time does all steps, on a copy of a directory that is nearly empty.
-    fn compared_runs(&self, field: &Field<'_>, benchmark: &InsertBenchmark) -> Work {
+    fn compared_runs(&self, field: &Field<'_>, tasks: &[Task]) -> Work {
+        let workload = &field.comparison.of;
         let mut work = Work::default();
         let mut starting = Duration::ZERO;
         let (mut made, mut largest) = (0, 0);
@@ -76,11 +78,11 @@ impl Machine {
             let contender = &field.plan.contenders[one.index];
             let started = [(Kind::Start, start(contender).time), (Kind::Load, Duration::ZERO)];
             work.load.extend(started.map(|(kind, time)| Piece::once(&one.name, "", kind, time)));
-            work.round.extend(self.insert_benchmark(contender, &one.name, benchmark));
+            work.round.extend(self.tasks(contender, &one.name, tasks, workload.most_rows()));
             let Footprint { empty, allocated, .. } = sizes(contender);
             starting += restart(contender, empty);
             made += empty + allocated;
-            largest = self.disk(contender, &field.plan.workload).max(largest);
+            largest = self.disk(contender, workload).max(largest);
         }
         work.round.push(Piece::once("", "", Kind::Start, starting));
         work.disk = made * field.comparison.kept_loads() + largest;
@@ -88,43 +90,41 @@ impl Machine {
     }
 
     /// Tests by slices, all servers up, and those by whole runs, one at a time.
-    fn compared_tests(
-        &self,
-        field: &Field<'_>,
-        benchmark: &Microbenchmark,
-    ) -> Result<Work, LabError> {
+    fn compared_tests(&self, field: &Field<'_>, tasks: Vec<Task>) -> Result<Work, LabError> {
         let Field { plan, comparison, contestants } = field;
-        let data = |one: &Contestant| self.disk(&plan.contenders[one.index], &plan.workload);
+        let workload = &comparison.of;
+        let data = |one: &Contestant| self.disk(&plan.contenders[one.index], workload);
         let restart = |one: &Contestant| {
             let contender = &plan.contenders[one.index];
-            restart(contender, self.copied(contender, &plan.workload))
+            restart(contender, self.copied(contender, workload))
         };
-        let by = |method: Method| Microbenchmark {
-            tests: comparison
-                .tests()
-                .into_iter()
-                .filter(|test| comparison.method_of(test) == method)
-                .collect(),
-            ..benchmark.clone()
-        };
-        let (sliced, whole) = (by(Method::Slices), by(Method::Runs));
+        let profiled = compare::profiled_per_contender(comparison, &tasks);
+        let (fillers, tests): (Vec<Task>, Vec<Task>) =
+            tasks.into_iter().partition(|task| task.fills);
+        let filling: Vec<(Kind, Duration)> =
+            fillers.iter().flat_map(|task| &task.takes).map(|takes| self.takes(takes)).collect();
+        let sliced = |test: &Task| comparison.method_of(&test.name) == Method::Slices;
+        let (sliced, whole): (Vec<Task>, Vec<Task>) = tests.into_iter().partition(sliced);
+        // The debt of writes is paid as where they alone are run.
+        let names: Vec<String> = whole.iter().map(|task| task.name.clone()).collect();
+        let mut whole = rqps_workload::tasks(&workload.only(&names))?;
+        whole.retain(|task| !task.fills);
         let mut work = Work::default();
         let mut starting = Duration::ZERO;
         for one in field.measured() {
             let contender = &plan.contenders[one.index];
             let started = (Kind::Start, start(contender).time);
-            let load = [&[started], &self.load(benchmark)[..]].concat().into_iter();
+            let load = [&[started], &filling[..]].concat().into_iter();
             let piece = |name| move |(kind, time)| Piece::once(name, "", kind, time);
             match comparison.loads {
                 Some(_) => work.load.extend(load.map(piece(&one.name))),
                 // Part of how a round begins.
                 None => work.round.extend(load.map(piece(""))),
             }
-            if !whole.tests.is_empty() {
+            if !whole.is_empty() {
                 // Without the load: a copy of that is there.
-                let is_run = |piece: &Piece| !matches!(piece.kind, Kind::Load | Kind::Index);
-                let pieces = self.microbenchmark(contender, &one.name, &whole)?;
-                work.round.extend(pieces.into_iter().filter(is_run));
+                let most_rows = workload.most_rows();
+                work.round.extend(self.tasks(contender, &one.name, &whole, most_rows));
                 starting += restart(one);
             }
             // And a round has a copy.
@@ -134,14 +134,13 @@ impl Machine {
         let groups = Parts::within(plan, comparison, self.memory, self.memory)?.groups;
         let up: Vec<&Contestant> =
             groups.iter().flatten().map(|place| &contestants[*place]).collect();
-        for test in select(&sliced.tests, Sequence::Given)? {
-            let each = test.measured(benchmark).mul_f64(1.0 + compare::WARM_UP);
+        for test in &sliced {
+            let each = test.time.mul_f64(1.0 + compare::WARM_UP);
             let time = each * up.len() as u32;
-            work.round.push(Piece::once("", test.short_name(), Kind::Timed, time));
+            work.round.push(Piece::once("", &test.name, Kind::Timed, time));
         }
-        let profiled = compare::profiled_per_contender(comparison, benchmark)?;
         for one in up {
-            if !sliced.tests.is_empty() {
+            if !sliced.is_empty() {
                 starting += restart(one);
             }
             if !one.is_twin && !profiled.is_zero() {

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use rqps_plan::{Count, Microbenchmark, Span};
+use rqps_plan::{Count, Design, Microbenchmark, Span, Workload};
 
 use super::*;
 use crate::estimate;
@@ -22,9 +22,9 @@ fn microbenchmark() -> Microbenchmark {
     }
 }
 
-fn remaining(workload: Workload) -> (Remaining, f64) {
+fn remaining(design: Design) -> (Remaining, f64) {
     let contenders = ["a=sqlite", "b=sqlite"].map(|one| one.parse().unwrap()).to_vec();
-    let plan = Plan { contenders, seed: 1, cache: None, memory: None, workload };
+    let plan = Plan { contenders, seed: 1, cache: None, memory: None, design };
     let estimate = estimate(&plan, 2, 16 << 30).unwrap();
     let mut remaining = Remaining::new([(&plan, &estimate)]);
     remaining.begin(0, 0.0);
@@ -42,7 +42,8 @@ fn is_about(seconds: f64, expected: f64) -> bool {
 
 #[test]
 fn at_first_it_is_the_estimate_and_time_goes() {
-    let (mut remaining, total) = remaining(Workload::Microbenchmark(microbenchmark()));
+    let (mut remaining, total) =
+        remaining(Design::Single(Workload::Microbenchmark(microbenchmark())));
     assert!(is_about(remaining.seconds(0.0), total));
     remaining.event(&step("a", "load"), 0.0);
     assert!(is_about(remaining.seconds(3.0), total - 3.0));
@@ -50,7 +51,7 @@ fn at_first_it_is_the_estimate_and_time_goes() {
 
 #[test]
 fn what_one_contender_took_another_is_taken_to_take() {
-    let (mut remaining, _) = remaining(Workload::Microbenchmark(microbenchmark()));
+    let (mut remaining, _) = remaining(Design::Single(Workload::Microbenchmark(microbenchmark())));
     let load = "load".to_string();
     remaining.event(&step("a", "load"), 0.0);
     remaining.event(&Event::Indexing { contender: "a".to_string(), step: load }, 40.0);
@@ -68,7 +69,7 @@ fn what_one_contender_took_another_is_taken_to_take() {
 
 #[test]
 fn a_step_is_told_by_its_own_pace_when_a_fifth_is_done() {
-    let (mut remaining, _) = remaining(Workload::Microbenchmark(microbenchmark()));
+    let (mut remaining, _) = remaining(Design::Single(Workload::Microbenchmark(microbenchmark())));
     let (contender, load) = ("a".to_string(), "load".to_string());
     remaining.event(&step("a", "load"), 0.0);
     let before = remaining.seconds(1.0);
@@ -84,7 +85,8 @@ fn a_step_is_told_by_its_own_pace_when_a_fifth_is_done() {
 
 #[test]
 fn what_was_done_before_or_will_not_be_done_is_not_left() {
-    let (mut remaining, total) = remaining(Workload::Microbenchmark(microbenchmark()));
+    let (mut remaining, total) =
+        remaining(Design::Single(Workload::Microbenchmark(microbenchmark())));
     remaining.event(&Event::Resumed { contender: "a".to_string(), steps: 3 }, 0.0);
     assert!(is_about(remaining.seconds(0.0), total / 2.0));
     let failed = Event::Failed { contender: "b".to_string(), error: String::new() };
@@ -94,10 +96,10 @@ fn what_was_done_before_or_will_not_be_done_is_not_left() {
 
 #[test]
 fn a_comparison_has_the_rounds_that_its_tests_need_and_that_fit() {
-    let mut comparison = Comparison::new(Compared::Microbenchmark(microbenchmark()));
+    let mut comparison = Comparison::new(Workload::Microbenchmark(microbenchmark()));
     (comparison.rounds, comparison.fewest_rounds, comparison.twin) = (10, 2, false);
     let after_a_round = |comparison: &Comparison, interim: Interim| {
-        let (mut remaining, _) = remaining(Workload::Comparison(comparison.clone()));
+        let (mut remaining, _) = remaining(Design::Comparison(comparison.clone()));
         remaining.event(&Event::RoundBegun { round: 1, rounds: 10, tests: 2 }, 0.0);
         for (test, at) in TESTS.into_iter().zip([1.0, 11.0]) {
             let (test, paces) = (test.to_string(), Vec::new());

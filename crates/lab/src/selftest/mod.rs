@@ -11,7 +11,7 @@ use std::fs;
 
 use rqps_dbms::Dbms;
 use rqps_observe::SessionLock;
-use rqps_plan::{Comparison, Dose, Injection, Plan, Workload};
+use rqps_plan::{Comparison, Dose, Injection, Plan};
 use rqps_store::RunDirectory;
 
 use crate::contender::{file_error, folder};
@@ -45,7 +45,7 @@ pub fn run_injected(
     injections: &[Option<Injection>],
 ) -> Result<(Outcome, Vec<Dose>), LabError> {
     let plan: Plan = directory.plan.clone();
-    let Workload::Comparison(comparison) = &plan.workload else {
+    let Some(comparison) = plan.comparison() else {
         return Ok((crate::run(lab, directory, ready)?, Vec::new()));
     };
     let treatment = Treatment { injections: injections.to_vec(), doses: RefCell::default() };

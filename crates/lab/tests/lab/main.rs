@@ -10,7 +10,7 @@ use std::time::Duration;
 use rqps_dbms::{Dbms, Home};
 use rqps_lab::{Event, Interim, Lab, Outcome, run_injected};
 use rqps_observe::SessionLock;
-use rqps_plan::{Compared, Comparison, Contender, Count, Microbenchmark, Plan, Span, Workload};
+use rqps_plan::{Comparison, Contender, Count, Design, Microbenchmark, Plan, Span, Workload};
 use rqps_store::{Manifest, PassRecord, RunDirectory};
 use tempfile::TempDir;
 
@@ -45,21 +45,21 @@ impl World {
             pay_after_each_write: false,
             check: true,
         };
-        let mut comparison = Comparison::new(Compared::Microbenchmark(benchmark));
+        let mut comparison = Comparison::new(Workload::Microbenchmark(benchmark));
         (comparison.rounds, comparison.fewest_rounds) = (ROUNDS, ROUNDS);
         comparison.slice = Span(Duration::from_millis(1));
         comparison.head = Span(Duration::from_micros(100));
         comparison.guards = false;
         let contenders: Vec<Contender> =
             ["base=sqlite", "other=sqlite"].map(|it| it.parse().unwrap()).to_vec();
-        let workload = Workload::Comparison(comparison);
-        let plan = Plan { contenders, seed: 1, cache: None, memory: None, workload };
+        let design = Design::Comparison(comparison);
+        let plan = Plan { contenders, seed: 1, cache: None, memory: None, design };
         let scripts = [base.to_vec(), other.to_vec()];
         World { folder: TempDir::new().unwrap(), plan, scripts, enough_after: None }
     }
 
     fn comparison(&mut self) -> &mut Comparison {
-        let Workload::Comparison(comparison) = &mut self.plan.workload else { unreachable!() };
+        let Design::Comparison(comparison) = &mut self.plan.design else { unreachable!() };
         comparison
     }
 
@@ -240,7 +240,7 @@ fn without_the_base_there_is_nothing_to_compare_with() {
 fn what_was_stopped_is_resumed_with_what_it_does_not_have() {
     let mut world = World::new(&[], &[]);
     // As short as a stored plan may have it.
-    let Compared::Microbenchmark(benchmark) = &mut world.comparison().of else { unreachable!() };
+    let Workload::Microbenchmark(benchmark) = &mut world.comparison().of else { unreachable!() };
     benchmark.read_time = Span(Duration::from_millis(100));
     benchmark.write_time = benchmark.read_time;
     let is_second = |event: &Event| matches!(event, Event::RoundBegun { round: 2, .. });

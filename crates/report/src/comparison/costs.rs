@@ -389,7 +389,7 @@ pub(super) fn interval(rounds: &[f64]) -> Estimate {
 #[cfg(test)]
 mod tests {
     use rqps_observe::Reading;
-    use rqps_plan::{Class, Compared, Comparison};
+    use rqps_plan::{Class, Comparison, Workload};
     use rqps_store::SliceRecord;
 
     use super::*;
@@ -507,7 +507,7 @@ mod tests {
         let passes: Vec<&PassRecord> = rounds.iter().collect();
         let one = fixture::pair(&plan, None).time(&passes);
         assert!((one.base - 100.0).abs() < 1.0, "{one:?}");
-        let Compared::InsertBenchmark(benchmark) = &mut plan.of else { unreachable!() };
+        let Workload::InsertBenchmark(benchmark) = &mut plan.of else { unreachable!() };
         benchmark.clients = 4;
         let four = fixture::pair(&plan, None).time(&passes);
         assert!((four.base / one.base - 4.0).abs() < 1e-9, "{four:?}");

@@ -1,6 +1,6 @@
 //! What tests of this part have in common: a comparison of `new` with `old`.
 
-use rqps_plan::{Compared, Comparison, InsertBenchmark, Plan, Profile, StoredBase, Workload};
+use rqps_plan::{Comparison, Design, InsertBenchmark, Plan, Profile, StoredBase, Workload};
 use rqps_store::{Manifest, Run};
 
 use super::drift::Drift;
@@ -8,7 +8,7 @@ use super::pair::Pair;
 
 pub(super) fn plan() -> Comparison {
     let benchmark = InsertBenchmark::new(Profile::P2025, "1K".parse().unwrap());
-    Comparison::new(Compared::InsertBenchmark(benchmark))
+    Comparison::new(Workload::InsertBenchmark(benchmark))
 }
 
 pub(super) fn pair<'a>(plan: &'a Comparison, drift: Option<Drift<'a>>) -> Pair<'a> {
@@ -23,7 +23,7 @@ pub(super) fn run(plan: &Comparison, contenders: [&str; 2]) -> Run {
             seed: 1,
             cache: None,
             memory: None,
-            workload: Workload::Comparison(plan.clone()),
+            design: Design::Comparison(plan.clone()),
         },
         manifest: Manifest::default(),
         contenders: Vec::new(),

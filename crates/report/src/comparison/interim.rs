@@ -1,6 +1,6 @@
 //! Where a comparison stands before its end.
 
-use rqps_plan::{Cache, Workload};
+use rqps_plan::Cache;
 use rqps_stats::digits::Digits;
 use rqps_stats::label::Label;
 use rqps_stats::stop::{Progress, StopRule};
@@ -51,7 +51,7 @@ fn changed(verdict: &Verdict) -> Option<f64> {
 
 /// Judges the passes so far.
 pub fn interim(plan: &rqps_plan::Plan, passes: &[PassRecord]) -> Interim {
-    let Workload::Comparison(comparison) = &plan.workload else { return Interim::default() };
+    let Some(comparison) = plan.comparison() else { return Interim::default() };
     let names: Vec<String> = plan.contenders.iter().map(|one| one.name()).collect();
     let Some((base, others)) = names.split_first() else { return Interim::default() };
     let tests = observed::tests(passes);

@@ -33,7 +33,7 @@ mod together;
 mod verdict_row;
 mod whole;
 
-use rqps_plan::{Cache, Compared, Comparison, Method, Workload};
+use rqps_plan::{Cache, Comparison, Method};
 use rqps_stats::cause::{Evidence, Finding, explain_suite};
 use rqps_stats::label::Label;
 use rqps_stats::noise::Noise;
@@ -113,7 +113,7 @@ pub fn gate(run: &Run) -> Option<Gate> {
 impl<'a> Verdicts<'a> {
     /// None if the run is no comparison.
     pub(crate) fn new(run: &'a Run) -> Option<Self> {
-        let Workload::Comparison(plan) = &run.plan.workload else { return None };
+        let plan = run.plan.comparison()?;
         let names: Vec<String> = run.plan.contenders.iter().map(|one| one.name()).collect();
         let (base, others) = names.split_first()?;
         let tests = observed::tests(&run.passes).into_iter();
@@ -207,10 +207,10 @@ impl<'a> Verdicts<'a> {
 
     /// Why a test is measured as it is.
     pub(crate) fn method_because(&self, test: &str) -> String {
-        match (self.plan.choice_of(test), &self.plan.of) {
-            (Some(choice), _) => choice.why.clone(),
-            (None, Compared::Microbenchmark(_)) => "asked for".to_string(),
-            (None, Compared::InsertBenchmark(_)) => "its steps build on each other".to_string(),
+        match self.plan.choice_of(test) {
+            Some(choice) => choice.why.clone(),
+            None if self.plan.of.is_chain() => "its steps build on each other".to_string(),
+            None => "asked for".to_string(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! What was observed of one test in all rounds, as the estimators take it.
 
 use rqps_observe::{Metric, foreign_cpu};
-use rqps_plan::{Class, Compared, Comparison, Counts, Group, Method};
+use rqps_plan::{Class, Comparison, Counts, Group};
 use rqps_stats::sla;
 use rqps_stats::slices::{self, Restart, Slice};
 use rqps_stats::verdict::Stage;
@@ -176,17 +176,7 @@ impl<'a> Observed<'a> {
     /// What its rate counts, and its costs are divided by. Slices count what was sent; whole runs
     /// what the step counts that they are of, which they keep as statements.
     pub(crate) fn counts(&self, plan: &Comparison) -> Counts {
-        match &plan.of {
-            Compared::InsertBenchmark(benchmark) => {
-                let steps = benchmark.steps();
-                let step = steps.iter().find(|step| step.name == self.name);
-                step.map_or(Counts::Statements, |step| step.counts())
-            }
-            Compared::Microbenchmark(_) => match plan.method_of(self.name) {
-                Method::Runs if self.class == Class::Scan => Counts::RowsScanned,
-                _ => Counts::Statements,
-            },
-        }
+        plan.of.counts(self.name, self.class, plan.method_of(self.name))
     }
 
     /// The same with the service times of its whole runs.
@@ -200,14 +190,9 @@ impl<'a> Observed<'a> {
     }
 }
 
-/// The clients of a contender at a time, each of which waits for what it sent; of whole scans one
-/// for each table.
+/// The clients of a contender at a time, each of which waits for what it sent.
 pub(crate) fn clients_of(plan: &Comparison, pass: &PassRecord) -> u32 {
-    match (&plan.of, plan.method_of(&pass.test)) {
-        (Compared::InsertBenchmark(of), _) => of.clients,
-        (Compared::Microbenchmark(of), Method::Runs) if pass.class == Class::Scan => of.tables,
-        (Compared::Microbenchmark(of), _) => of.clients.iter().copied().max().unwrap_or(1),
-    }
+    plan.of.clients_of(pass.class, plan.method_of(&pass.test))
 }
 
 /// A contender's level against the base's in a pass: the median over the cycles of the log ratios.

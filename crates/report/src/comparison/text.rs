@@ -2,7 +2,6 @@
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{Cell, CellAlignment, Color, Table};
-use rqps_plan::Compared;
 use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
 
@@ -156,7 +155,7 @@ fn legend(verdicts: &Verdicts<'_>) -> String {
         false => "",
     };
     let mut more = String::new();
-    if let (Compared::Microbenchmark(_), Some(_)) = (&verdicts.plan.of, verdicts.plan.loads) {
+    if !verdicts.plan.of.is_chain() && verdicts.plan.loads.is_some() {
         more += " Intervals are about these loads: how data came to be may be worth more.";
     }
     if let Some((micros, share)) = verdicts.reading() {

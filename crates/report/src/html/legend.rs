@@ -1,7 +1,6 @@
 //! What the columns mean, in print too.
 
 use maud::{Markup, html};
-use rqps_plan::Compared;
 use rqps_stats::normalised::{IOSTAT, VMSTAT};
 use rqps_stats::{COSTS, Column, METRICS};
 
@@ -114,9 +113,10 @@ fn comparison(verdicts: &Verdicts<'_>, matrix: &Matrix) -> Markup {
 fn together(verdicts: &Verdicts<'_>) -> Markup {
     html! {
         h3 { "Metrics of all rounds together" }
-        @match &verdicts.plan.of {
-            Compared::Microbenchmark(_) => { (definitions(&IOSTAT)) (definitions(&VMSTAT)) },
-            Compared::InsertBenchmark(_) => (definitions(&METRICS)),
+        @if verdicts.plan.of.is_chain() {
+            (definitions(&METRICS))
+        } @else {
+            (definitions(&IOSTAT)) (definitions(&VMSTAT))
         }
         h3 { "Cost by side" }
         (definitions(&COSTS))

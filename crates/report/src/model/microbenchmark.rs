@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use rqps_plan::{Microbenchmark, Workload};
+use rqps_plan::{Design, Workload};
 use rqps_stats::bands::{self, Relative};
 use rqps_stats::client_share::{BOTTLENECK, client_busy};
 
@@ -20,10 +20,10 @@ const ALL_HIT: f64 = 0.995;
 /// The title of what the published tables leave out.
 pub(crate) const UNREPORTED: &str = "Not in the published tables";
 
-/// A run of the microbenchmarks, arranged by test.
+/// A run of tests that stand alone, arranged by test.
 pub(crate) struct Suite<'m, 'a> {
     pub(crate) model: &'m Model<'a>,
-    pub(crate) plan: &'a Microbenchmark,
+    pub(crate) plan: &'a Workload,
     /// The groups of the published tables that have tests in this run.
     pub(crate) groups: Vec<Group<'m, 'a>>,
     /// Steps that the published tables leave out: the load and what warms caches, in their order.
@@ -51,10 +51,13 @@ pub(crate) struct Grouped<'a> {
 }
 
 impl<'m, 'a> Suite<'m, 'a> {
-    /// None for runs of another benchmark.
+    /// None for other runs.
     pub(crate) fn new(model: &'m Model<'a>) -> Option<Self> {
-        let Workload::Microbenchmark(plan) = &model.run.plan.workload else { return None };
-        let mut clients = plan.clients.clone();
+        let Design::Single(plan) = &model.run.plan.design else { return None };
+        if plan.is_chain() {
+            return None;
+        }
+        let mut clients = plan.clients().to_vec();
         clients.sort_unstable();
         let mut suite = Suite { model, plan, groups: Vec::new(), unreported: Vec::new(), clients };
         for step in &model.steps {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rqps_plan::{Cache, Compared, Comparison, InsertBenchmark, Method, Microbenchmark, Workload};
+use rqps_plan::{Cache, Comparison, Design, Method};
 use rqps_store::Status;
 
 use super::costs::IN_PROCESS;
@@ -34,10 +34,9 @@ impl Prose {
 }
 
 fn benchmark(model: &Model) -> &'static str {
-    match &model.run.plan.workload {
-        Workload::InsertBenchmark(_) => "Insert Benchmark",
-        Workload::Microbenchmark(_) => "Microbenchmarks",
-        Workload::Comparison(_) => "Comparison",
+    match &model.run.plan.design {
+        Design::Single(workload) => workload.title(),
+        Design::Comparison(_) => "Comparison",
     }
 }
 
@@ -52,20 +51,13 @@ pub(crate) fn list(names: &[&str]) -> String {
 }
 
 fn sentence(model: &Model) -> String {
-    let steps = match (&model.run.plan.workload, model.steps.len()) {
-        (Workload::Comparison(_), _) => tests_and_rounds(model),
+    let plan = &model.run.plan;
+    let steps = match (&plan.design, model.steps.len()) {
+        (Design::Comparison(_), _) => tests_and_rounds(model),
         (_, 1) => "1 step".to_string(),
         (_, steps) => format!("{steps} steps"),
     };
-    let what = match &model.run.plan.workload {
-        Workload::InsertBenchmark(benchmark) => insert_benchmark(benchmark),
-        Workload::Microbenchmark(benchmark) => microbenchmarks(benchmark),
-        Workload::Comparison(comparison) => match &comparison.of {
-            Compared::InsertBenchmark(benchmark) => insert_benchmark(benchmark),
-            Compared::Microbenchmark(benchmark) => microbenchmarks(benchmark),
-        },
-    };
-    format!("{steps} of {what}, on {}.", merged::cpus(model.run))
+    format!("{steps} of {}, on {}.", plan.workload().phrase(), merged::cpus(model.run))
 }
 
 fn tests_and_rounds(model: &Model) -> String {
@@ -81,47 +73,13 @@ fn tests_and_rounds(model: &Model) -> String {
     format!("{} in {}", plural(tests.len(), "test"), plural(rounds as usize, "round"))
 }
 
-fn insert_benchmark(benchmark: &InsertBenchmark) -> String {
-    let clients = match benchmark.clients {
-        1 => "one client".to_string(),
-        clients if benchmark.one_table => format!("{clients} clients that share a table"),
-        clients => format!("{clients} clients with a table each"),
-    };
-    let (profile, rows) = (benchmark.profile, benchmark.rows);
-    format!("the Insert Benchmark, version {profile}, with {rows} rows per client and {clients}")
-}
-
-fn microbenchmarks(benchmark: &Microbenchmark) -> String {
-    let (shape, clients) = (shape(benchmark), clients(benchmark));
-    format!("the sysbench microbenchmarks with {shape} and {clients}")
-}
-
-fn shape(benchmark: &Microbenchmark) -> String {
-    match benchmark.tables {
-        1 => format!("one table of {} rows", benchmark.rows),
-        tables => format!("{tables} tables of {} rows", benchmark.rows),
-    }
-}
-
-fn clients(benchmark: &Microbenchmark) -> String {
-    match benchmark.clients[..] {
-        [1] => "one client".to_string(),
-        _ => {
-            let numbers: Vec<String> = benchmark.clients.iter().map(u32::to_string).collect();
-            format!("{} clients", numbers.join(", "))
-        }
-    }
-}
-
 fn facts(model: &Model) -> Vec<(&'static str, String)> {
-    let mut facts = match &model.run.plan.workload {
-        Workload::InsertBenchmark(benchmark) => insert_benchmark_facts(benchmark),
-        Workload::Microbenchmark(benchmark) => microbenchmark_facts(benchmark),
-        Workload::Comparison(comparison) => comparison_facts(comparison),
-    };
-    facts.push(("seed", model.run.plan.seed.to_string()));
+    let plan = &model.run.plan;
+    let mut facts = plan.workload().facts();
+    facts.extend(plan.comparison().into_iter().flat_map(comparison_facts));
+    facts.push(("seed", plan.seed.to_string()));
     facts.push(("transport", transports(model)));
-    let cache = model.run.plan.cache.map(|cache| match cache {
+    let cache = plan.cache.map(|cache| match cache {
         Cache::Cached => "holds all data",
         Cache::IoBound => "holds a tenth of the data",
     });
@@ -156,60 +114,15 @@ fn told(all: impl Iterator<Item = String>) -> String {
     all.join("; ")
 }
 
-fn insert_benchmark_facts(benchmark: &InsertBenchmark) -> Vec<(&'static str, String)> {
-    let [first, second] = benchmark.writes;
-    let writes = match second.0 {
-        0 => format!("{first} in l.i1"),
-        _ => format!("{first} in l.i1, {second} in l.i2"),
-    };
-    let rates: Vec<String> = benchmark.rates.iter().map(u32::to_string).collect();
-    let tables = if benchmark.one_table { "one table for all" } else { "a table each" };
-    vec![
-        ("profile", benchmark.profile.to_string()),
-        ("rows", format!("{} per client in l.i0, {writes}", benchmark.rows)),
-        ("clients", format!("{}, {tables}", benchmark.clients)),
-        (
-            "queries",
-            format!(
-                "{} per step, while each client writes {} rows/s",
-                benchmark.query_time,
-                rates.join(", ")
-            ),
-        ),
-        ("pacing", benchmark.pacing.to_string()),
-        ("checks", (if benchmark.check { "after each step" } else { "none" }).to_string()),
-    ]
-}
-
-fn microbenchmark_facts(benchmark: &Microbenchmark) -> Vec<(&'static str, String)> {
-    let fair = match benchmark.fair_writes {
-        true => "the same work for all",
-        false => "as published: a faster server has other tables in the end",
-    };
-    vec![
-        ("tables", shape(benchmark)),
-        ("clients", clients(benchmark)),
-        ("time", format!("{} per read, {} per write", benchmark.read_time, benchmark.write_time)),
-        ("deletes and inserts", fair.to_string()),
-        (
-            "checks",
-            (if benchmark.check { "after the load and each step" } else { "none" }).to_string(),
-        ),
-    ]
-}
-
 fn comparison_facts(comparison: &Comparison) -> Vec<(&'static str, String)> {
-    let mut facts = match &comparison.of {
-        Compared::InsertBenchmark(benchmark) => insert_benchmark_facts(benchmark),
-        Compared::Microbenchmark(benchmark) => microbenchmark_facts(benchmark),
-    };
-    facts.push(("method", method(comparison)));
     let fresh = comparison.confirm.map_or(String::new(), |rounds| {
         format!("; then {rounds} fresh ones for what looks different")
     });
-    facts.push(("rounds", format!("at most {}, a restart each{fresh}", comparison.rounds)));
-    facts.push(("data", loaded(comparison)));
-    facts
+    vec![
+        ("method", method(comparison)),
+        ("rounds", format!("at most {}, a restart each{fresh}", comparison.rounds)),
+        ("data", loaded(comparison)),
+    ]
 }
 
 /// How contenders take turns.
@@ -224,8 +137,8 @@ pub(crate) fn method(comparison: &Comparison) -> String {
 
 /// How often the data were loaded.
 pub(crate) fn loaded(comparison: &Comparison) -> String {
-    match (&comparison.of, comparison.loads) {
-        (Compared::InsertBenchmark(_), _) => "loaded by each run".to_string(),
+    match (comparison.of.is_chain(), comparison.loads) {
+        (true, _) => "loaded by each run".to_string(),
         (_, None) => "loaded for each round anew".to_string(),
         (_, Some(1)) => "loaded once".to_string(),
         (_, Some(loads)) => format!("loaded {loads} times, for rounds in turn"),

@@ -2,7 +2,7 @@
 //! why they differ.
 
 use rqps_observe::Metric;
-use rqps_plan::{Comparison, Dose, Injection, Method, Workload};
+use rqps_plan::{Comparison, Dose, Injection, Method};
 use rqps_stats::acceptance::Known;
 use rqps_stats::cause::{Cause, Confidence, Evidence, Finding, Part, budget, explain};
 use rqps_stats::label::Label;
@@ -35,7 +35,7 @@ struct Held<'a> {
 }
 
 pub(super) fn cells(experiment: &Experiment) -> Vec<Cell> {
-    let Workload::Comparison(plan) = &experiment.run.plan.workload else { return Vec::new() };
+    let Some(plan) = experiment.run.plan.comparison() else { return Vec::new() };
     let tests = observed::tests(&experiment.run.passes);
     held(experiment, plan).iter().flat_map(|held| held.cells(&tests)).collect()
 }
@@ -327,7 +327,7 @@ fn told(findings: &[Finding], evidence: &Evidence) -> String {
 
 #[cfg(test)]
 mod tests {
-    use rqps_plan::{Class, Compared, Count, Dose, Microbenchmark, Plan, Span};
+    use rqps_plan::{Class, Count, Design, Dose, Microbenchmark, Plan, Span};
     use rqps_store::{Manifest, Run, SliceRecord, StatementRecord};
 
     use super::*;
@@ -352,7 +352,7 @@ mod tests {
             pay_after_each_write: false,
             check: true,
         };
-        let mut comparison = Comparison::new(Compared::Microbenchmark(benchmark));
+        let mut comparison = Comparison::new(benchmark.into());
         comparison.method = method;
         comparison.twin = false;
         let named = |(name, _): (&str, u64)| format!("{name}=postgres@17.6").parse().unwrap();
@@ -361,7 +361,7 @@ mod tests {
             seed: 1,
             cache: None,
             memory: None,
-            workload: Workload::Comparison(comparison),
+            design: Design::Comparison(comparison),
         };
         // The weather of a round is the same for all.
         let slice = |round: u64, (place, (name, nanos)): (usize, (&str, u64))| SliceRecord {

@@ -8,8 +8,8 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus as Random;
 use rqps_plan::{
-    Class, Compared, Comparison, Contender, Count, Dose, Injection, Method, Microbenchmark, Plan,
-    Span, Workload,
+    Class, Comparison, Contender, Count, Design, Dose, Injection, Method, Microbenchmark, Plan,
+    Span,
 };
 use rqps_store::{Manifest, PassRecord, Run, SliceRecord};
 
@@ -98,7 +98,7 @@ const RUNS: Machine = Machine {
 /// Shares of an operation's time, after the base that only carries a delay of nothing.
 const SLOWED: &[f64] = &[0.0, 0.01, 0.02, 0.03, 0.05, 0.10];
 
-struct Design {
+struct MadeUp {
     machine: Machine,
     tests: usize,
     equals: usize,
@@ -106,24 +106,24 @@ struct Design {
 }
 
 /// At least 200 cells of equals each, so that false alarms are known within 3 %.
-const DESIGNS: [Design; 4] = [
-    Design { machine: SLICES, tests: 32, equals: 8, slowed: &[] },
-    Design { machine: SLICES, tests: 24, equals: 0, slowed: SLOWED },
-    Design { machine: RUNS, tests: 52, equals: 8, slowed: &[] },
-    Design { machine: RUNS, tests: 24, equals: 0, slowed: SLOWED },
+const MADE_UP: [MadeUp; 4] = [
+    MadeUp { machine: SLICES, tests: 32, equals: 8, slowed: &[] },
+    MadeUp { machine: SLICES, tests: 24, equals: 0, slowed: SLOWED },
+    MadeUp { machine: RUNS, tests: 52, equals: 8, slowed: &[] },
+    MadeUp { machine: RUNS, tests: 24, equals: 0, slowed: SLOWED },
 ];
 
 /// The cells of all that is made up.
 pub fn synthetic() -> Vec<Cell> {
     let mut random = Random::seed_from_u64(SEED);
     // One at a time: their slices take some memory.
-    DESIGNS.iter().flat_map(|design| design.experiment(&mut random).cells()).collect()
+    MADE_UP.iter().flat_map(|made_up| made_up.experiment(&mut random).cells()).collect()
 }
 
 /// Who takes part: by name, and with how much longer its operations are. None for equals.
 type Side = (String, Option<f64>);
 
-impl Design {
+impl MadeUp {
     fn sides(&self) -> Vec<Side> {
         let equals = (0..self.equals).map(|number| (format!("a{number}"), None));
         let slowed = self.slowed.iter().map(|&longer| match longer {
@@ -298,7 +298,7 @@ fn plan(method: Method, sides: &[Side]) -> Plan {
         pay_after_each_write: false,
         check: false,
     };
-    let mut comparison = Comparison::new(Compared::Microbenchmark(benchmark));
+    let mut comparison = Comparison::new(benchmark.into());
     comparison.method = method;
     comparison.rounds = ROUNDS;
     comparison.twin = false;
@@ -307,7 +307,7 @@ fn plan(method: Method, sides: &[Side]) -> Plan {
         seed: SEED,
         cache: None,
         memory: None,
-        workload: Workload::Comparison(comparison),
+        design: Design::Comparison(comparison),
     }
 }
 
@@ -339,9 +339,9 @@ mod tests {
     /// show why not. What takes its place, in the same rounds, is in the test below.
     #[test]
     fn against_the_mean_of_others_equals_would_be_told_apart() {
-        let design = &DESIGNS[0];
-        let names: Vec<String> = design.sides().into_iter().map(|(name, _)| name).collect();
-        let passes = design.experiment(&mut Random::seed_from_u64(SEED)).run.passes;
+        let made_up = &MADE_UP[0];
+        let names: Vec<String> = made_up.sides().into_iter().map(|(name, _)| name).collect();
+        let passes = made_up.experiment(&mut Random::seed_from_u64(SEED)).run.passes;
         let log = |cycle: &[SliceRecord], name: &String| {
             let slice = cycle.iter().find(|slice| slice.contender == *name).unwrap();
             (slice.operations as f64 / slice.nanos as f64).ln()
@@ -363,7 +363,7 @@ mod tests {
             let group = names[place].clone();
             Known { group, truth: 0.0, estimate, restarts, detectable: 0.0 }
         };
-        let cells: Vec<Known> = (0..design.tests as u32)
+        let cells: Vec<Known> = (0..made_up.tests as u32)
             .flat_map(|test| (1..names.len()).map(move |place| (test, place)))
             .map(|(test, place)| known(test, place))
             .collect();

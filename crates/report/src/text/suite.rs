@@ -41,7 +41,7 @@ pub(super) fn parts(suite: &Suite, colour: Colour) -> Vec<String> {
         let title = format!("What {name} did per second{with}");
         parts.push(titled(&title, &legends(), &measures, colour));
     }
-    if suite.plan.pay_after_each_write {
+    if suite.plan.pays_after_each_write() {
         parts.extend(normalised_writes(suite));
     }
     parts.push(wrapped([[ELSEWHERE]].into_iter()));

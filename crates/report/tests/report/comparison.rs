@@ -1,7 +1,7 @@
 //! What a comparison comes to, format by format.
 
 use jsonschema::Validator;
-use rqps_plan::{Class, Flags, Method, StoredBase, Workload};
+use rqps_plan::{Class, Design, Flags, Method, StoredBase};
 use rqps_report::{Colour, Gate, gate, html, interim, junit, result_json, summary_markdown, text};
 use rqps_store::{PassRecord, Run, SliceRecord};
 use serde_json::Value;
@@ -78,7 +78,7 @@ pub(crate) fn comparison(contenders: &[&str], rounds: u32, confirm: Option<u32>)
     run.steps.clear();
     let mut plan = suite::comparison_plan(&run);
     (plan.method, plan.rounds, plan.confirm) = (Method::Slices, rounds, confirm);
-    run.plan.workload = Workload::Comparison(plan);
+    run.plan.design = Design::Comparison(plan);
     for round in 1..=rounds {
         for (place, (name, percent)) in TESTS.iter().enumerate() {
             let changes: Vec<(&str, f64)> = contenders.iter().map(|one| (*one, *percent)).collect();
@@ -102,7 +102,7 @@ fn parsed(run: &Run) -> Value {
 /// the base, its twin and the contender the canary took so many milliseconds.
 fn disturbed(percent: f64, canary: [u64; 3]) -> Run {
     let mut run = comparison(&["new"], 6, None);
-    let Workload::Comparison(plan) = &mut run.plan.workload else { unreachable!() };
+    let Design::Comparison(plan) = &mut run.plan.design else { unreachable!() };
     (plan.method, plan.guards) = (Method::Runs, false);
     let round = |round| {
         let mut pass = pass(round, 0, "point-query", &[("new", percent)]);
@@ -240,7 +240,7 @@ fn a_gate_fails_by_the_margin_and_never_for_what_got_faster() {
     assert_eq!(gate(&run), Some(Gate::Regression));
     run.passes.retain(|pass| pass.test != "point-query");
     assert_eq!(gate(&run), Some(Gate::Passed), "1 % slower is below the margin of 2 %");
-    let Workload::Comparison(plan) = &mut run.plan.workload else { unreachable!() };
+    let Design::Comparison(plan) = &mut run.plan.design else { unreachable!() };
     plan.margin = Some(0.005);
     assert_eq!(gate(&run), Some(Gate::Regression));
     run.passes.retain(|pass| pass.test == "scan");
@@ -272,7 +272,7 @@ fn a_machine_that_was_slower_is_told_and_takes_no_label_back() {
 fn a_stored_base_is_in_doubt_where_the_machine_was_faster_then_and_not_slower() {
     for (then, now, is_in_doubt) in [(100, 110, true), (110, 100, false)] {
         let mut run = disturbed(-14.0, [now; 3]);
-        let Workload::Comparison(plan) = &mut run.plan.workload else { unreachable!() };
+        let Design::Comparison(plan) = &mut run.plan.design else { unreachable!() };
         plan.base_from = Some(Box::new(StoredBase {
             path: "out/base".into(),
             run: "1".to_string(),

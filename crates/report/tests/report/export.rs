@@ -9,7 +9,7 @@ use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
-use rqps_plan::{Compared, Workload};
+use rqps_plan::{Design, Workload};
 use rqps_report::{
     File, csv, hdr, otava, parquet, result_json, seconds_csv, sysbench, verdicts_csv,
 };
@@ -298,8 +298,8 @@ fn whole_runs_are_exported_one_by_one() {
     assert!(intervals[4].starts_with("[ 5s ] thds: 1 tps: 0.00"), "{}", intervals[4]);
     assert!(report.contains("Threads fairness"));
 
-    let Workload::Comparison(plan) = &mut run.plan.workload else { unreachable!() };
-    let Compared::InsertBenchmark(benchmark) = &mut plan.of else { unreachable!() };
+    let Design::Comparison(plan) = &mut run.plan.design else { unreachable!() };
+    let Workload::InsertBenchmark(benchmark) = &mut plan.of else { unreachable!() };
     benchmark.clients = 4;
     let reports = sysbench(&run);
     assert!(reports.contains("Number of threads: 4") && reports.contains("thds: 4 "));

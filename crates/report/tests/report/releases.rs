@@ -1,7 +1,7 @@
 //! A comparison of several releases: their history, how their passes went, and what was sent.
 
 use rqps_observe::{Kind, Metric};
-use rqps_plan::{Method, Workload};
+use rqps_plan::{Design, Method};
 use rqps_report::html;
 use rqps_store::{Operation, Second, SideRecord, WorkerRecord};
 use serde_json::{Value, json};
@@ -99,7 +99,7 @@ fn a_large_comparison_makes_a_page_below_three_megabytes() {
 fn a_large_comparison_of_whole_runs_makes_one_too() {
     let seven: Vec<String> = (0..7).map(|index| format!("c{index}=postgres@17.{index}")).collect();
     let mut run = suite::crowd(&seven, 38, 3, 1);
-    let Workload::Comparison(plan) = &mut run.plan.workload else { unreachable!() };
+    let Design::Comparison(plan) = &mut run.plan.design else { unreachable!() };
     plan.method = Method::Runs;
     // What compresses badly: no two seconds and no two counters are alike.
     let mut noise = 7_u64;

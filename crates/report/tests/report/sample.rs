@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use rqps_observe::{EngineReading, Kind, Metric, Reading};
-use rqps_plan::{Count, InsertBenchmark, Plan, Profile, Span, Step, StepKind, Workload};
+use rqps_plan::{Count, Design, InsertBenchmark, Plan, Profile, Span, Step, StepKind, Workload};
 use rqps_store::{
     ContenderRecord, EngineSample, KernelRecord, Manifest, Operation, Run, Sample, Second, Status,
     StepRecord, WorkerRecord,
@@ -21,7 +21,7 @@ pub(crate) fn run(contenders: &[&str], seconds: u64) -> Run {
         seed: 42,
         cache: None,
         memory: None,
-        workload: Workload::InsertBenchmark(benchmark.clone()),
+        design: Design::Single(Workload::InsertBenchmark(benchmark.clone())),
     };
     let records: Vec<ContenderRecord> = plan.contenders.iter().map(contender).collect();
     let mut steps = Vec::new();

@@ -5,8 +5,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use rqps_observe::{EngineReading, Kind, Metric, Reading};
 use rqps_plan::{
-    Choice, Class, Compared, Comparison, Count, Counts, Method, Microbenchmark, Plan, Span,
-    Workload,
+    Choice, Class, Comparison, Count, Counts, Design, Method, Microbenchmark, Plan, Span, Workload,
 };
 use rqps_store::{
     ContenderRecord, EngineSample, Operation, PassRecord, ProfileRecord, Run, Sample, Second,
@@ -106,7 +105,7 @@ pub(crate) fn run(contenders: &[&str], clients: &[u32]) -> Run {
         seed: 42,
         cache: None,
         memory: None,
-        workload: Workload::Microbenchmark(benchmark),
+        design: Design::Single(Workload::Microbenchmark(benchmark)),
     };
     let records: Vec<ContenderRecord> = plan.contenders.iter().map(contender).collect();
     let steps = records
@@ -132,7 +131,7 @@ pub(crate) fn run(contenders: &[&str], clients: &[u32]) -> Run {
 pub(crate) fn comparison() -> Run {
     let mut run = run(&["sqlite", "slow=sqlite?cache_size=1"], &[1]);
     let plan = comparison_plan(&run);
-    run.plan.workload = Workload::Comparison(Comparison { method: Method::Runs, ..plan });
+    run.plan.design = Design::Comparison(Comparison { method: Method::Runs, ..plan });
     run.steps.clear();
     let slice = |round: u32, contender: &str, millis: u64| SliceRecord {
         client: 1,
@@ -164,7 +163,7 @@ pub(crate) fn comparison() -> Run {
 pub(crate) fn judged() -> Run {
     let mut run = comparison();
     run.plan.contenders.push("like=sqlite?cache_size=-2000".parse().expect("it is a contender"));
-    let Workload::Comparison(plan) = &mut run.plan.workload else { unreachable!() };
+    let Design::Comparison(plan) = &mut run.plan.design else { unreachable!() };
     (plan.method, plan.twin) = (Method::Slices, true);
     run.contenders.push(contender(&run.plan.contenders[2]));
     let tests = [("scan", 1.2), ("point-query", 1.2), ("delete", 0.8), ("insert", 1.0)];
@@ -238,7 +237,7 @@ pub(crate) fn released() -> Run {
         why: "it writes in the background".to_string(),
     }];
     let plan = Comparison { method: Method::Slices, choices, twin: false, ..plan };
-    run.plan.workload = Workload::Comparison(plan);
+    run.plan.design = Design::Comparison(plan);
     run.steps.clear();
     for round in 1..=6 {
         for (place, test) in (0..).zip(["point-query", "update-index"]) {
@@ -278,8 +277,8 @@ pub(crate) fn crowd(names: &[String], tests: usize, rounds: u32, cycles: usize) 
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut run = run(&names, &[1]);
     let plan = comparison_plan(&run);
-    run.plan.workload =
-        Workload::Comparison(Comparison { method: Method::Slices, twin: false, ..plan });
+    run.plan.design =
+        Design::Comparison(Comparison { method: Method::Slices, twin: false, ..plan });
     run.steps.clear();
     let names: Vec<String> = run.contenders.iter().map(|one| one.name.clone()).collect();
     let mut noise = 7_u64;
@@ -383,13 +382,15 @@ fn side(release: &str, place: u32, round: u32) -> SideRecord {
 
 /// A comparison of what the run has.
 pub(crate) fn comparison_plan(run: &Run) -> Comparison {
-    let Workload::Microbenchmark(benchmark) = &run.plan.workload else { unreachable!() };
-    Comparison::new(Compared::Microbenchmark(benchmark.clone()))
+    let Workload::Microbenchmark(benchmark) = run.plan.workload() else { unreachable!() };
+    Comparison::new(Workload::Microbenchmark(benchmark.clone()))
 }
 
 /// The debt of writes is paid after each of them.
 pub(crate) fn vacuum_each_write(run: &mut Run) {
-    let Workload::Microbenchmark(benchmark) = &mut run.plan.workload else { unreachable!() };
+    let Design::Single(Workload::Microbenchmark(benchmark)) = &mut run.plan.design else {
+        unreachable!()
+    };
     benchmark.pay_after_each_write = true;
 }
 

@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 use rqps_observe::{Metric, Reading};
-use rqps_plan::{Class, Compared, Comparison, Workload};
+use rqps_plan::{Class, Comparison, Design, Workload};
 use rqps_report::{
     Colour, csv, has_metrics, html, metrics_csv, result_json, summary_markdown, text, verdicts_csv,
 };
@@ -30,9 +30,11 @@ const SECONDS: u64 = 20;
 pub(crate) fn compared() -> Run {
     let names = ["base", "slow"];
     let mut run = sample::run(&["base=postgres@17.6", "slow=postgres@17.6?work_mem=64kB"], 1);
-    let Workload::InsertBenchmark(benchmark) = run.plan.workload.clone() else { unreachable!() };
-    let plan = Comparison::new(Compared::InsertBenchmark(benchmark));
-    run.plan.workload = Workload::Comparison(Comparison { twin: false, ..plan });
+    let Design::Single(Workload::InsertBenchmark(benchmark)) = run.plan.design.clone() else {
+        unreachable!()
+    };
+    let plan = Comparison::new(Workload::InsertBenchmark(benchmark));
+    run.plan.design = Design::Comparison(Comparison { twin: false, ..plan });
     run.steps.clear();
     for round in 1..=6 {
         for (place, (step, class, counted, done)) in (0..).zip(STEPS) {
@@ -172,7 +174,7 @@ fn three_rounds_leave_no_interval_and_all_estimates_are_where_they_belong() {
             pass.sides.insert("twin".to_string(), side);
         }
     }
-    let Workload::Comparison(plan) = &mut run.plan.workload else { unreachable!() };
+    let Design::Comparison(plan) = &mut run.plan.design else { unreachable!() };
     (plan.twin, plan.guards, plan.rounds, plan.fewest_rounds) = (true, false, 3, 3);
     let page = html(&run);
     assert!(page.contains("<span>-21 %</span>"), "slow has 0.8 of the base's rate");
@@ -375,7 +377,7 @@ fn a_run_that_was_refused_is_out_by_itself() {
     let names = ["base=postgres@17.6", "slow=postgres@17.6?work_mem=64kB", "new=postgres@18.0"];
     let mut run = sample::run(&names, 1);
     let two = compared();
-    run.plan.workload = two.plan.workload;
+    run.plan.design = two.plan.design;
     run.steps.clear();
     for mut pass in two.passes {
         let like_base = |slice: &SliceRecord| SliceRecord {

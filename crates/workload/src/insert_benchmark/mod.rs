@@ -5,6 +5,8 @@
 //! [`Benchmark`] makes their work for each step; who runs it and what it costs is not known here.
 
 mod check;
+mod driver;
+mod flags;
 mod query;
 mod rows;
 mod schema;
@@ -17,14 +19,17 @@ use rqps_load::{Order, Pair, Schedule, Until, Work};
 use rqps_plan::{InsertBenchmark, Operation, Pacing, Profile, Query, Step, StepKind};
 use rqps_wire::{Connection, Error, Target};
 
-pub use check::{Before, CheckError};
-pub use rows::LONGEST_ROW;
+pub use check::Before;
+pub(crate) use driver::{driver, tasks};
+pub(crate) use flags::{InsertFlags, asked};
 
 use crate::Dialect;
+use crate::check::CheckError;
 use crate::explain::{self, Explained};
 use crate::is_numbered;
 use crate::random::{derive, stream};
 use crate::script::Script;
+use crate::task::{Assigned, Part};
 use check::Examiner;
 use query::{PointQuery, ROWS_PER_QUERY, RangeQuery, point_query, range_query};
 use rows::{RandomText, Rows, Sums, insert_head};
@@ -45,21 +50,9 @@ pub struct Benchmark<'a> {
     text: RandomText,
 }
 
-/// One connection's part in a step.
-pub struct Role {
-    /// Counted from 1.
-    pub client: u32,
-    pub operation: Operation,
-    pub work: Box<dyn Work>,
-    pub order: Order,
-}
-
-/// Work and when it is to be done.
-pub type Assigned = (Box<dyn Work>, Order);
-
 /// Everybody's part in a step, and the books that the check is made from.
 pub struct Cast {
-    pub roles: Vec<Role>,
+    pub roles: Vec<Part>,
     pub books: Books,
 }
 
@@ -161,7 +154,7 @@ impl<'a> Benchmark<'a> {
             let writes = Order { schedule, until: Until::Operations(rounds) };
             let pair = step.deletes.then(|| Arc::new(Pair::default()));
             let bound = Arc::new(AtomicI64::new(0));
-            let role = |operation, work, order| Role { client, operation, work, order };
+            let role = |operation, work, order| Part { client, operation, work, order };
 
             let random = stream(self.seed, &[INSERTS, order, u64::from(client)]);
             let legacy = self.plan.profile.is_legacy();

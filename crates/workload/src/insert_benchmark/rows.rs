@@ -44,7 +44,7 @@ pub(crate) struct Sums {
 }
 
 /// Bytes that a row takes in such a statement, and some.
-pub const LONGEST_ROW: u64 = 96;
+pub(super) const LONGEST_ROW: u64 = 96;
 
 /// The statement that inserts rows, as far as their values.
 pub(super) fn insert_head(table: &str) -> String {

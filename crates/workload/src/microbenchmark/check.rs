@@ -10,18 +10,8 @@ use super::schema::{index_name, table_name};
 use super::statement::Does;
 use super::suite::Test;
 use crate::Dialect;
+use crate::check::CheckError;
 use crate::index_only;
-
-/// Why a check failed: what was expected and what is there.
-#[derive(Debug, thiserror::Error)]
-pub enum CheckError {
-    #[error("{table}: {what} should be {expected} and is {found}")]
-    Differs { table: String, what: String, expected: String, found: String },
-    #[error("{table}: the plan for reading {index} does not use it")]
-    IndexNotRead { table: String, index: String },
-    #[error("the check could not be made: {0}")]
-    Wire(#[from] Error),
-}
 
 /// A table before a test; and after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,7 +18,9 @@ mod check;
 mod client;
 mod delete;
 mod dice;
+mod driver;
 mod explain;
+mod flags;
 mod ledger;
 mod load;
 mod rows;
@@ -35,17 +37,20 @@ use rqps_load::{Order, Schedule, Until, Work};
 use rqps_plan::Microbenchmark;
 use rqps_wire::{Connection, Error, Target};
 
-pub use check::CheckError;
+pub(crate) use driver::{driver, tasks};
+pub(crate) use flags::{MicroFlags, ScaleupFlags, asked, select_names, usual};
 pub use statement::{Does, Draw, Event, Part, Template};
 pub use suite::{
     Clients, Group, Keys, Purpose, Sequence, Test, Time, UnknownTest, select, suite, tests,
 };
 
 use crate::Dialect;
+use crate::check::CheckError;
 use crate::explain::Explained;
 use crate::is_numbered;
 use crate::random::{Random, derive, stream};
 use crate::script::Script;
+use crate::task::Assigned;
 use check::{Examiner, State};
 use client::Client;
 use delete::{Deleter, gone, missing, put_back};
@@ -78,9 +83,6 @@ pub enum Found {
     /// Tables of the same names that are something else: what they are.
     Other(String),
 }
-
-/// Work and when it is to be done.
-pub type Assigned = (Box<dyn Work>, Order);
 
 /// The clients of a test, and the books that the check is made from.
 pub struct Cast {

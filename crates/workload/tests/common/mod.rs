@@ -12,8 +12,8 @@ use rqps_dbms::{Home, Place, Server};
 use rqps_load::{Crew, Effect, Halt, Order, Schedule, Tally, Until, Work};
 use rqps_plan::{Contender, Count, Microbenchmark, Span};
 use rqps_wire::{Connection, Target};
-use rqps_workload::Dialect;
-use rqps_workload::microbenchmark::{Assigned, Benchmark, Test, tests};
+use rqps_workload::microbenchmark::{Benchmark, Test, tests};
+use rqps_workload::{Assigned, Dialect};
 use tempfile::TempDir;
 
 pub(crate) const SEED: u64 = 42;

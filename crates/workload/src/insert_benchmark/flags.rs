@@ -1,17 +1,15 @@
-//! `rqps ibench`: the Insert Benchmark on one contender or several.
+//! The Insert Benchmark as it is asked for on the command line and in plan files.
 
-use anyhow::bail;
 use clap::Args;
-use rqps_plan::{Count, InsertBenchmark, Pacing, Plan, Profile, Span, Workload, default_pause};
+use rqps_plan::{Count, InsertBenchmark, Pacing, Profile, Span, Workload, default_pause};
 
-use super::contenders::Contenders;
-use super::exit::Exit;
-use super::session::{self, Measures, Session};
+use crate::registry::{Asked, FlagError, Reads};
+
+/// What a step of a comparison takes where nothing else is said.
+const SHORTEST_STEP: Span = Span(std::time::Duration::from_secs(1));
 
 #[derive(Args)]
-pub(crate) struct Arguments {
-    #[command(flatten)]
-    contenders: Contenders,
+pub(crate) struct InsertFlags {
     /// Rows that each client loads.
     #[arg(long, default_value = "100K")]
     rows: Count,
@@ -54,14 +52,10 @@ pub(crate) struct Arguments {
     /// Only these steps, such as l.i0,l.x; a step needs those it builds on.
     #[arg(long, value_name = "STEP,…", value_delimiter = ',')]
     only: Vec<String>,
-    #[command(flatten)]
-    session: Session,
 }
 
-impl Measures for Arguments {
-    const VERB: &'static str = "ibench";
-
-    fn plan(&self) -> anyhow::Result<Plan> {
+impl Reads for InsertFlags {
+    fn workload(self) -> Result<Workload, FlagError> {
         let mut benchmark = InsertBenchmark::new(self.profile, self.rows);
         if let Some(writes) = &self.writes {
             set_writes(&mut benchmark, writes)?;
@@ -79,34 +73,54 @@ impl Measures for Arguments {
         benchmark.check = !self.no_check;
         benchmark.partitions = self.partitions;
         benchmark.column_families = self.column_families;
-        benchmark.only.clone_from(&self.only);
-        let contenders = self.contenders.all();
-        let plan = Plan {
-            contenders,
-            seed: self.session.seed,
-            cache: self.session.cache(),
-            memory: self.session.memory,
-            workload: Workload::InsertBenchmark(benchmark),
-        };
-        plan.validate()?;
-        Ok(plan)
+        benchmark.only = self.only;
+        Ok(benchmark.into())
     }
 }
 
 /// What `--writes` says, of as many steps as the profile has.
-pub(super) fn set_writes(benchmark: &mut InsertBenchmark, writes: &[Count]) -> anyhow::Result<()> {
+fn set_writes(benchmark: &mut InsertBenchmark, writes: &[Count]) -> Result<(), FlagError> {
     let (steps, most) = match benchmark.profile.is_legacy() {
         true => ("only l.i1 writes", 1),
         false => ("l.i1 and l.i2 write", 2),
     };
     if writes.len() > most {
-        bail!("--writes has {} values: with {} {steps}", writes.len(), benchmark.profile);
+        return Err(FlagError(format!(
+            "--writes has {} values: with {} {steps}",
+            writes.len(),
+            benchmark.profile
+        )));
     }
     benchmark.writes.iter_mut().zip(writes).for_each(|(target, given)| *target = *given);
     Ok(())
 }
 
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let Arguments { contenders, session, .. } = arguments;
-    session::run(Arguments::VERB, session, &contenders.all(), || arguments.plan(), |_| Ok(()))
+/// As a comparison asks for it, with read-write steps of --secs.
+pub(crate) fn asked(asked: &Asked<'_>) -> Result<Workload, FlagError> {
+    if asked.tables.is_some() || asked.loads.is_some() {
+        return Err(FlagError(
+            "--tables and --loads are for the microbenchmarks: each run of the Insert Benchmark \
+             loads its own tables"
+                .to_string(),
+        ));
+    }
+    let profile = asked.version.map_or(Ok(Profile::P2025), str::parse).map_err(FlagError)?;
+    let mut benchmark = InsertBenchmark::new(profile, asked.rows);
+    if let Some(writes) = asked.writes {
+        set_writes(&mut benchmark, writes)?;
+    }
+    benchmark.only = asked.names.to_vec();
+    benchmark.clients = asked.clients;
+    benchmark.query_time = asked.secs.unwrap_or(Asked::SECS);
+    if benchmark.query_time.0 < SHORTEST_STEP.0 {
+        return Err(FlagError(
+            "--secs must be at least 1 with --workload ibench: it is the length of a read-write \
+             step"
+                .to_string(),
+        ));
+    }
+    let total_rows = asked.rows.0.saturating_mul(u64::from(asked.clients));
+    benchmark.pause = default_pause(total_rows);
+    benchmark.check = asked.check;
+    Ok(benchmark.into())
 }

@@ -5,6 +5,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::{Specification, SpecificationError, Workload};
+use crate::class::Class;
+use crate::comparison::Method;
+use crate::contender::Contender;
+use crate::counts::Counts;
 use crate::quantity::{Count, Span};
 
 /// What is run; everything needed to repeat it.
@@ -46,7 +51,7 @@ const MOST_TABLES: u32 = 1_000;
 const MOST_CLIENTS: u32 = 10_000;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum MicrobenchmarkError {
+enum MicrobenchmarkError {
     #[error("{0} must be at least {1}")]
     TooSmall(&'static str, u64),
     #[error("{0} must be at least {shortest}", shortest = SHORTEST.as_secs_f64())]
@@ -66,18 +71,7 @@ impl Microbenchmark {
         (measured / 5).min(Duration::from_secs(5))
     }
 
-    /// The rows of all tables, in rows of the Insert Benchmark: one of sbtest takes up to half as
-    /// much again.
-    pub fn most_rows(&self) -> u64 {
-        self.rows.0.saturating_mul(u64::from(self.tables)).saturating_mul(3) / 2
-    }
-
-    /// The most that are open at a time; some tests have a client for every table.
-    pub fn connections(&self) -> u64 {
-        u64::from(self.clients.iter().copied().max().unwrap_or(0).max(self.tables))
-    }
-
-    pub fn validate(&self) -> Result<(), MicrobenchmarkError> {
+    fn refuse_unfit(&self) -> Result<(), MicrobenchmarkError> {
         use MicrobenchmarkError::{ClientsTwice, NoTests, TooLarge, TooShort, TooSmall};
         let fewest_clients = self.clients.iter().copied().min().unwrap_or(0);
         let most_clients = self.clients.iter().copied().max().unwrap_or(0);
@@ -117,6 +111,128 @@ impl Microbenchmark {
             None => Ok(()),
         }
     }
+
+    /// `one table of 100K rows`
+    fn shape(&self) -> String {
+        match self.tables {
+            1 => format!("one table of {} rows", self.rows),
+            tables => format!("{tables} tables of {} rows", self.rows),
+        }
+    }
+
+    /// `one client`, or `1, 2, 4 clients`
+    fn clients_told(&self) -> String {
+        match self.clients[..] {
+            [1] => "one client".to_string(),
+            _ => format!("{} clients", self.numbers_of_clients()),
+        }
+    }
+
+    fn numbers_of_clients(&self) -> String {
+        let numbers: Vec<String> = self.clients.iter().map(u32::to_string).collect();
+        numbers.join(", ")
+    }
+}
+
+impl Specification for Microbenchmark {
+    fn title(&self) -> &'static str {
+        "Microbenchmarks"
+    }
+
+    fn verb(&self) -> &'static str {
+        "micro"
+    }
+
+    fn phrase(&self) -> String {
+        let (shape, clients) = (self.shape(), self.clients_told());
+        format!("the sysbench microbenchmarks with {shape} and {clients}")
+    }
+
+    fn size(&self) -> String {
+        let (tables, rows, clients) = (self.tables, self.rows, self.numbers_of_clients());
+        format!("microbenchmarks, {rows} rows, tables: {tables}, clients: {clients}")
+    }
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let fair = match self.fair_writes {
+            true => "the same work for all",
+            false => "as published: a faster server has other tables in the end",
+        };
+        let checks = if self.check { "after the load and each step" } else { "none" };
+        vec![
+            ("tables", self.shape()),
+            ("clients", self.clients_told()),
+            ("time", format!("{} per read, {} per write", self.read_time, self.write_time)),
+            ("deletes and inserts", fair.to_string()),
+            ("checks", checks.to_string()),
+        ]
+    }
+
+    fn tests(&self) -> Vec<String> {
+        self.tests.clone()
+    }
+
+    fn is_chain(&self) -> bool {
+        false
+    }
+
+    fn only(&self, tests: &[String]) -> Workload {
+        Microbenchmark { tests: tests.to_vec(), ..self.clone() }.into()
+    }
+
+    fn clients(&self) -> &[u32] {
+        &self.clients
+    }
+
+    /// Of whole scans one for each table.
+    fn clients_of(&self, class: Class, method: Method) -> u32 {
+        match (class, method) {
+            (Class::Scan, Method::Runs) => self.tables,
+            _ => self.most_clients(),
+        }
+    }
+
+    /// Slices count what was sent.
+    fn counts(&self, _test: &str, class: Class, method: Method) -> Counts {
+        match (class, method) {
+            (Class::Scan, Method::Runs) => Counts::RowsScanned,
+            _ => Counts::Statements,
+        }
+    }
+
+    /// One of sbtest takes up to half as much again as one of the Insert Benchmark.
+    fn most_rows(&self) -> u64 {
+        self.rows.0.saturating_mul(u64::from(self.tables)).saturating_mul(3) / 2
+    }
+
+    /// Some tests have a client for every table.
+    fn connections(&self) -> u64 {
+        u64::from(self.clients.iter().copied().max().unwrap_or(0).max(self.tables))
+    }
+
+    fn is_checked(&self) -> bool {
+        self.check
+    }
+
+    fn validate(&self, _contenders: &[Contender]) -> Result<(), SpecificationError> {
+        self.refuse_unfit().map_err(|error| SpecificationError(error.to_string()))
+    }
+
+    fn pays_after_each_write(&self) -> bool {
+        self.pay_after_each_write
+    }
+
+    fn flags(&self, test: &str) -> Vec<(&'static str, String)> {
+        let mut flags = vec![
+            ("workload", format!("micro:{test}")),
+            ("rows", self.rows.to_string()),
+            ("secs", self.read_time.to_string()),
+        ];
+        if self.tables != 1 {
+            flags.push(("tables", self.tables.to_string()));
+        }
+        flags
+    }
 }
 
 #[cfg(test)]
@@ -140,11 +256,11 @@ mod tests {
 
     #[test]
     fn what_cannot_be_run_is_refused_by_name() {
-        assert_eq!(small().validate(), Ok(()));
+        assert_eq!(small().refuse_unfit(), Ok(()));
         let with = |change: fn(&mut Microbenchmark)| {
             let mut plan = small();
             change(&mut plan);
-            plan.validate().unwrap_err().to_string()
+            plan.refuse_unfit().unwrap_err().to_string()
         };
         assert_eq!(with(|plan| plan.clients = vec![0]), "clients must be at least 1");
         assert_eq!(with(|plan| plan.clients.clear()), "clients must be at least 1");

@@ -3,6 +3,9 @@
 //! Four incompatible versions of the benchmark have been published from; a profile names one, so
 //! that an old report can be repeated with the statements it used.
 
+mod specification;
+mod steps;
+
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -10,9 +13,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::contender::Contender;
-use crate::counts::Counts;
 use crate::nearest::suggestion;
 use crate::quantity::{Count, Span};
+
+pub use steps::{Maintenance, Query, Step, StepKind};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -149,7 +153,7 @@ const MOST_CLIENTS: Count = Count(10_000);
 const MOST_PARTITIONS: Count = Count(8192);
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InsertBenchmarkError {
+enum InsertBenchmarkError {
     #[error("{0} must be at least {1}")]
     TooSmall(&'static str, u64),
     #[error("{0} must be at most {1}")]
@@ -193,19 +197,12 @@ impl InsertBenchmark {
         }
     }
 
-    /// The most that are open at a time: of every client one that inserts, one that deletes and one
-    /// that queries.
-    pub fn connections(&self) -> u64 {
-        let each = if self.profile.is_legacy() { 2 } else { 3 };
-        u64::from(self.clients) * each
-    }
-
     pub fn tables(&self) -> u32 {
         if self.one_table { 1 } else { self.clients }
     }
 
     /// The rows in all tables together when they are largest.
-    pub fn most_rows(&self) -> u64 {
+    pub(super) fn rows_at_most(&self) -> u64 {
         // Where rows are deleted there are never many more than were loaded.
         let lasting = |step: &&Step| step.kind == StepKind::Load || !step.deletes;
         let rows = self.steps().iter().filter(lasting).map(|step| step.rows).sum::<u64>();
@@ -213,7 +210,7 @@ impl InsertBenchmark {
     }
 
     /// Whether it can be run, by these contenders.
-    pub fn validate(&self, contenders: &[Contender]) -> Result<(), InsertBenchmarkError> {
+    fn refuse_unfit(&self, contenders: &[Contender]) -> Result<(), InsertBenchmarkError> {
         contenders.iter().try_for_each(|contender| self.validate_for(contender))?;
         let at_least = [
             // Deletes may run nine statements ahead of the inserts, and must not run dry.
@@ -299,64 +296,6 @@ impl InsertBenchmark {
         }
         Ok(())
     }
-
-    /// The steps that will run, in order.
-    pub fn steps(&self) -> Vec<Step> {
-        let chosen = |step: &Step| self.only.is_empty() || self.only.contains(&step.name);
-        self.all_steps().into_iter().filter(chosen).collect()
-    }
-
-    fn all_steps(&self) -> Vec<Step> {
-        let [first, second] = self.writes.map(|writes| writes.0);
-        let deletes = !self.profile.is_legacy();
-        let step = |name: &str, kind, rows, rows_per_commit, deletes| Step {
-            name: name.to_string(),
-            kind,
-            rows,
-            rows_per_commit,
-            deletes,
-            before: Maintenance::None,
-        };
-        // l.x inserts a batch of its own before it builds the indexes.
-        let index_rows = if deletes { 100 } else { 100_000u64.div_ceil(u64::from(self.clients)) };
-        let mut steps = vec![
-            step("l.i0", StepKind::Load, self.rows.0, 100, false),
-            step("l.x", StepKind::Index, index_rows, 100, false),
-            step("l.i1", StepKind::Write, first, 50, deletes),
-        ];
-        if deletes {
-            steps.push(step("l.i2", StepKind::Write, second, 5, true));
-        }
-        let queries: &[Query] =
-            if deletes { &[Query::Range, Query::Point] } else { &[Query::Range] };
-        let first_query = steps.len();
-        for (index, &rate) in self.rates.iter().enumerate() {
-            // Rates may repeat; the posts number the repeats, and only those.
-            let repeat = self.rates[..index].iter().filter(|&&earlier| earlier == rate).count() + 1;
-            for &query in queries {
-                let name = match (query, deletes) {
-                    (_, false) => format!("q{rate}.{repeat}"),
-                    (Query::Range, true) => format!("qr{rate}{}", repeat_suffix(repeat)),
-                    (Query::Point, true) => format!("qp{rate}{}", repeat_suffix(repeat)),
-                };
-                let rows = (self.query_time.0.as_secs_f64() * f64::from(rate)).round() as u64;
-                let batch = 50.min(rate);
-                steps.push(step(&name, StepKind::Query { query, rate }, rows, batch, deletes));
-            }
-        }
-        for (index, step) in steps[first_query..].iter_mut().enumerate() {
-            step.before = match (self.profile.is_legacy(), index) {
-                (_, 0) => Maintenance::Pause,
-                (true, 1..) => Maintenance::Background,
-                (false, 1..) => Maintenance::None,
-            };
-        }
-        steps
-    }
-}
-
-fn repeat_suffix(repeat: usize) -> String {
-    if repeat == 1 { String::new() } else { format!(".{repeat}") }
 }
 
 /// The published pause is min(1200, 60 + rows/1e6) seconds. Its 60 seconds are for tables of tens
@@ -366,93 +305,6 @@ pub fn default_pause(total_rows: u64) -> Span {
     let published = (60.0 + total_rows as f64 / 1e6).min(1200.0);
     let scaled = published * (total_rows as f64 / 10e6).min(1.0);
     Span(Duration::from_secs_f64(scaled.max(1.0).round()))
-}
-
-/// One step: what it writes, how, and what must happen before it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// As in the posts: `l.i0`, `qr100`, `q100.2`.
-    pub name: String,
-    pub kind: StepKind,
-    /// Rows each client inserts; the step ends when they (and their deletes) are done.
-    pub rows: u64,
-    pub rows_per_commit: u32,
-    /// Whether each insert is paired with a delete of as many of the lowest keys.
-    pub deletes: bool,
-    pub before: Maintenance,
-}
-
-impl Step {
-    /// What the step does, in a few words.
-    pub fn title(&self) -> String {
-        let writes = if self.deletes { "insert and delete" } else { "insert" };
-        match self.kind {
-            StepKind::Load => "load without secondary indexes".to_string(),
-            StepKind::Index => "create the secondary indexes".to_string(),
-            StepKind::Write => {
-                let rows = self.rows_per_commit;
-                format!("{writes} with secondary indexes, {rows} rows per transaction")
-            }
-            StepKind::Query { query, rate } => {
-                let query = match query {
-                    Query::Range => "range queries",
-                    Query::Point => "point queries",
-                };
-                let writes = if self.deletes { "inserts and deletes" } else { "inserts" };
-                format!("{query} while each client {writes} {rate} rows/s")
-            }
-        }
-    }
-
-    pub fn counts(&self) -> Counts {
-        match self.kind {
-            StepKind::Load | StepKind::Write => Counts::RowsInserted,
-            StepKind::Index => Counts::RowsIndexed,
-            StepKind::Query { .. } => Counts::Queries,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StepKind {
-    /// Create the table and insert in key order, without secondary indexes.
-    Load,
-    /// Insert a batch, then build the three secondary indexes.
-    Index,
-    /// Insert and delete as fast as possible.
-    Write,
-    /// Query as fast as possible while writing at `rate` rows per second and client.
-    Query { query: Query, rate: u32 },
-}
-
-impl StepKind {
-    pub fn is_query(self) -> bool {
-        matches!(self, StepKind::Query { .. })
-    }
-
-    /// The write rate that a step promises, in rows per second and client.
-    pub fn rate(self) -> Option<u32> {
-        match self {
-            StepKind::Query { rate, .. } => Some(rate),
-            _ => None,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Query {
-    Range,
-    Point,
-}
-
-/// What is done to the DBMS between two steps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Maintenance {
-    None,
-    /// Vacuum and checkpoint, then wait out the rest of the pause.
-    Pause,
-    /// The legacy profiles: a vacuum that runs while the step does.
-    Background,
 }
 
 #[cfg(test)]
@@ -528,7 +380,7 @@ mod tests {
         let only = |names: &[&str]| {
             let mut benchmark = at(Profile::P2025);
             benchmark.only = names.iter().map(|name| name.to_string()).collect();
-            benchmark.validate(&[])
+            benchmark.refuse_unfit(&[])
         };
         assert_eq!(only(&["l.i0"]), Ok(()));
         assert_eq!(only(&["l.i0", "l.x", "l.i1", "l.i2", "qp500"]), Ok(()));
@@ -568,7 +420,7 @@ mod tests {
 
     #[test]
     fn a_table_grows_only_where_nothing_is_deleted() {
-        let of = |profile| InsertBenchmark { clients: 2, ..at(profile) }.most_rows();
+        let of = |profile| InsertBenchmark { clients: 2, ..at(profile) }.rows_at_most();
         assert_eq!(of(Profile::P2025), 2 * (100_000 + 100));
         // Loaded, then l.x, l.i1 and three read-write steps of 5 s.
         assert_eq!(of(Profile::P2023), 2 * (100_000 + 50_000 + 100_000 + 5 * (100 + 500 + 1000)));
@@ -579,7 +431,7 @@ mod tests {
         let refused = |change: fn(&mut InsertBenchmark)| {
             let mut benchmark = at(Profile::P2025);
             change(&mut benchmark);
-            benchmark.validate(&[]).unwrap_err().to_string()
+            benchmark.refuse_unfit(&[]).unwrap_err().to_string()
         };
         assert!(refused(|b| b.rows = Count(5)).contains("rows must be at least 1000"));
         assert!(refused(|b| b.rows = Count(u64::MAX)).contains("rows must be at most 1000G"));

@@ -1,43 +1,47 @@
-//! `rqps micro` and `rqps scaleup`: the sysbench microbenchmarks, with one number of clients or
-//! with several on the same load.
+//! The microbenchmarks as they are asked for on the command line and in plan files.
 
 use clap::{Args, ValueEnum};
-use rqps_plan::{Count, Microbenchmark, Plan, Span, Workload, default_pause};
-use rqps_workload::microbenchmark::{Sequence, select};
+use rqps_plan::{Count, Microbenchmark, Span, Workload, default_pause};
 
-use super::contenders::Contenders;
-use super::exit::Exit;
-use super::session::{self, Measures, Session};
+use super::{Sequence, select};
+use crate::registry::{Asked, FlagError, Reads, Wanted};
+use crate::task::WorkloadError;
+
+/// Tests for somebody who names none: each kind of read once.
+const USUAL: [&str; 10] = [
+    "point-query",
+    "random-points_range=100",
+    "hot-points",
+    "points-covered-si",
+    "range-covered-pk",
+    "range-notcovered-si",
+    "read-only_range=10",
+    "read-only_range=10000",
+    "read-only-sum",
+    "read-only-count",
+];
 
 #[derive(Args)]
-pub(crate) struct Arguments {
-    #[command(flatten)]
-    contenders: Contenders,
+pub(crate) struct MicroFlags {
     /// Clients, each a connection.
     #[arg(long, default_value_t = 1)]
     clients: u32,
     #[command(flatten)]
     suite: Suite,
-    #[command(flatten)]
-    session: Session,
 }
 
 #[derive(Args)]
-pub(crate) struct ScaleupArguments {
-    #[command(flatten)]
-    contenders: Contenders,
+pub(crate) struct ScaleupFlags {
     /// Every test runs with each of these numbers of clients.
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,2,4,8")]
     clients: Vec<u32>,
     #[command(flatten)]
     suite: Suite,
-    #[command(flatten)]
-    session: Session,
 }
 
 /// What both verbs say of the tests and their tables.
 #[derive(Args)]
-pub(crate) struct Suite {
+struct Suite {
     /// Tables of equal rows.
     #[arg(long, default_value_t = 1)]
     tables: u32,
@@ -84,71 +88,75 @@ enum TestOrder {
 }
 
 impl Suite {
-    /// The benchmark that the flags ask for, with every test named.
-    pub(crate) fn microbenchmark(&self, clients: Vec<u32>) -> anyhow::Result<Microbenchmark> {
+    fn workload(&self, clients: Vec<u32>) -> Result<Workload, FlagError> {
         let sequence = match self.order {
             TestOrder::Suite => Sequence::Suite,
             TestOrder::Given => Sequence::Given,
         };
-        let tests = select(&self.tests, sequence)?;
         let total_rows = self.rows.0.saturating_mul(u64::from(self.tables));
-        Ok(Microbenchmark {
+        Ok(Workload::from(Microbenchmark {
             tables: self.tables,
             rows: self.rows,
             clients,
             read_time: self.secs,
             write_time: self.write_secs.unwrap_or(self.secs),
-            tests: tests.iter().map(|test| test.short_name().to_string()).collect(),
+            tests: names(&self.tests, sequence)?,
             fair_writes: !self.as_published,
             pause: self.pause.unwrap_or_else(|| default_pause(total_rows)),
             pay_after_each_write: self.vacuum_each_write,
             check: !self.no_check,
-        })
+        }))
     }
 }
 
-fn plan(
-    contenders: &Contenders,
-    clients: Vec<u32>,
-    suite: &Suite,
-    session: &Session,
-) -> anyhow::Result<Plan> {
-    let workload = Workload::Microbenchmark(suite.microbenchmark(clients)?);
-    let contenders = contenders.all();
-    let (seed, cache, memory) = (session.seed, session.cache(), session.memory);
-    let plan = Plan { contenders, seed, cache, memory, workload };
-    plan.validate()?;
-    Ok(plan)
-}
-
-impl Measures for Arguments {
-    const VERB: &'static str = "micro";
-
-    fn plan(&self) -> anyhow::Result<Plan> {
-        plan(&self.contenders, vec![self.clients], &self.suite, &self.session)
+impl Reads for MicroFlags {
+    fn workload(self) -> Result<Workload, FlagError> {
+        self.suite.workload(vec![self.clients])
     }
 }
 
-impl Measures for ScaleupArguments {
-    const VERB: &'static str = "scaleup";
-
-    fn plan(&self) -> anyhow::Result<Plan> {
-        plan(&self.contenders, self.clients.clone(), &self.suite, &self.session)
+impl Reads for ScaleupFlags {
+    fn workload(self) -> Result<Workload, FlagError> {
+        self.suite.workload(self.clients)
     }
 }
 
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let Arguments { contenders, session, .. } = arguments;
-    session::run(Arguments::VERB, session, &contenders.all(), || arguments.plan(), |_| Ok(()))
+/// Every test that is called so, by its own name.
+fn names(wanted: &[String], sequence: Sequence) -> Result<Vec<String>, WorkloadError> {
+    let tests = select(wanted, sequence)?;
+    Ok(tests.iter().map(|test| test.short_name().to_string()).collect())
 }
 
-pub(crate) fn run_scaleup(arguments: &ScaleupArguments) -> anyhow::Result<Exit> {
-    let ScaleupArguments { contenders, session, .. } = arguments;
-    session::run(
-        ScaleupArguments::VERB,
-        session,
-        &contenders.all(),
-        || arguments.plan(),
-        |_| Ok(()),
-    )
+/// Every test of the suite that is called so.
+pub(crate) fn select_names(wanted: &[String]) -> Result<Vec<String>, WorkloadError> {
+    names(wanted, Sequence::Suite)
+}
+
+/// What is compared where nothing is named.
+pub(crate) fn usual() -> Wanted {
+    Wanted::of("micro", USUAL.map(str::to_string).to_vec())
+}
+
+/// As a comparison asks for it.
+pub(crate) fn asked(asked: &Asked<'_>) -> Result<Workload, FlagError> {
+    if asked.writes.is_some() {
+        let reason = "--writes is for the Insert Benchmark: add --workload ibench";
+        return Err(FlagError(reason.to_string()));
+    }
+    let tests = select_names(asked.names)?;
+    let tables = asked.tables.unwrap_or(1);
+    let total_rows = asked.rows.0.saturating_mul(u64::from(tables));
+    let secs = asked.secs.unwrap_or_else(|| (asked.fitting)(tests.len()));
+    Ok(Workload::from(Microbenchmark {
+        tables,
+        rows: asked.rows,
+        clients: vec![asked.clients],
+        read_time: secs,
+        write_time: secs,
+        tests,
+        fair_writes: true,
+        pause: default_pause(total_rows),
+        pay_after_each_write: false,
+        check: asked.check,
+    }))
 }

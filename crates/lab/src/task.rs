@@ -1,0 +1,191 @@
+//! A task of a workload on one server: what is done before it, the measured windows, the check.
+
+use std::time::{Duration, Instant};
+
+use rqps_dbms::Quiesce;
+use rqps_load::Until;
+use rqps_plan::{Counts, Operation};
+use rqps_store::{StepRecord, WorkerRecord};
+use rqps_workload::{Cast, Counted, Driver, Part, Rest, Task};
+
+use crate::attempt::{Stage, add_window, kept, note_planning};
+use crate::engine;
+use crate::measure::{Ready, SECOND, Tick, Window, measure};
+use crate::{Event, LabError, Pace};
+
+/// Does a task and fills its record in.
+pub(crate) fn run(
+    task: &Task,
+    driver: &dyn Driver,
+    stage: &mut Stage<'_, '_>,
+    record: &mut StepRecord,
+) -> Result<(), LabError> {
+    let paused = Instant::now();
+    if let Rest::Pause(what, at_least) = task.rest {
+        stage.pause(record, what, at_least, &driver.tables())?;
+    }
+    stage.server.drop_logs()?;
+    if let Some(note) = driver.prepare(task, record.attempt)? {
+        stage.note(record, note);
+    }
+    record.statements = kept(driver.explained(task)?);
+    record.pause_seconds = paused.elapsed().as_secs_f64();
+    if let Counted::All(rows) = task.counted {
+        record.counted_rows = Some(rows);
+    }
+
+    let cast = driver.cast(task, task.clients, u64::from(record.order))?;
+    if task.clients == 0 {
+        record.clients = cast.parts.len() as u32;
+    }
+    stage.tell_begun(record);
+    let Cast { parts, worth, end, .. } = cast;
+    let windows = Windows { task, driver, goal: Goal::of(task, &parts, worth) };
+    windows.measure(stage, parts, record)?;
+    if task.is_planned_again {
+        note_planning(&mut record.statements, &driver.explained(task)?);
+    }
+    if let Counted::Each(rows) = task.counted {
+        let operations = record.workers.iter().map(|worker| worker.operations).sum::<u64>();
+        record.counted_rows = Some(operations * rows);
+    }
+    stage.conclude(record, task.ends.then_some(|| Ok(end()?)))?;
+    stage.tell_done(record, counted(record) as f64);
+    Ok(())
+}
+
+/// How much a task has done of what it counts.
+pub(crate) fn counted(record: &StepRecord) -> u64 {
+    let sum = |of: fn(&WorkerRecord) -> u64, operation: Option<Operation>| {
+        let is_of = |worker: &&WorkerRecord| operation.is_none_or(|it| worker.operation == it);
+        record.workers.iter().filter(is_of).map(of).sum()
+    };
+    match record.counts {
+        Counts::RowsInserted => sum(|worker| worker.rows, Some(Operation::Insert)),
+        Counts::RowsIndexed | Counts::RowsScanned => record.counted_rows.unwrap_or(0),
+        Counts::Queries => sum(|worker| worker.operations, Some(Operation::Query)),
+        Counts::Statements => sum(|worker| worker.reads + worker.writes + worker.others, None),
+    }
+}
+
+/// How far a window is, as it is shown.
+#[derive(Clone, Copy)]
+struct Goal {
+    /// Whose pace is shown.
+    leader: Operation,
+    worth: f64,
+    /// The operations of the inserts in all; none where the window ends with the time.
+    planned: u64,
+    time: Duration,
+}
+
+impl Goal {
+    fn of(task: &Task, parts: &[Part], worth: f64) -> Goal {
+        let leader = match task.counts {
+            Counts::RowsInserted | Counts::RowsIndexed => Operation::Insert,
+            Counts::Queries => Operation::Query,
+            Counts::Statements | Counts::RowsScanned => Operation::Transaction,
+        };
+        let planned = |part: &Part| match (part.operation, part.order.until) {
+            (Operation::Insert, Until::Operations(operations)) => operations,
+            _ => 0,
+        };
+        Goal { leader, worth, planned: parts.iter().map(planned).sum(), time: task.time }
+    }
+
+    fn done(self, inserts: u64, elapsed: Duration) -> f64 {
+        match self.planned {
+            0 => elapsed.as_secs_f64() / self.time.as_secs_f64(),
+            planned => inserts as f64 / planned as f64,
+        }
+    }
+}
+
+/// The measured windows of a task.
+struct Windows<'a> {
+    task: &'a Task,
+    driver: &'a dyn Driver,
+    goal: Goal,
+}
+
+impl Windows<'_> {
+    /// All of them, between two readings of what the DBMS counts itself.
+    fn measure(
+        &self,
+        stage: &mut Stage<'_, '_>,
+        parts: Vec<Part>,
+        record: &mut StepRecord,
+    ) -> Result<(), LabError> {
+        let (of, work): (Vec<_>, Vec<_>) = parts
+            .into_iter()
+            .map(|part| ((part.client, part.operation), (part.work, part.order)))
+            .unzip();
+        let ready = Ready::new(work, self.task.warm_up, stage.lab.cancelled)?;
+        let Rest::Beside(head_start) = self.task.rest else {
+            return self.watched(stage, ready, &of, record);
+        };
+        // The vacuum has a connection of its own, and runs on while rows are written.
+        let (tables, server) = (self.driver.tables(), stage.server);
+        let head_start = Instant::now() + head_start;
+        std::thread::scope(|scope| {
+            let vacuum = scope.spawn(|| server.quiesce(Quiesce::Vacuum, &tables));
+            stage.sleep_until(head_start)?;
+            self.watched(stage, ready, &of, record)?;
+            vacuum.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            Ok(())
+        })
+    }
+
+    /// The operations, and after them the indexes where the task builds any.
+    fn watched(
+        &self,
+        stage: &mut Stage<'_, '_>,
+        ready: Ready,
+        of: &[(u32, Operation)],
+        record: &mut StepRecord,
+    ) -> Result<(), LabError> {
+        engine::watch(stage.server, record, |record| {
+            let window = self.window(stage, record, ready, of)?;
+            add_window(record, window, of, self.task.counts == Counts::Queries);
+            let indexers = self.driver.indexers(self.task)?;
+            if indexers.is_empty() {
+                return Ok(());
+            }
+            stage.tell(&record.step, |contender, step| Event::Indexing { contender, step });
+            let ready = Ready::new(indexers, None, stage.lab.cancelled)?;
+            let window = self.window(stage, record, ready, &[])?;
+            record.index_seconds = Some(window.seconds);
+            add_window(record, window, &[], false);
+            Ok(())
+        })
+    }
+
+    /// One of them, with its progress told once a second. How far a CREATE INDEX is nobody tells.
+    fn window(
+        &self,
+        stage: &mut Stage<'_, '_>,
+        record: &StepRecord,
+        ready: Ready,
+        of: &[(u32, Operation)],
+    ) -> Result<Window, LabError> {
+        let mut observer = stage.observer()?;
+        let (contender, watch) = (stage.contender, &mut stage.lab.watch);
+        let Goal { leader, worth, .. } = self.goal;
+        let sum = |operations: &[u64], wanted: Operation| -> u64 {
+            let matching = of.iter().zip(operations).filter(|((_, kind), _)| *kind == wanted);
+            matching.map(|(_, operations)| operations).sum()
+        };
+        let leaders = of.iter().filter(|(_, kind)| *kind == leader).count();
+        let mut tick = |tick: Tick| {
+            let inserts = sum(&tick.operations, Operation::Insert);
+            watch(Event::Progress {
+                contender: contender.to_string(),
+                step: record.step.clone(),
+                pace: Pace::closed(sum(&tick.recent, leader), SECOND, leaders, worth),
+                done: self.goal.done(inserts, tick.elapsed),
+            });
+        };
+        let (embedded, cancelled) = (stage.server.is_embedded(), stage.lab.cancelled);
+        Ok(measure(ready, &mut observer, embedded, &mut tick, cancelled)?)
+    }
+}

@@ -1,0 +1,92 @@
+//! The verbs that have each contender run a workload once, such as `rqps ibench`: their flags are
+//! those of the workload.
+
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use rqps_plan::{Design, Plan};
+use rqps_workload::{VERBS, Verb};
+
+use super::contenders::Contenders;
+use super::exit::Exit;
+use super::session::{self, Session};
+
+/// What was asked for.
+pub(crate) struct Single {
+    verb: &'static Verb,
+    given: ArgMatches,
+    contenders: Contenders,
+    session: Session,
+}
+
+/// The command of a verb, with its flags.
+pub(crate) fn command(verb: &Verb, command: Command) -> Command {
+    Session::augment_args(verb.flags(Contenders::augment_args(command)))
+}
+
+impl Single {
+    fn of(verb: &'static Verb, given: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(Single {
+            verb,
+            given: given.clone(),
+            contenders: Contenders::from_arg_matches(given)?,
+            session: Session::from_arg_matches(given)?,
+        })
+    }
+
+    /// The plan that the flags of a verb come to.
+    pub(crate) fn read(verb: &'static Verb, given: &ArgMatches) -> anyhow::Result<Plan> {
+        Single::of(verb, given)?.plan()
+    }
+
+    pub(crate) fn plan(&self) -> anyhow::Result<Plan> {
+        let plan = Plan {
+            contenders: self.contenders.all(),
+            seed: self.session.seed,
+            cache: self.session.cache(),
+            memory: self.session.memory,
+            design: Design::Single(self.verb.read(&self.given)?),
+        };
+        plan.validate()?;
+        Ok(plan)
+    }
+
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
+        let Single { verb, contenders, session, .. } = self;
+        session::run(verb.name, session, &contenders.all(), || self.plan(), |_| Ok(()))
+    }
+}
+
+impl Subcommand for Single {
+    fn augment_subcommands(parent: Command) -> Command {
+        let add = |parent: Command, verb: &Verb| {
+            // The flags of a struct bring its description.
+            parent.subcommand(command(verb, Command::new(verb.name)).about(verb.about))
+        };
+        VERBS.iter().fold(parent, add)
+    }
+
+    fn augment_subcommands_for_update(parent: Command) -> Command {
+        Single::augment_subcommands(parent)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        VERBS.iter().any(|verb| verb.name == name)
+    }
+}
+
+impl FromArgMatches for Single {
+    fn from_arg_matches(given: &ArgMatches) -> Result<Self, clap::Error> {
+        let verb = given.subcommand().and_then(|(name, flags)| {
+            let verb = VERBS.iter().find(|verb| verb.name == name)?;
+            Some((verb, flags))
+        });
+        match verb {
+            Some((verb, flags)) => Single::of(verb, flags),
+            None => Err(clap::Error::new(clap::error::ErrorKind::InvalidSubcommand)),
+        }
+    }
+
+    fn update_from_arg_matches(&mut self, given: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Single::from_arg_matches(given)?;
+        Ok(())
+    }
+}
