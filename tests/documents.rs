@@ -10,7 +10,7 @@ use pages::{Page, pages, root};
 
 /// What no test runs, by how the command begins, and why. Every other command of a page is run.
 const NOT_RUN: [(&str, &str); 20] = [
-    ("rqps dbms clean", "tests/guest clean servers with it that have something to clean"),
+    ("rqps dbms clean", "tests/servers/guest clean servers with it that have something to clean"),
     (".ci/run", "it runs tests"),
     (".ci/nightly", "it runs these tests"),
     ("rqps dbms build", "it builds a DBMS for minutes; tests/servers/build.rs builds a small one"),

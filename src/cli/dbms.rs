@@ -117,7 +117,7 @@ fn list(home: &Home, cancel: &Cancel) -> anyhow::Result<Exit> {
     let mut fetching = Fetching::new();
     let mut tell = |event| fetching.tell(event, cancel);
     let installed = source::installed(home, &mut tell).map_err(rqps_dbms::DbmsError::from)?;
-    let fetched = Dbms::ALL.into_iter().filter(|dbms| !dbms.is_embedded());
+    let fetched = Dbms::ALL.into_iter().filter(|dbms| !dbms.is_bundled());
     let available: Vec<_> =
         fetched.map(|dbms| (dbms, source::available(home, dbms, &mut tell))).collect();
     fetching.finish();
@@ -204,7 +204,7 @@ fn fetch(
         fetching.finish();
         let text = match ready.build() {
             Some(build) => describe(contender, build),
-            None if contender.dbms.is_embedded() => {
+            None if contender.dbms.is_bundled() => {
                 let options = rqps_dbms::sqlite_build()?.compile_options.join(" ");
                 format!("{contender}: nothing to fetch\n  compile options {options}\n")
             }

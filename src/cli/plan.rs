@@ -128,7 +128,7 @@ fn short(plan: &Plan, estimate: &Estimate) -> Option<String> {
 
 /// Whether there is nothing to fetch for a contender.
 fn is_present(home: &Home, contender: &Contender) -> anyhow::Result<bool> {
-    if contender.dbms.is_embedded() || matches!(contender.build, Build::Server { .. }) {
+    if contender.dbms.is_bundled() || matches!(contender.build, Build::Server { .. }) {
         return Ok(true);
     }
     let mut tell = |_| ControlFlow::Continue(());

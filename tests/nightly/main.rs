@@ -5,5 +5,6 @@
 mod common;
 
 mod docs;
+mod exercises;
 mod microbenchmarks;
 mod selftest;

@@ -486,7 +486,10 @@ fn what_makes_no_sense_is_refused_before_anything_is_started() {
     refused("sqlite a=postgres://h/db", &["not a server that is running already"]);
     refused("sqlite a=sqlite --profile", &["sqlite runs inside rqps"]);
     let servers = "postgres@17.6 a=postgres@17.6";
-    refused(&format!("{servers} --workload ibench --profile"), &["tests of the microbenchmarks"]);
+    refused(
+        &format!("{servers} --workload ibench --profile"),
+        &["profiles are of tests that stand alone"],
+    );
     refused(
         &format!("{servers} --workload micro:scan --profile=hot-points"),
         &["'hot-points' is not compared here", "there are: scan"],

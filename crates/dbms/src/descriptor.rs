@@ -1,6 +1,8 @@
 //! What is known of each DBMS with each of its engines, as data: a table in its folder, and a line
 //! here.
 
+use std::path::Path;
+
 use rqps_plan::{Build, CacheNeed, Contender, Dbms};
 use rqps_wire::Target;
 
@@ -8,7 +10,7 @@ use crate::Dialect;
 use crate::error::DbmsError;
 use crate::home::Home;
 use crate::remote::Remote;
-use crate::source::{Package, Tell};
+use crate::source::{Package, SourceError, Tell};
 
 /// A DBMS with one of its engines.
 pub struct Descriptor {
@@ -59,8 +61,8 @@ type Prepare = fn(&Home, &Contender, &mut Tell) -> Result<Box<dyn crate::Dbms>, 
 /// How a build is asked for its version.
 #[derive(Clone, Copy)]
 pub(crate) enum TellsVersion {
-    /// Its library is loaded.
-    Loaded,
+    /// By its library, which is loaded.
+    Loaded(fn(&Path) -> Result<String, SourceError>),
     /// Its program is run with these arguments.
     Run {
         arguments: &'static [&'static str],

@@ -29,6 +29,14 @@ pub fn interruptible<T>(cancelled: &(dyn Fn() -> bool + Sync), work: impl FnOnce
     })
 }
 
+/// Whether answers are wanted is said for the whole process: a test that says it, or waits for a
+/// server, is alone in that.
+#[cfg(test)]
+pub(crate) fn alone_with_answers() -> impl Drop {
+    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::net::UnixListener;
@@ -44,6 +52,7 @@ mod tests {
 
     #[test]
     fn a_server_that_says_nothing_is_waited_for_until_the_user_wants_to_stop() {
+        let _alone = alone_with_answers();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
         // Connections are made, and nobody serves them.

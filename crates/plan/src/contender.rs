@@ -294,8 +294,8 @@ fn parse_build(dbms: Dbms, build: &str) -> Result<Build, ContenderError> {
     if build == Source::System.name() {
         return Ok(Build::System);
     }
-    // Nobody has libraries that could be fetched.
-    if dbms.is_embedded() && !build.starts_with("src-") {
+    // Nobody has libraries of it that could be fetched.
+    if dbms.is_bundled() && !build.starts_with("src-") {
         return Err(ContenderError::SqliteBuild(build.to_string()));
     }
     // Which sources there are is looked up later: the user's own are in a file. In front of what is

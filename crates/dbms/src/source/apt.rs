@@ -97,7 +97,7 @@ impl Apt<'_> {
                 sources.push(repository.stanza(self.folder, self.architecture())?);
                 repository.base.as_deref().filter(|_| with_base)
             }
-            Some(Registry::Npm | Registry::Maven { .. }) | None => None,
+            Some(Registry::Npm { .. } | Registry::Maven { .. }) | None => None,
         };
         if let Some(suite) = suite {
             sources.push(self.debian("deb", "Packages", suite, tell)?);

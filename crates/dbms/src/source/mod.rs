@@ -45,7 +45,7 @@ pub(crate) use catalog::{ARM, JAR, Package, Registry, X86};
 pub use error::SourceError;
 pub(crate) use flags::{of_pg_config, of_sqlite};
 pub use layout::Loader;
-pub(crate) use probe::library;
+pub(crate) use probe::vouched;
 pub use progress::{Progress, Tell};
 pub(crate) use store::Adding;
 

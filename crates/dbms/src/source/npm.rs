@@ -1,4 +1,4 @@
-//! Builds in npm packages: `package/native/` of the tarball is the build.
+//! Builds in npm packages: a folder of the tarball is the build.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -16,7 +16,6 @@ use super::progress::{Progress, Tell};
 use super::unpack::{Compression, Part, Tarball, link_all};
 use super::{digest, store};
 
-const BUILD: &str = "package/native";
 /// npm packages cannot hold symbolic links, so this file of the build lists them.
 const LINKS: &str = "pg-symlinks.json";
 
@@ -65,12 +64,13 @@ pub(super) fn download(
 pub(super) fn unpack(
     file: &Path,
     name: &str,
+    below: &str,
     into: &Path,
     tell: &mut Tell,
 ) -> Result<(), SourceError> {
     let bytes = File::open(file).map_err(at(file))?;
     let size = bytes.metadata().map_err(at(file))?.len();
-    let part = Part { below: BUILD, ..Part::ALL };
+    let part = Part { below, ..Part::ALL };
     let tarball = Tarball { name, compression: Compression::Gzip, bytes, size, part };
     tarball.unpack(into, tell)?;
     make_listed_links(name, into)

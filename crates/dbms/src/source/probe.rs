@@ -11,7 +11,6 @@ use memchr::memmem;
 use rqps_plan::{Dbms, Flags, Source};
 use rqps_system::program::{self, RunError, Said, Surroundings};
 use rqps_system::{User, others_can_change};
-use rqps_wire::SqliteLibrary;
 use rustix::process::Signal;
 
 use super::error::{SourceError, at};
@@ -134,7 +133,7 @@ pub(super) fn version(
 fn unpackaged(dbms: Dbms, told: &str) -> &str {
     match descriptor(dbms, None).version {
         TellsVersion::Run { ends_at: Some(end), .. } => told.split(end).next().unwrap_or(told),
-        TellsVersion::Run { ends_at: None, .. } | TellsVersion::Loaded => told,
+        TellsVersion::Run { ends_at: None, .. } | TellsVersion::Loaded(_) => told,
     }
 }
 
@@ -146,8 +145,9 @@ fn told_version(
     tell: &mut Tell,
 ) -> Result<String, SourceError> {
     let failed = |reason: String| SourceError::DoesNotRun { program: server.to_path_buf(), reason };
-    let TellsVersion::Run { arguments, is_it, .. } = descriptor(dbms, None).version else {
-        return library(server).map(SqliteLibrary::version);
+    let (arguments, is_it) = match descriptor(dbms, None).version {
+        TellsVersion::Run { arguments, is_it, .. } => (arguments, is_it),
+        TellsVersion::Loaded(version) => return version(vouched(server)?),
     };
     let (program, mut args) = command;
     args.extend(arguments.iter().map(OsString::from));
@@ -180,21 +180,19 @@ fn told_version(
         TellsVersion::Run { arguments: of_other, is_it, .. } => {
             of_other == arguments && is_it(&told)
         }
-        TellsVersion::Loaded => false,
+        TellsVersion::Loaded(_) => false,
     };
     let found = Dbms::ALL.into_iter().find(says).unwrap_or(dbms);
     Err(SourceError::OtherDbms { path: server.to_path_buf(), found, wanted: dbms })
 }
 
-/// Loads a library of SQLite, whose code becomes part of rqps.
-pub(crate) fn library(path: &Path) -> Result<SqliteLibrary, SourceError> {
-    if let Some(found) = others_can_change(path) {
-        return Err(SourceError::ForeignLibrary { library: path.to_path_buf(), found });
+/// A library that may be loaded, so that its code becomes part of rqps: one that nobody else can
+/// change.
+pub(crate) fn vouched(path: &Path) -> Result<&Path, SourceError> {
+    match others_can_change(path) {
+        Some(found) => Err(SourceError::ForeignLibrary { library: path.to_path_buf(), found }),
+        None => Ok(path),
     }
-    SqliteLibrary::load(path).map_err(|error| SourceError::NoLibrary {
-        library: path.to_path_buf(),
-        reason: error.to_string(),
-    })
 }
 
 /// Runs a program of a build to its end. Nobody vouches for it, so it gets no more rights than a

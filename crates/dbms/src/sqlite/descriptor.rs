@@ -1,6 +1,7 @@
 //! What is known of SQLite.
 
 use rqps_plan::{Build, CacheNeed, Contender, Dbms};
+use rqps_wire::SqliteLibrary;
 
 use super::Sqlite;
 use crate::Dialect;
@@ -20,7 +21,7 @@ pub(crate) static DESCRIPTOR: Descriptor = Descriptor {
         "lib/*/libsqlite3.so.0",
         "lib64/libsqlite3.so.0",
     ],
-    version: TellsVersion::Loaded,
+    version: TellsVersion::Loaded(|path| super::load(path).map(SqliteLibrary::version)),
     numbers: |_| 3,
     installed: Installs::InPrefixes,
     flags: FlagsIn::Notes,

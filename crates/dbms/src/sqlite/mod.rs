@@ -16,7 +16,7 @@ use crate::files;
 use crate::home::Home;
 use crate::in_force::InForce;
 use crate::meter::EngineMeter;
-use crate::source;
+use crate::source::{self, SourceError};
 use crate::{Dbms, Installed, Place, Quiesce, Server};
 
 pub(crate) use descriptor::DESCRIPTOR;
@@ -93,7 +93,7 @@ impl Sqlite {
         let (library, flags) = match &installed {
             None => (SqliteLibrary::bundled(), sqlite_build()?.flags),
             Some(installed) => {
-                let library = source::library(&installed.server()?)?;
+                let library = load(source::vouched(&installed.server()?)?)?;
                 (library, installed.flags.clone().unwrap_or_default())
             }
         };
@@ -114,6 +114,14 @@ impl Sqlite {
         try_out(library, &pragmas)?;
         Ok(Sqlite { library, installed, flags, pragmas })
     }
+}
+
+/// Loads a library of SQLite.
+fn load(path: &Path) -> Result<SqliteLibrary, SourceError> {
+    SqliteLibrary::load(path).map_err(|error| SourceError::NoLibrary {
+        library: path.to_path_buf(),
+        reason: error.to_string(),
+    })
 }
 
 /// Sets the pragmas on a file that nobody needs: SQLite ignores what it does not like.

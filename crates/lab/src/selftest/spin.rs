@@ -187,6 +187,7 @@ mod tests {
     fn a_server_spends_what_it_is_told_to_and_it_is_cpu_time() {
         const QUERIES: u64 = 300;
         const NANOS: u64 = 1_000_000;
+        let _alone = crate::interruptible::alone_with_answers();
         let store = std::env::var_os("RQPS_TEST_HOME").unwrap_or("/var/tmp/rqps-tests".into());
         let store = Home::at(store).unwrap();
         let contender = "postgres@17.6".parse().unwrap();

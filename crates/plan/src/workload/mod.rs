@@ -60,16 +60,22 @@ pub trait Specification {
     fn clients(&self) -> &[u32];
 
     /// How many of them a test has where it is done by this method.
-    fn clients_of(&self, class: Class, method: Method) -> u32;
+    fn clients_of(&self, _class: Class, _method: Method) -> u32 {
+        self.most_clients()
+    }
 
     /// What the throughput of a test counts where it is done by this method.
-    fn counts(&self, test: &str, class: Class, method: Method) -> Counts;
+    fn counts(&self, _test: &str, _class: Class, _method: Method) -> Counts {
+        Counts::Statements
+    }
 
     /// The rows in all tables together when they are largest, in rows of the Insert Benchmark.
     fn most_rows(&self) -> u64;
 
     /// The most connections that clients have at a time.
-    fn connections(&self) -> u64;
+    fn connections(&self) -> u64 {
+        self.most_clients().into()
+    }
 
     /// Whether the data are compared with what was done to them.
     fn is_checked(&self) -> bool;

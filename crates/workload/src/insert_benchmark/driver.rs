@@ -49,24 +49,17 @@ fn task(plan: &InsertBenchmark, index: usize, step: Step) -> Task {
     Task {
         index,
         title: step.title(),
-        group: plan.title(),
-        family: "ibench",
-        is_reported: false,
-        class: class(plan, &step),
         counts: step.counts(),
         clients: plan.clients,
         target_rate: step.kind.rate().map(|rate| f64::from(rate) * f64::from(plan.clients)),
         rest,
-        fills: false,
-        warm_up: None,
-        time: Duration::ZERO,
         counted,
         takes: vec![takes],
         checked_rows: if plan.check { plan.most_rows() } else { 0 },
         ends: plan.check,
         is_planned_again: true,
         statement_bytes: u64::from(step.rows_per_commit) * LONGEST_ROW,
-        name: step.name,
+        ..Task::new(&step.name, plan.title(), class(plan, &step))
     }
 }
 

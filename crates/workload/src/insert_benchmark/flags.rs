@@ -3,7 +3,7 @@
 use clap::Args;
 use rqps_plan::{Count, InsertBenchmark, Pacing, Profile, Span, Workload, default_pause};
 
-use crate::registry::{Asked, FlagError, Reads};
+use crate::asked::{Asked, FlagError, Reads};
 
 /// What a step of a comparison takes where nothing else is said.
 const SHORTEST_STEP: Span = Span(std::time::Duration::from_secs(1));

@@ -1,7 +1,5 @@
 //! The load and the tests of the microbenchmarks as tasks, and how they are done on a server.
 
-use std::time::Duration;
-
 use rqps_dbms::Quiesce;
 use rqps_load::{Order, Schedule, Until};
 use rqps_plan::{Class, Counts, Microbenchmark, Operation};
@@ -53,29 +51,15 @@ fn load(plan: &Microbenchmark) -> Task {
     let rows = plan.rows.0.saturating_mul(u64::from(plan.tables));
     let connections = plan.tables;
     Task {
-        index: 0,
-        name: LOAD.to_string(),
         title: "fill the tables, then create the secondary indexes".to_string(),
-        group: "",
-        family: LOAD,
-        is_reported: false,
-        class: Class::Load,
         counts: Counts::RowsInserted,
-        clients: 0,
-        target_rate: None,
-        rest: Rest::Nothing,
         fills: true,
-        warm_up: None,
-        time: Duration::ZERO,
-        counted: Counted::No,
         takes: vec![
             Takes::Load { rows, connections },
             Takes::Index { rows, indexes: 1, connections },
         ],
-        checked_rows: 0,
         ends: true,
-        is_planned_again: false,
-        statement_bytes: 0,
+        ..Task::new(LOAD, "", Class::Load)
     }
 }
 
@@ -85,33 +69,27 @@ fn of_turn(plan: &Microbenchmark, index: usize, turn: &Turn) -> Task {
     let time = test.measured(plan);
     let warm_up = Microbenchmark::warm_up(time);
     let name = test.short_name();
+    let name = match plan.clients[..] {
+        [_] => name.to_string(),
+        _ => format!("{name}@{}", turn.planned),
+    };
     Task {
         index,
-        name: match plan.clients[..] {
-            [_] => name.to_string(),
-            _ => format!("{name}@{}", turn.planned),
-        },
-        title: test.group.title().to_string(),
-        group: test.group.title(),
         family: test.group.name(),
         is_reported: test.is_reported(),
-        class: test.class(),
         counts: if test.is_scan() { Counts::RowsScanned } else { Counts::Statements },
         clients: test.clients(turn.planned, plan.tables),
-        target_rate: None,
         rest: match turn.pays {
             true => Rest::Pause(Quiesce::Full, plan.pause.0),
             false => Rest::Nothing,
         },
-        fills: false,
         warm_up: Some(warm_up),
         time,
         counted: if test.is_scan() { Counted::Each(plan.rows.0) } else { Counted::No },
         takes: vec![Takes::Time(warm_up + time)],
         checked_rows: if plan.check && test.writes() { rows } else { 0 },
         ends: test.writes(),
-        is_planned_again: false,
-        statement_bytes: 0,
+        ..Task::new(name, test.group.title(), test.class())
     }
 }
 

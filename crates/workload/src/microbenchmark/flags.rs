@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use rqps_plan::{Count, Microbenchmark, Span, Workload, default_pause};
 
 use super::{Sequence, select};
-use crate::registry::{Asked, FlagError, Reads, Wanted};
+use crate::asked::{Asked, FlagError, Reads, Wanted};
 use crate::task::WorkloadError;
 
 /// Tests for somebody who names none: each kind of read once.

@@ -151,7 +151,7 @@ fn pins_are_current() {
             }
         };
         match &package.registry {
-            Registry::Npm => {
+            Registry::Npm { .. } => {
                 let versions = npm::versions(package, &machine, folder.path(), &mut go_on).unwrap();
                 for (version, hash) in integrities(package, &versions, &machine, folder.path()) {
                     take(&version, &hash);

@@ -78,10 +78,6 @@ impl Specification for InsertBenchmark {
         std::slice::from_ref(&self.clients)
     }
 
-    fn clients_of(&self, _class: Class, _method: Method) -> u32 {
-        self.clients
-    }
-
     fn counts(&self, test: &str, _class: Class, _method: Method) -> Counts {
         let steps = self.steps();
         let step = steps.iter().find(|step| step.name == test);

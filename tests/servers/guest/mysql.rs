@@ -4,8 +4,8 @@ use std::fs;
 
 use rustix::process::Signal;
 
+use super::server::Server;
 use crate::common::{Rqps, Running, entries, processes};
-use crate::server::Server;
 
 const TINY: &str = "--rows 2K --secs 1 --tests point-query,update-index";
 

@@ -1,5 +1,5 @@
-//! The workloads that there are. One is added as a folder here and in the crate `plan`, with a
-//! row in each table below.
+//! A workload as it is asked for: by the flags of a verb, or by what `rqps compare --workload` is
+//! told.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -7,67 +7,8 @@ use std::time::Duration;
 use clap::{ArgMatches, Args, Command};
 use rqps_plan::{Count, Span, Workload, suggestion};
 
-use crate::task::{Driver, Site, Task, WorkloadError};
-use crate::{insert_benchmark, microbenchmark};
-
-/// What a workload consists of.
-pub fn tasks(workload: &Workload) -> Result<Vec<Task>, WorkloadError> {
-    match workload {
-        Workload::InsertBenchmark(plan) => Ok(insert_benchmark::tasks(plan)),
-        Workload::Microbenchmark(plan) => microbenchmark::tasks(plan),
-    }
-}
-
-/// A workload on a server.
-pub fn driver<'a>(
-    workload: &'a Workload,
-    site: Site<'a>,
-) -> Result<Box<dyn Driver + 'a>, WorkloadError> {
-    match workload {
-        Workload::InsertBenchmark(plan) => Ok(insert_benchmark::driver(plan, site)),
-        Workload::Microbenchmark(plan) => microbenchmark::driver(plan, site),
-    }
-}
-
-/// Whether a table of this name is one that a workload makes, in any of its forms: in a place of
-/// rqps's own no other table is its to drop.
-pub fn is_table(name: &str) -> bool {
-    [microbenchmark::is_table, insert_benchmark::is_table].iter().any(|is_table| is_table(name))
-}
-
-/// The verbs of the command line that have each contender run a workload once.
-pub static VERBS: [Verb; 3] = [
-    Verb::of::<insert_benchmark::InsertFlags>("ibench", "Run the Insert Benchmark"),
-    Verb::of::<microbenchmark::MicroFlags>("micro", "Run the sysbench microbenchmarks"),
-    Verb::of::<microbenchmark::ScaleupFlags>(
-        "scaleup",
-        "Run the microbenchmarks with more and more clients on the same tables",
-    ),
-];
-
-/// What `rqps compare --workload` takes.
-static COMPARED: [Compared; 2] = [
-    Compared {
-        name: "micro",
-        about: "tests or groups of the microbenchmarks, as in micro:point-query,scan or \
-                micro:range",
-        syntax: "micro:TEST,… or micro:GROUP",
-        has_versions: false,
-        needs_names: true,
-        ask: microbenchmark::asked,
-        select: microbenchmark::select_names,
-    },
-    Compared {
-        name: "ibench",
-        about: "ibench for the Insert Benchmark, or some of its steps as in ibench:l.i0,l.x, or \
-                an earlier form of it as in ibench@p2024",
-        syntax: "ibench or ibench:STEP,… or ibench@PROFILE",
-        has_versions: true,
-        needs_names: false,
-        ask: insert_benchmark::asked,
-        select: |names| Ok(names.to_vec()),
-    },
-];
+use crate::task::WorkloadError;
+use crate::{COMPARED, microbenchmark};
 
 /// Flags that were given, which are also the keys of plan files.
 pub(crate) trait Reads: Args {
@@ -85,7 +26,7 @@ impl From<WorkloadError> for FlagError {
     }
 }
 
-/// See [`VERBS`].
+/// See [`crate::VERBS`].
 pub struct Verb {
     pub name: &'static str,
     pub about: &'static str,
@@ -94,7 +35,7 @@ pub struct Verb {
 }
 
 impl Verb {
-    const fn of<F: Reads>(name: &'static str, about: &'static str) -> Verb {
+    pub(crate) const fn of<F: Reads>(name: &'static str, about: &'static str) -> Verb {
         Verb {
             name,
             about,
@@ -118,19 +59,19 @@ impl Verb {
 }
 
 /// A workload as a comparison takes it.
-struct Compared {
-    name: &'static str,
+pub(crate) struct Compared {
+    pub(crate) name: &'static str,
     /// For the help of `--workload`.
-    about: &'static str,
+    pub(crate) about: &'static str,
     /// How it is written.
-    syntax: &'static str,
+    pub(crate) syntax: &'static str,
     /// It is written with `@VERSION`, if it is not the current one.
-    has_versions: bool,
+    pub(crate) has_versions: bool,
     /// It is written with names of tests.
-    needs_names: bool,
-    ask: fn(&Asked<'_>) -> Result<Workload, FlagError>,
+    pub(crate) needs_names: bool,
+    pub(crate) ask: fn(&Asked<'_>) -> Result<Workload, FlagError>,
     /// Every test that is called so.
-    select: fn(&[String]) -> Result<Vec<String>, WorkloadError>,
+    pub(crate) select: fn(&[String]) -> Result<Vec<String>, WorkloadError>,
 }
 
 /// What a comparison asks for, whatever the workload.
@@ -220,17 +161,6 @@ impl FromStr for Wanted {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn tables_of_workloads_are_told_from_others() {
-        for name in ["sbtest1", "sbtest12", "sbtest_made_by_rqps", "pi1", "pi2_p3"] {
-            assert!(is_table(name), "{name}");
-        }
-        for name in ["sbtest", "sbtest1x", "sbtest_mine", "pi", "pi1_p", "pi1_copy", "pilots", "t"]
-        {
-            assert!(!is_table(name), "{name}");
-        }
-    }
 
     #[test]
     fn a_workload_that_is_written_wrongly_is_answered_with_how_it_is_written() {

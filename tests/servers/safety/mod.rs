@@ -2,9 +2,6 @@
 //! rqps. Each test plays the attacker's part for real: a second uid, planted links, a run directory
 //! from elsewhere, a server that lies. The table of docs/reliability.md names them.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod files;
 mod numbers;
 mod servers;

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
+use super::server::{Pooler, Server};
 use crate::common::result::Finished;
 use crate::common::{Rqps, Running, await_that, entries, processes};
-use crate::server::{Pooler, Server};
 
 const TINY: &str = "--rows 2K --secs 1 --tests point-query,update-index";
 /// Long enough to be met at work.

@@ -7,9 +7,9 @@ use std::sync::Mutex;
 
 use rusqlite::{Connection, OpenFlags};
 
+use super::killed::SLOW;
 use crate::common::result::{Finished, RunResult};
 use crate::common::{Rqps, Running, await_that, entries, lock, processes};
-use crate::killed::SLOW;
 
 /// One comparison or selftest measures on a machine at a time, so their tests take turns.
 static SESSION: Mutex<()> = Mutex::new(());

@@ -2,8 +2,6 @@
 //! table of them, with the tests that are elsewhere.
 
 mod clock;
-#[path = "../common/mod.rs"]
-mod common;
 mod disk;
 mod killed;
 mod memory;

@@ -2,7 +2,7 @@
 //! what comes of it has the shape of a run that nobody disturbed, and nothing grows.
 //!
 //! `RQPS_SOAK_SECS` says how long (60), `RQPS_SOAK_SEED` with which kills (the time's):
-//! `RQPS_SOAK_SECS=3600 cargo test --test faults soak -- --ignored --nocapture`
+//! `RQPS_SOAK_SECS=3600 cargo test --features nightly --test servers soak -- --nocapture`
 
 use std::collections::BTreeSet;
 use std::fs;
