@@ -68,10 +68,12 @@ impl Vocabulary<'_> {
 
 /// Settings in the order in which they count. Of two for one name the later one is kept.
 fn settings(contender: &Contender) -> Result<Vec<Setting>, DbmsError> {
-    let name = contender.config.as_deref().unwrap_or(DEFAULT);
-    let configured = match is_path(name) {
-        true => expand(contender, &own_file(name)?)?,
-        false => expand(contender, config(contender, name)?.text)?,
+    // A DBMS without named configs runs as it comes.
+    let is_named = !<&Descriptor>::from(contender).configs.is_empty();
+    let configured = match contender.config.as_deref().or(is_named.then_some(DEFAULT)) {
+        None => Vec::new(),
+        Some(path) if is_path(path) => expand(contender, &own_file(path)?)?,
+        Some(name) => expand(contender, config(contender, name)?.text)?,
     };
     let own = contender.settings.iter().map(|(name, value)| Setting::new(name, value.clone()));
     let mut settings = Vec::new();
