@@ -1,14 +1,12 @@
 //! A workload as it is asked for: by the flags of a verb, or by what `rqps compare --workload` is
 //! told.
 
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{ArgMatches, Args, Command};
-use rqps_plan::{Count, Span, Workload, suggestion};
+use rqps_plan::{Count, Span, Workload};
 
 use crate::task::WorkloadError;
-use crate::{COMPARED, microbenchmark};
 
 /// Flags that were given, which are also the keys of plan files.
 pub(crate) trait Reads: Args {
@@ -98,28 +96,13 @@ impl Asked<'_> {
 /// `micro:scan`, `ibench@p2024:l.i0`: a workload as `rqps compare` is told of it.
 #[derive(Clone)]
 pub struct Wanted {
-    of: &'static Compared,
-    version: Option<String>,
+    pub(crate) of: &'static Compared,
+    pub(crate) version: Option<String>,
     /// Of tests or steps.
     pub names: Vec<String>,
 }
 
 impl Wanted {
-    /// What is compared where nothing is said.
-    pub fn usual() -> Wanted {
-        microbenchmark::usual()
-    }
-
-    pub(crate) fn of(name: &str, names: Vec<String>) -> Wanted {
-        let of = COMPARED.iter().find(|one| one.name == name).expect("a workload of the table");
-        Wanted { of, version: None, names }
-    }
-
-    /// What may be written, for help.
-    pub fn about() -> String {
-        COMPARED.each_ref().map(|one| one.about).join(", or ")
-    }
-
     pub fn version(&self) -> Option<&str> {
         self.version.as_deref()
     }
@@ -131,48 +114,5 @@ impl Wanted {
     /// Every test that is called so, to be profiled.
     pub fn select(&self, names: &[String]) -> Result<Vec<String>, WorkloadError> {
         (self.of.select)(names)
-    }
-}
-
-impl FromStr for Wanted {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (what, names) = match text.split_once(':') {
-            Some((what, names)) => (what, names.split(',').map(str::to_string).collect()),
-            None => (text, Vec::new()),
-        };
-        let (name, version) = match what.split_once('@') {
-            Some((name, version)) => (name, Some(version.to_string())),
-            None => (what, None),
-        };
-        let of = COMPARED.iter().find(|one| one.name == name).ok_or_else(|| {
-            let hint = suggestion(name, COMPARED.each_ref().map(|one| one.name));
-            format!("unknown workload '{text}': {hint}")
-        })?;
-        let is_complete = !(of.needs_names && names.is_empty()) && names != [""];
-        match is_complete && (of.has_versions || version.is_none()) {
-            true => Ok(Wanted { of, version, names }),
-            false => Err(format!("'{text}' is no workload: write {}", of.syntax)),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_workload_that_is_written_wrongly_is_answered_with_how_it_is_written() {
-        let error = |text: &str| text.parse::<Wanted>().map(|_| ()).unwrap_err();
-        assert_eq!(
-            error("micor:scan"),
-            "unknown workload 'micor:scan': did you mean 'micro'? (there are: micro, ibench)"
-        );
-        let syntax = "is no workload: write micro:TEST,… or micro:GROUP";
-        for text in ["micro", "micro:", "micro@2:scan"] {
-            assert_eq!(error(text), format!("'{text}' {syntax}"));
-        }
-        assert!("ibench@p2024:l.i0,l.x".parse::<Wanted>().is_ok());
     }
 }

@@ -13,7 +13,9 @@ mod random;
 mod script;
 mod task;
 
-use rqps_plan::Workload;
+use std::str::FromStr;
+
+use rqps_plan::{Workload, suggestion};
 
 pub use asked::{Asked, FlagError, Verb, Wanted};
 pub use check::CheckError;
@@ -85,6 +87,43 @@ static COMPARED: [Compared; 2] = [
     },
 ];
 
+impl Wanted {
+    /// What is compared where nothing is said.
+    pub fn usual() -> Wanted {
+        let [of, ..] = &COMPARED;
+        Wanted { of, version: None, names: microbenchmark::usual() }
+    }
+
+    /// What may be written, for help.
+    pub fn about() -> String {
+        COMPARED.each_ref().map(|one| one.about).join(", or ")
+    }
+}
+
+impl FromStr for Wanted {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (what, names) = match text.split_once(':') {
+            Some((what, names)) => (what, names.split(',').map(str::to_string).collect()),
+            None => (text, Vec::new()),
+        };
+        let (name, version) = match what.split_once('@') {
+            Some((name, version)) => (name, Some(version.to_string())),
+            None => (what, None),
+        };
+        let of = COMPARED.iter().find(|one| one.name == name).ok_or_else(|| {
+            let hint = suggestion(name, COMPARED.each_ref().map(|one| one.name));
+            format!("unknown workload '{text}': {hint}")
+        })?;
+        let is_complete = !(of.needs_names && names.is_empty()) && names != [""];
+        match is_complete && (of.has_versions || version.is_none()) {
+            true => Ok(Wanted { of, version, names }),
+            false => Err(format!("'{text}' is no workload: write {}", of.syntax)),
+        }
+    }
+}
+
 /// Whether a name is a prefix and a number.
 fn is_numbered(name: &str, prefix: &str) -> bool {
     let digits = name.strip_prefix(prefix).unwrap_or_default();
@@ -93,7 +132,7 @@ fn is_numbered(name: &str, prefix: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_table;
+    use super::*;
 
     #[test]
     fn tables_of_workloads_are_told_from_others() {
@@ -104,5 +143,19 @@ mod tests {
         {
             assert!(!is_table(name), "{name}");
         }
+    }
+
+    #[test]
+    fn a_workload_that_is_written_wrongly_is_answered_with_how_it_is_written() {
+        let error = |text: &str| text.parse::<Wanted>().map(|_| ()).unwrap_err();
+        assert_eq!(
+            error("micor:scan"),
+            "unknown workload 'micor:scan': did you mean 'micro'? (there are: micro, ibench)"
+        );
+        let syntax = "is no workload: write micro:TEST,… or micro:GROUP";
+        for text in ["micro", "micro:", "micro@2:scan"] {
+            assert_eq!(error(text), format!("'{text}' {syntax}"));
+        }
+        assert!("ibench@p2024:l.i0,l.x".parse::<Wanted>().is_ok());
     }
 }

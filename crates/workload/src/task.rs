@@ -11,7 +11,6 @@ use rqps_wire::{Error, Target};
 use crate::Dialect;
 use crate::check::CheckError;
 use crate::explain::Explained;
-use crate::microbenchmark::UnknownTest;
 
 /// A test or a step: what is known of it before anything is connected.
 #[derive(Clone, Debug)]
@@ -173,6 +172,15 @@ pub trait Driver {
 
     /// Work that builds indexes after the task's operations, as a part of it.
     fn indexers(&self, task: &Task) -> Result<Vec<Assigned>, Error>;
+}
+
+/// A test that a workload does not have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no test or group '{name}'; {hint}")]
+pub struct UnknownTest {
+    pub name: String,
+    /// The nearest name, and what there is.
+    pub hint: String,
 }
 
 /// Why a workload cannot be done as it was asked for.

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use rqps_plan::{Count, Microbenchmark, Span, Workload, default_pause};
 
 use super::{Sequence, select};
-use crate::asked::{Asked, FlagError, Reads, Wanted};
+use crate::asked::{Asked, FlagError, Reads};
 use crate::task::WorkloadError;
 
 /// Tests for somebody who names none: each kind of read once.
@@ -132,9 +132,9 @@ pub(crate) fn select_names(wanted: &[String]) -> Result<Vec<String>, WorkloadErr
     names(wanted, Sequence::Suite)
 }
 
-/// What is compared where nothing is named.
-pub(crate) fn usual() -> Wanted {
-    Wanted::of("micro", USUAL.map(str::to_string).to_vec())
+/// The tests that are compared where none is named.
+pub(crate) fn usual() -> Vec<String> {
+    USUAL.map(str::to_string).to_vec()
 }
 
 /// As a comparison asks for it.

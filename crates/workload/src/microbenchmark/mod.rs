@@ -40,9 +40,7 @@ use rqps_wire::{Connection, Error, Target};
 pub(crate) use driver::{driver, tasks};
 pub(crate) use flags::{MicroFlags, ScaleupFlags, asked, select_names, usual};
 pub use statement::{Does, Draw, Event, Part, Template};
-pub use suite::{
-    Clients, Group, Keys, Purpose, Sequence, Test, Time, UnknownTest, select, suite, tests,
-};
+pub use suite::{Clients, Group, Keys, Purpose, Sequence, Test, Time, select, suite, tests};
 
 use crate::Dialect;
 use crate::check::CheckError;

@@ -6,6 +6,8 @@ use std::time::Duration;
 pub use rqps_plan::Group;
 use rqps_plan::{Class, Microbenchmark, suggestion};
 
+use crate::task::UnknownTest;
+
 use super::statement::{
     DELETE_ROWS, Does, Event, HOT_POINTS, INSERT, POINT_QUERY, POINTS_COVERED_PK,
     POINTS_COVERED_SI, POINTS_NOTCOVERED_PK, POINTS_NOTCOVERED_SI, RANDOM_POINTS, RANGE_COVERED_PK,
@@ -73,14 +75,6 @@ pub enum Keys {
 pub enum Sequence {
     Suite,
     Given,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no test or group '{name}'; {hint}")]
-pub struct UnknownTest {
-    pub name: String,
-    /// The nearest name, and what there is.
-    pub hint: String,
 }
 
 const fn test(name: &'static str, group: Group, event: &'static Event, size: usize) -> Test {
