@@ -414,7 +414,7 @@ fn two_comparisons_do_not_measure_each_other() {
 
 #[test]
 fn whole_runs_are_compared_where_slices_cannot_be() {
-    let rqps = Rqps::alone();
+    let rqps = Rqps::with_own_locks();
     let arguments = "slow=sqlite?journal_mode=delete&synchronous=full sqlite --workload ibench:l.i0,l.x,l.i1,l.i2 \
                      --rows 1K --writes 600,150 --rounds 3 --no-guards --no-twin";
     start(&rqps, arguments).finish().ok();
