@@ -30,8 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// machine needs for the other way.
 const AT_ONCE: Duration = Duration::from_secs(100);
 
-/// Tests that use the machine take turns, so that at most this many run at a time: four for each CPU
-/// of the smallest machine, since most of the time they wait. `.cargo/config.toml` has as many
+/// Tests that use the machine take turns, so that at most this many run at a time: four for each
+/// CPU of the smallest machine, since most of the time they wait. `.cargo/config.toml` has as many
 /// threads.
 pub(crate) const TURNS: usize = 8;
 static TAKEN: Mutex<usize> = Mutex::new(0);

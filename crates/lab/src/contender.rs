@@ -10,12 +10,12 @@ use std::time::Instant;
 use rqps_dbms::{Dbms, Home, Left, Needs, Place, Server};
 use rqps_observe::Group;
 use rqps_plan::{Build, Contender, Plan};
-use rqps_store::{ContenderRecord, RunDirectory, StoreError, write_whole};
+use rqps_store::{ContenderRecord, RunDirectory, Status, StoreError, write_whole};
 use rqps_workload::{Dialect, Driver, Site, Task};
 
-use crate::attempt::attempt;
 use crate::confine::confine;
-use crate::{Event, Lab, LabError};
+use crate::stage::{Stage, record, with_last_words};
+use crate::{Event, Lab, LabError, task};
 
 /// Connections beside those of the clients: for maintenance, for checks, and some that the server
 /// keeps for itself.
@@ -144,6 +144,34 @@ fn do_all(
         attempt((driver, tasks, index), lab, directory, contender, (server, group))?;
     }
     Ok(())
+}
+
+/// Does one of the tasks and notes it in the journal, whatever comes of it.
+fn attempt(
+    (driver, tasks, index): (&dyn Driver, &[Task], usize),
+    lab: &mut Lab<'_>,
+    directory: &mut RunDirectory,
+    contender: &str,
+    (server, group): (&mut dyn Server, Option<&Group>),
+) -> Result<(), LabError> {
+    let task = &tasks[index];
+    let mut record = record(task, contender);
+    directory.begin_step(&mut record)?;
+    let mut stage = Stage { lab, server: &*server, group, contender, steps: tasks.len() };
+    let result = stage.server.still_ours().map_err(LabError::from);
+    let result = result.and_then(|()| task::run(task, driver, &mut stage, &mut record));
+    let (status, error) = match &result {
+        Ok(()) => (Status::Done, None),
+        Err(LabError::Interrupted) => (Status::Interrupted, None),
+        Err(error) => (Status::Failed, Some(with_last_words(error, server, group))),
+    };
+    record.status = status;
+    record.error = error.clone();
+    directory.finish_step(&record)?;
+    match (result, error) {
+        (Err(_), Some(reason)) => Err(LabError::Step { step: record.step, reason }),
+        (result, _) => result,
+    }
 }
 
 /// Where a contender's files are: the same for every sitting of a run.

@@ -5,7 +5,6 @@
 //! own, does the steps that the journal does not have yet, is checked after every one, and is
 //! removed when all are done. What fails or is interrupted stays, to be resumed.
 
-mod attempt;
 mod compare;
 mod confine;
 mod contender;
@@ -17,6 +16,7 @@ mod interruptible;
 mod measure;
 mod remaining;
 mod selftest;
+mod stage;
 mod task;
 
 use rand::SeedableRng;

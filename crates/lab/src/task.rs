@@ -8,9 +8,9 @@ use rqps_plan::{Counts, Operation};
 use rqps_store::{StepRecord, WorkerRecord};
 use rqps_workload::{Cast, Counted, Driver, Part, Rest, Task};
 
-use crate::attempt::{Stage, add_window, kept, note_planning};
 use crate::engine;
 use crate::measure::{Ready, SECOND, Tick, Window, measure};
+use crate::stage::{Stage, add_window, kept, note_planning};
 use crate::{Event, LabError, Pace};
 
 /// Does a task and fills its record in.

@@ -1,8 +1,9 @@
 //! The command line that a comparison is asked for with, as a shell takes it.
 
 use crate::cache::Cache;
-use crate::comparison::{Comparison, Method};
+use crate::comparison::Comparison;
 use crate::contender::Contender;
+use crate::method::Method;
 use crate::plan_file::Plan;
 
 impl Plan {

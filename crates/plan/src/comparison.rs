@@ -1,53 +1,14 @@
 //! A comparison as data: what is done to each contender, how often, and when it is enough.
 
-use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::method::Method;
 use crate::nearest::suggestion;
 use crate::quantity::Span;
 use crate::workload::{SpecificationError, Workload};
-
-/// How contenders take turns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Method {
-    /// All servers are up and driven in turn, some milliseconds each.
-    Slices,
-    /// One server at a time does the whole workload, alone on the machine.
-    Runs,
-}
-
-impl Method {
-    pub const ALL: [Method; 2] = [Method::Slices, Method::Runs];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Method::Slices => "slices",
-            Method::Runs => "runs",
-        }
-    }
-}
-
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Method {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let found = Method::ALL.into_iter().find(|method| method.name() == name);
-        found.ok_or_else(|| {
-            format!("unknown method '{name}': {}", suggestion(name, Method::ALL.map(Method::name)))
-        })
-    }
-}
 
 /// Which tests are run again under a profiler once there are verdicts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,10 +7,12 @@ mod comparison;
 mod contender;
 mod counts;
 mod dbms;
+mod design;
 mod flags;
 mod group;
 mod injection;
 mod matrix;
+mod method;
 mod nearest;
 mod operation;
 mod plan_file;
@@ -21,14 +23,16 @@ pub mod workload;
 
 pub use cache::{Cache, CacheError, CacheNeed};
 pub use class::Class;
-pub use comparison::{Choice, Comparison, ComparisonError, Method, Profiled, StoredBase};
+pub use comparison::{Choice, Comparison, ComparisonError, Profiled, StoredBase};
 pub use contender::{Build, Contender, ContenderError, check_names, is_path};
 pub use counts::Counts;
 pub use dbms::Dbms;
+pub use design::Design;
 pub use flags::Flags;
 pub use group::Group;
 pub use injection::{Dose, Injection};
 pub use matrix::{Entry, Key, Line, Matrix, MatrixError, Value, WHO};
+pub use method::Method;
 pub use nearest::suggestion;
 pub use operation::Operation;
 pub use plan_file::{Plan, PlanError};
@@ -36,6 +40,6 @@ pub use quantity::{Count, Memory, QuantityError, Span};
 pub use source::{Source, SourceName};
 pub use sweep::{Sweep, SweepError};
 pub use workload::{
-    Design, InsertBenchmark, Maintenance, Microbenchmark, Pacing, Profile, Query, Specification,
+    InsertBenchmark, Maintenance, Microbenchmark, Pacing, Profile, Query, Specification,
     SpecificationError, Step, StepKind, Workload, default_pause,
 };

@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::cache::Cache;
 use crate::comparison::{Comparison, ComparisonError};
 use crate::contender::{Contender, ContenderError, check_names};
+use crate::design::Design;
 use crate::quantity::Memory;
-use crate::workload::{Design, SpecificationError, Workload};
+use crate::workload::{SpecificationError, Workload};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -30,8 +30,8 @@ const SQL: Sql = Sql {
              where table_schema = database() and table_name = '{table}'"
         )
     },
-    // Later releases answer in another form unless they are asked for this one, and old ones know no
-    // other. Old releases explain only what reads.
+    // Later releases answer in another form unless they are asked for this one, and old ones know
+    // no other. Old releases explain only what reads.
     explain: &["explain format=traditional", "explain"],
     plan_node,
     transactions: Transactions::Text,

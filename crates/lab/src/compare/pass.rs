@@ -16,8 +16,8 @@ use rqps_workload::{Cast, Driver, End, Task};
 
 use super::order::turns;
 use super::round::{Draw, Round, Running};
-use crate::attempt::{kept, with_last_words};
 use crate::selftest::Slowed;
+use crate::stage::{kept, with_last_words};
 use crate::{Event, Lab, LabError, Pace};
 
 /// A pass that a guard refuses is made again so often.

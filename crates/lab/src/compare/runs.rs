@@ -18,9 +18,9 @@ use super::contestant::Contestant;
 use super::loads::restore;
 use super::pass::{REPEATS, said};
 use super::round::{Draw, Setting};
-use crate::attempt::{Stage, record, with_last_words};
 use crate::confine::confine;
 use crate::selftest::limit;
+use crate::stage::{Stage, record, with_last_words};
 use crate::{Event, Lab, LabError, task};
 
 /// All are in one part: who runs alone fits into the memory.

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Specification, SpecificationError, Workload};
 use crate::class::Class;
-use crate::comparison::Method;
 use crate::contender::Contender;
 use crate::counts::Counts;
+use crate::method::Method;
 use crate::quantity::{Count, Span};
 
 /// What is run; everything needed to repeat it.

@@ -7,16 +7,15 @@ mod insert_benchmark;
 mod microbenchmark;
 
 use std::fmt;
-use std::marker::PhantomData;
 use std::ops::Deref;
 
 use serde::de::{Deserializer, EnumAccess, Error as _, VariantAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use crate::class::Class;
-use crate::comparison::{Comparison, Method};
 use crate::contender::Contender;
 use crate::counts::Counts;
+use crate::method::Method;
 use crate::nearest::suggestion;
 
 pub use insert_benchmark::{
@@ -115,10 +114,13 @@ macro_rules! workloads {
 
         impl Workload {
             /// As stored plans name them.
-            const NAMES: &[&str] = &[$($name),*];
+            pub(crate) const NAMES: &[&str] = &[$($name),*];
 
             /// Reads the one of that name.
-            fn read<'de, V: VariantAccess<'de>>(name: &str, stored: V) -> Result<Self, V::Error> {
+            pub(crate) fn read<'de, V: VariantAccess<'de>>(
+                name: &str,
+                stored: V,
+            ) -> Result<Self, V::Error> {
                 match name {
                     $($name => Ok(Workload::$specification(stored.newtype_variant()?)),)*
                     _ => Err(V::Error::custom(format!(
@@ -152,33 +154,10 @@ workloads! {
     "microbenchmark" => Microbenchmark,
 }
 
-/// How a workload is run.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Design {
-    /// Once by each contender, one after the other.
-    Single(Workload),
-    /// In rounds, to be judged.
-    Comparison(Comparison),
-}
+/// Reads a workload by its name.
+struct ByName;
 
-/// What a comparison is stored as; anything else is a workload's name.
-const COMPARISON: &str = "comparison";
-
-impl Serialize for Design {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Design::Single(workload) => workload.serialize(serializer),
-            Design::Comparison(comparison) => {
-                serializer.serialize_newtype_variant("Design", 0, COMPARISON, comparison)
-            }
-        }
-    }
-}
-
-/// Reads an enum by the name of its variant.
-struct ByName<T>(PhantomData<T>);
-
-impl<'de> Visitor<'de> for ByName<Workload> {
+impl<'de> Visitor<'de> for ByName {
     type Value = Workload;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -191,30 +170,8 @@ impl<'de> Visitor<'de> for ByName<Workload> {
     }
 }
 
-impl<'de> Visitor<'de> for ByName<Design> {
-    type Value = Design;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a comparison, or a workload under its name")
-    }
-
-    fn visit_enum<A: EnumAccess<'de>>(self, stored: A) -> Result<Design, A::Error> {
-        let (name, stored): (String, A::Variant) = stored.variant()?;
-        match name.as_str() {
-            COMPARISON => stored.newtype_variant().map(Design::Comparison),
-            name => Workload::read(name, stored).map(Design::Single),
-        }
-    }
-}
-
 impl<'de> Deserialize<'de> for Workload {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_enum("Workload", Workload::NAMES, ByName::<Workload>(PhantomData))
-    }
-}
-
-impl<'de> Deserialize<'de> for Design {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_enum("Design", Workload::NAMES, ByName::<Design>(PhantomData))
+        deserializer.deserialize_enum("Workload", Workload::NAMES, ByName)
     }
 }

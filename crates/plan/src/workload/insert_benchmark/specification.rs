@@ -2,9 +2,9 @@
 
 use super::{InsertBenchmark, Profile};
 use crate::class::Class;
-use crate::comparison::Method;
 use crate::contender::Contender;
 use crate::counts::Counts;
+use crate::method::Method;
 use crate::workload::{Specification, SpecificationError, Workload};
 
 impl Specification for InsertBenchmark {

@@ -1,4 +1,4 @@
-//! One attempt at a step: noted when it begins, and when it ends whatever comes of it.
+//! Where a step takes place, and the record that is made of it.
 
 use std::time::{Duration, Instant};
 
@@ -6,13 +6,11 @@ use rqps_dbms::{Quiesce, Server};
 use rqps_load::Tally;
 use rqps_observe::{EngineReading, Group, Metric, Observer, Reading, bytes_below};
 use rqps_plan::Operation;
-use rqps_store::{
-    Planning, RunDirectory, Second, StatementRecord, Status, StepRecord, WorkerRecord,
-};
-use rqps_workload::{Driver, Explained, Task};
+use rqps_store::{Planning, Second, StatementRecord, Status, StepRecord, WorkerRecord};
+use rqps_workload::{Explained, Task};
 
 use crate::measure::Window;
-use crate::{Event, Lab, LabError, task};
+use crate::{Event, Lab, LabError};
 
 /// Where a step takes place.
 pub(crate) struct Stage<'a, 'l> {
@@ -23,34 +21,6 @@ pub(crate) struct Stage<'a, 'l> {
     pub(crate) contender: &'a str,
     /// How many steps the contender has in all.
     pub(crate) steps: usize,
-}
-
-/// Does one of the tasks and notes it in the journal, whatever comes of it.
-pub(crate) fn attempt(
-    (driver, tasks, index): (&dyn Driver, &[Task], usize),
-    lab: &mut Lab<'_>,
-    directory: &mut RunDirectory,
-    contender: &str,
-    (server, group): (&mut dyn Server, Option<&Group>),
-) -> Result<(), LabError> {
-    let task = &tasks[index];
-    let mut record = record(task, contender);
-    directory.begin_step(&mut record)?;
-    let mut stage = Stage { lab, server: &*server, group, contender, steps: tasks.len() };
-    let result = stage.server.still_ours().map_err(LabError::from);
-    let result = result.and_then(|()| task::run(task, driver, &mut stage, &mut record));
-    let (status, error) = match &result {
-        Ok(()) => (Status::Done, None),
-        Err(LabError::Interrupted) => (Status::Interrupted, None),
-        Err(error) => (Status::Failed, Some(with_last_words(error, server, group))),
-    };
-    record.status = status;
-    record.error = error.clone();
-    directory.finish_step(&record)?;
-    match (result, error) {
-        (Err(_), Some(reason)) => Err(LabError::Step { step: record.step, reason }),
-        (result, _) => result,
-    }
 }
 
 /// An error with what the server's log and the control group that it is held in say to it.

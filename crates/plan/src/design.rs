@@ -1,0 +1,57 @@
+//! How a workload is run: once by each contender, or compared.
+
+use std::fmt;
+
+use serde::de::{Deserializer, EnumAccess, VariantAccess, Visitor};
+use serde::{Deserialize, Serialize};
+
+use crate::comparison::Comparison;
+use crate::workload::Workload;
+
+/// How a workload is run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Design {
+    /// Once by each contender, one after the other.
+    Single(Workload),
+    /// In rounds, to be judged.
+    Comparison(Comparison),
+}
+
+/// What a comparison is stored as; anything else is a workload's name.
+const COMPARISON: &str = "comparison";
+
+impl Serialize for Design {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Design::Single(workload) => workload.serialize(serializer),
+            Design::Comparison(comparison) => {
+                serializer.serialize_newtype_variant("Design", 0, COMPARISON, comparison)
+            }
+        }
+    }
+}
+
+/// Reads a design by its name.
+struct DesignByName;
+
+impl<'de> Visitor<'de> for DesignByName {
+    type Value = Design;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a comparison, or a workload under its name")
+    }
+
+    fn visit_enum<A: EnumAccess<'de>>(self, stored: A) -> Result<Design, A::Error> {
+        let (name, stored): (String, A::Variant) = stored.variant()?;
+        match name.as_str() {
+            COMPARISON => stored.newtype_variant().map(Design::Comparison),
+            name => Workload::read(name, stored).map(Design::Single),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Design {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_enum("Design", Workload::NAMES, DesignByName)
+    }
+}
