@@ -67,6 +67,11 @@ impl Exercise {
         let patch = root.join("docs/exercises").join(patch);
         let changed = said(Command::new("git").args(["apply", "--numstat"]).arg(&patch));
         assert!(changed.lines().count() <= most, "no more than {most} files:\n{changed}");
+        let page = fs::read_to_string(root.join("docs/exercises/README.md")).unwrap();
+        let stat = said(Command::new("git").args(["apply", "--stat"]).arg(&patch));
+        for line in stat.lines() {
+            assert!(page.contains(line.trim_end()), "docs/exercises/README.md has no '{line}'");
+        }
         done(Command::new("git").arg("apply").arg(&patch).current_dir(&sources));
         let target = root.join("target/exercises");
         let mut cargo = Command::new(env!("CARGO"));

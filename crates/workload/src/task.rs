@@ -21,8 +21,9 @@ pub struct Task {
     pub name: String,
     /// What it does, in a few words.
     pub title: String,
-    /// What it is shown together with in a comparison, and the short name of that.
+    /// What it is shown together with in a comparison.
     pub group: &'static str,
+    /// The short name of that, by which the selftest knows how well such tests can be measured.
     pub family: &'static str,
     /// Shown together with its group in a single run, too.
     pub is_reported: bool,
@@ -54,7 +55,8 @@ pub struct Task {
 }
 
 impl Task {
-    /// One that begins at once, is read from the client alone and leaves nothing to check.
+    /// One without maintenance before it, without time limit and without a check: what differs from
+    /// that is set by who makes it.
     pub(crate) fn new(name: impl Into<String>, group: &'static str, class: Class) -> Task {
         Task {
             index: 0,

@@ -87,8 +87,6 @@ fn plan_node(row: Row) -> Option<String> {
     let (table, kind, key, extra) = match row.len() {
         10 => (2, 3, 5, 9),
         12 => (2, 4, 6, 11),
-        // A tree, with costs.
-        1 => return column(0).lines().next().map(|line| line.trim().to_string()),
         _ => return None,
     };
     let mut text = format!("{} {}", column(table), column(kind));

@@ -130,7 +130,7 @@ fn load_one(
     // A chain begins with filling its tables, so that is part of what it measures.
     if let Some(task) = setting.tasks.iter().find(|task| task.fills) {
         let target = server.target().clone();
-        let driver = setting.driver(contestant, &target, server.data().is_some())?;
+        let driver = setting.driver(contestant, &target)?;
         fill(task, &*driver, lab)?;
         if let Some(left) = server.quiesce(Quiesce::Full, &driver.tables())? {
             let text = format!("the maintenance after the load was given up: {left}");

@@ -151,7 +151,7 @@ impl Round<'_> {
         let clients = setting.comparison.of.most_clients();
         let targets: Vec<_> = self.running.iter().map(|one| one.server.target().clone()).collect();
         let drivers = self.running.iter().zip(&targets);
-        let drivers = drivers.map(|(one, target)| setting.driver(one.contestant, target, true));
+        let drivers = drivers.map(|(one, target)| setting.driver(one.contestant, target));
         let drivers: Vec<Box<dyn Driver + '_>> = drivers.collect::<Result<_, _>>()?;
 
         // Threads that the clients start inherit where this one may run.

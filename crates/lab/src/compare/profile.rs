@@ -16,7 +16,7 @@ use super::contestant::Contestant;
 use super::loads::{load, unload};
 use super::parts::Parts;
 use super::pass::{WARM_UP, driven, of};
-use super::round::{Round, Scene, Setting};
+use super::round::{Round, Scene, Setting, task};
 use crate::{Changed, Event, Lab, LabError};
 
 /// How often each contender is profiled in each test.
@@ -165,11 +165,8 @@ fn choose<'a>(
         let names = everybody().map(|one| one.name.clone());
         names.filter(|name| *name == base || is_wanted(name)).collect()
     };
-    let task = |name: &String| {
-        let found = tasks.iter().find(|task| task.name == *name);
-        found.ok_or_else(|| LabError::NoTest(name.clone()))
-    };
-    let mut tests: Vec<&Task> = names.iter().map(task).collect::<Result<_, _>>()?;
+    let tests = names.iter().map(|name| task(tasks, name));
+    let mut tests: Vec<&Task> = tests.collect::<Result<_, _>>()?;
     // Reads first, as in rounds, while all tables are as they were loaded.
     let place = |test: &Task| all.iter().position(|name| *name == test.name);
     tests.sort_by_key(|test| (test.class.writes(), place(test)));
@@ -203,8 +200,7 @@ impl Round<'_> {
         };
         let mut work: Vec<Vec<Box<dyn Work>>> = (0..clients).map(|_| Vec::new()).collect();
         let drivers = self.running.iter().zip(&targets);
-        let drivers =
-            drivers.map(|(one, target)| scene.setting.driver(one.contestant, target, true));
+        let drivers = drivers.map(|(one, target)| scene.setting.driver(one.contestant, target));
         let drivers: Vec<Box<dyn Driver + '_>> = drivers.collect::<Result<_, _>>()?;
         let mut ends: Vec<End<'_>> = Vec::new();
         let mut answering: Vec<Vec<Option<u32>>> = Vec::new();

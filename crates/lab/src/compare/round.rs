@@ -47,19 +47,17 @@ pub(crate) struct Setting<'a> {
 impl Setting<'_> {
     /// The task that a test is.
     pub(crate) fn task(&self, test: &str) -> Result<&Task, LabError> {
-        let found = self.tasks.iter().find(|task| task.name == test);
-        found.ok_or_else(|| LabError::NoTest(test.to_string()))
+        task(self.tasks, test)
     }
 
-    /// The workload on a contestant's server.
+    /// The workload on a contestant's server, which is one that rqps started.
     pub(crate) fn driver<'s>(
         &'s self,
         contestant: &Contestant,
         target: &'s Target,
-        is_own: bool,
     ) -> Result<Box<dyn Driver + 's>, LabError> {
         let (dialect, seed) = (contestant.dialect, self.plan.seed);
-        let site = Site { target, dialect, seed, is_own };
+        let site = Site { target, dialect, seed, is_own: true };
         Ok(rqps_workload::driver(&self.comparison.of, site)?)
     }
 
@@ -87,6 +85,12 @@ impl Setting<'_> {
     pub(crate) fn random(&self, of: Draw, which: &[u64]) -> Random {
         draw(self.plan.seed, of, which)
     }
+}
+
+/// The one of that name.
+pub(super) fn task<'a>(tasks: &'a [Task], name: &str) -> Result<&'a Task, LabError> {
+    let found = tasks.iter().find(|task| task.name == name);
+    found.ok_or_else(|| LabError::NoTest(name.to_string()))
 }
 
 fn draw(seed: u64, of: Draw, which: &[u64]) -> Random {

@@ -1,12 +1,14 @@
 //! The Insert Benchmark as it is asked for on the command line and in plan files.
 
+use std::time::Duration;
+
 use clap::Args;
 use rqps_plan::{Count, InsertBenchmark, Pacing, Profile, Span, Workload, default_pause};
 
 use crate::asked::{Asked, FlagError, Reads};
 
-/// What a step of a comparison takes where nothing else is said.
-const SHORTEST_STEP: Span = Span(std::time::Duration::from_secs(1));
+/// The least that a read-write step of a comparison may last.
+const SHORTEST_STEP: Duration = Duration::from_secs(1);
 
 #[derive(Args)]
 pub(crate) struct InsertFlags {
@@ -112,7 +114,7 @@ pub(crate) fn asked(asked: &Asked<'_>) -> Result<Workload, FlagError> {
     benchmark.only = asked.names.to_vec();
     benchmark.clients = asked.clients;
     benchmark.query_time = asked.secs.unwrap_or(Asked::SECS);
-    if benchmark.query_time.0 < SHORTEST_STEP.0 {
+    if benchmark.query_time.0 < SHORTEST_STEP {
         return Err(FlagError(
             "--secs must be at least 1 with --workload ibench: it is the length of a read-write \
              step"
