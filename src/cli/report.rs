@@ -77,10 +77,10 @@ impl Format {
 
     /// Whether a run has what it is made of: a comparison has no steps, but may have whole runs.
     fn has_source(self, run: &Run) -> bool {
-        let mut sides = run.passes.iter().flat_map(|pass| pass.sides.values());
+        let mut arms = run.rounds.iter().flat_map(|round| round.arms.values());
         match self {
             Format::SecondsCsv | Format::Sysbench | Format::Hdr => {
-                !run.steps.is_empty() || sides.any(|side| !side.work.is_empty())
+                !run.single().is_empty() || arms.any(|arm| !arm.work.is_empty())
             }
             _ => true,
         }

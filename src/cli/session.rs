@@ -193,7 +193,7 @@ impl Setup {
             order: Vec::new(),
             memory: Some(rqps_lab::memory_hold(&plan)?),
             direct_reads: BTreeMap::new(),
-            canary_rounds: None,
+            reference_loop_rounds: None,
             groups: None,
             kernel: KernelCost::measure().map(|cost| KernelRecord {
                 system_call_ns: cost.system_call.as_nanos() as u64,
@@ -238,13 +238,12 @@ impl Setup {
             Outcome::Failed => Exit::Failed,
             Outcome::Interrupted => Exit::Interrupted,
         };
-        let is_begun = !run.steps.is_empty() || !run.passes.is_empty();
-        let reported = match is_begun {
-            true => {
+        let reported = match run.rounds.is_empty() {
+            false => {
                 let files = report::write(directory, &run)?;
                 Some((run, files))
             }
-            false => None,
+            true => None,
         };
         Ok(Measured { exit, reported })
     }

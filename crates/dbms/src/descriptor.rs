@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use rqps_observe::{CounterMeaning, Meaning};
 use rqps_plan::{Build, CacheNeed, Contender, Dbms};
 use rqps_wire::Target;
 
@@ -44,6 +45,8 @@ pub struct Descriptor {
     /// The settings that say whether it reads its data past the page cache, the first that decides
     /// first.
     pub(crate) direct_reads: &'static [Deciding],
+    /// What counters stand for, by the ends of their names; those that tell most first.
+    pub(crate) counters: &'static [(&'static str, Meaning)],
     /// As measured; a build of one's own may differ.
     pub sizes: fn(&Build) -> Footprint,
     /// Gets a build and checks config and settings.
@@ -133,6 +136,17 @@ static ALL: [&Descriptor; 6] = [
     &crate::mysql::MARIADB,
     &crate::mysql::MARIADB_ROCKS,
 ];
+
+impl Descriptor {
+    /// What its counters stand for, those that tell most first.
+    pub fn counters(&self) -> Vec<CounterMeaning> {
+        let known = |(ends, meaning): &(&str, Meaning)| CounterMeaning {
+            ends: ends.to_string(),
+            meaning: *meaning,
+        };
+        self.counters.iter().map(known).collect()
+    }
+}
 
 /// Of a DBMS with an engine, or with its usual one.
 pub fn descriptor(dbms: Dbms, engine: Option<&str>) -> &'static Descriptor {

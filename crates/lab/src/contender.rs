@@ -1,4 +1,4 @@
-//! One contender's part in a run: its server, its steps, its end.
+//! One contender's part in a single run: its server, its tasks, its end.
 
 use std::ffi::OsString;
 use std::fs;
@@ -7,14 +7,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use rqps_dbms::{Dbms, Home, Left, Needs, Place, Server};
+use rqps_dbms::{Dbms, Descriptor, Home, Left, Needs, Place, Server};
 use rqps_observe::Group;
 use rqps_plan::{Build, Contender, Plan};
-use rqps_store::{ContenderRecord, RunDirectory, Status, StoreError, write_whole};
+use rqps_store::{ContenderRecord, RoundRecord, RunDirectory, Status, StoreError, write_whole};
 use rqps_workload::{Dialect, Driver, Site, Task};
 
 use crate::confine::confine;
-use crate::stage::{Stage, record, with_last_words};
+use crate::stage::{Stage, measurement, round, with_last_words};
 use crate::{Event, Lab, LabError, task};
 
 /// Connections beside those of the clients: for maintenance, for checks, and some that the server
@@ -35,7 +35,8 @@ pub(crate) fn run(
 ) -> Result<(), LabError> {
     let contender = &plan.contenders[index];
     let name = contender.name();
-    let done = directory.done_steps(&name)?;
+    let part = index as u32 + 1;
+    let done = directory.done(part)?;
     if !done.is_empty() {
         (lab.watch)(Event::Resumed { contender: name.clone(), steps: done.len() });
     }
@@ -70,7 +71,8 @@ pub(crate) fn run(
     let site = Site { target: &target, dialect, seed: plan.seed, is_own };
     let driver = rqps_workload::driver(plan.workload(), site)?;
     let done_by = (&*driver, &tasks[..]);
-    let result = do_all(done_by, lab, directory, &name, (&mut *server, group.as_ref()), &done);
+    let whose = (name.as_str(), part);
+    let result = do_all(done_by, lab, directory, whose, (&mut *server, group.as_ref()), &done);
     let result = match result {
         Ok(()) if !lab.keep_data => server.discard().map_err(LabError::from),
         result => result.and(Ok(())),
@@ -136,12 +138,12 @@ fn do_all(
     (driver, tasks): (&dyn Driver, &[Task]),
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
-    contender: &str,
+    whose: (&str, u32),
     (server, group): (&mut dyn Server, Option<&Group>),
     done: &[u32],
 ) -> Result<(), LabError> {
     for index in (0..tasks.len()).filter(|index| !done.contains(&(*index as u32))) {
-        attempt((driver, tasks, index), lab, directory, contender, (server, group))?;
+        attempt((driver, tasks, index), lab, directory, whose, (server, group))?;
     }
     Ok(())
 }
@@ -151,25 +153,26 @@ fn attempt(
     (driver, tasks, index): (&dyn Driver, &[Task], usize),
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
-    contender: &str,
+    (contender, part): (&str, u32),
     (server, group): (&mut dyn Server, Option<&Group>),
 ) -> Result<(), LabError> {
     let task = &tasks[index];
-    let mut record = record(task, contender);
-    directory.begin_step(&mut record)?;
-    let mut stage = Stage { lab, server: &*server, group, contender, steps: tasks.len() };
+    let mut round = RoundRecord { part, ..round(task) };
+    round.arms.insert(contender.to_string(), measurement(task));
+    directory.begin(&mut round)?;
+    let measured = round.arms.get_mut(contender).expect("it was inserted right now");
+    let mut stage = Stage { lab, server: &*server, group, contender, task, tasks: tasks.len() };
     let result = stage.server.still_ours().map_err(LabError::from);
-    let result = result.and_then(|()| task::run(task, driver, &mut stage, &mut record));
-    let (status, error) = match &result {
+    let result = result.and_then(|()| task::run(driver, round.attempt, &mut stage, &mut *measured));
+    (measured.status, measured.error) = match &result {
         Ok(()) => (Status::Done, None),
         Err(LabError::Interrupted) => (Status::Interrupted, None),
         Err(error) => (Status::Failed, Some(with_last_words(error, server, group))),
     };
-    record.status = status;
-    record.error = error.clone();
-    directory.finish_step(&record)?;
-    match (result, error) {
-        (Err(_), Some(reason)) => Err(LabError::Step { step: record.step, reason }),
+    let reason = measured.failure().map(str::to_string);
+    directory.save(&round)?;
+    match (result, reason) {
+        (Err(_), Some(reason)) => Err(LabError::Step { step: round.test, reason }),
         (result, _) => result,
     }
 }
@@ -318,6 +321,7 @@ pub(crate) fn describe(
         transport: transport.to_string(),
         settings: in_force.values,
         defaults: in_force.defaults,
+        counters: <&Descriptor>::from(contender).counters(),
         start_seconds,
     })
 }

@@ -5,26 +5,26 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rqps_dbms::{EngineMeter, Server};
-use rqps_store::{EngineSample, StepRecord};
+use rqps_store::{EngineSample, Measurement};
 
 use crate::LabError;
 
-/// Does the work of a step between two readings of the DBMS's counters, which its record is given.
+/// Does the work of a task between two readings of the DBMS's counters, which are kept.
 /// The seconds are read by a thread of its own, so that a DBMS that does not answer holds up
 /// nobody.
 pub(crate) fn watch<T>(
     server: &dyn Server,
-    record: &mut StepRecord,
-    work: impl FnOnce(&mut StepRecord) -> Result<T, LabError>,
+    measured: &mut Measurement,
+    work: impl FnOnce(&mut Measurement) -> Result<T, LabError>,
 ) -> Result<T, LabError> {
-    let Some(mut meter) = server.meter()? else { return work(record) };
+    let Some(mut meter) = server.meter()? else { return work(measured) };
     let before = meter.read()?;
     let interrupter = meter.interrupter()?;
     let begun = Instant::now();
     let (end, ended) = channel();
     let (done, samples) = thread::scope(|scope| {
         let sampler = scope.spawn(|| sample(&mut meter, begun, ended));
-        let done = work(record);
+        let done = work(measured);
         drop(end);
         if done.is_err() {
             interrupter.interrupt();
@@ -33,8 +33,8 @@ pub(crate) fn watch<T>(
     });
     let done = done?;
     meter.await_counts()?;
-    record.engine = meter.read()?.since(&before);
-    record.engine_samples = samples.into_iter().collect();
+    measured.engine = meter.read()?.since(&before);
+    measured.engine_samples = samples.into_iter().collect();
     Ok(done)
 }
 

@@ -25,7 +25,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rqps_dbms::{Dbms, Descriptor, Home, source, with_cache};
 use rqps_observe::SessionLock;
 use rqps_plan::{Build, Contender, Design, Plan};
-use rqps_store::{PassRecord, RunDirectory};
+use rqps_store::{RoundRecord, RunDirectory};
 use serde::{Deserialize, Serialize};
 
 pub use compare::{StoredBaseError, stored_base};
@@ -46,8 +46,8 @@ pub struct Lab<'a> {
     pub cancelled: &'a (dyn Fn() -> bool + Sync),
     /// Data directories stay when a contender is done.
     pub keep_data: bool,
-    /// Is shown the passes of a comparison so far.
-    pub judge: &'a dyn Fn(&Plan, &[PassRecord]) -> Interim,
+    /// Is shown the rounds of a comparison so far.
+    pub judge: &'a dyn Fn(&Plan, &[RoundRecord]) -> Interim,
 }
 
 /// What is known of a comparison before its end.

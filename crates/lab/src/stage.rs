@@ -1,26 +1,27 @@
-//! Where a step takes place, and the record that is made of it.
+//! Where a task is done, and the record that is made of it.
 
 use std::time::{Duration, Instant};
 
 use rqps_dbms::{Quiesce, Server};
 use rqps_load::Tally;
-use rqps_observe::{EngineReading, Group, Metric, Observer, Reading, bytes_below};
+use rqps_observe::{Group, Metric, Observer, bytes_below};
 use rqps_plan::Operation;
-use rqps_store::{Planning, Second, StatementRecord, Status, StepRecord, WorkerRecord};
+use rqps_store::{Measurement, Planning, RoundRecord, Second, StatementRecord, WorkRecord};
 use rqps_workload::{Explained, Task};
 
 use crate::measure::Window;
 use crate::{Event, Lab, LabError};
 
-/// Where a step takes place.
+/// Where a task is done.
 pub(crate) struct Stage<'a, 'l> {
     pub(crate) lab: &'a mut Lab<'l>,
     pub(crate) server: &'a dyn Server,
     /// The control group that the server is held in, if it is.
     pub(crate) group: Option<&'a Group>,
     pub(crate) contender: &'a str,
-    /// How many steps the contender has in all.
-    pub(crate) steps: usize,
+    pub(crate) task: &'a Task,
+    /// How many tasks the contender has in all.
+    pub(crate) tasks: usize,
 }
 
 /// An error with what the server's log and the control group that it is held in say to it.
@@ -47,34 +48,22 @@ pub(crate) fn with_last_words(
     }
 }
 
-/// A record of which nothing is measured yet.
-pub(crate) fn record(task: &Task, contender: &str) -> StepRecord {
-    StepRecord {
-        contender: contender.to_string(),
-        step: task.name.clone(),
+/// A round of a task of which nothing is measured yet.
+pub(crate) fn round(task: &Task) -> RoundRecord {
+    RoundRecord {
+        test: task.name.clone(),
         title: task.title.clone(),
         group: task.is_reported.then(|| task.group.to_string()),
-        counts: task.counts,
-        order: task.index as u32,
-        attempt: 0,
-        status: Status::Running,
-        error: None,
+        place: task.index as u32,
         started: jiff::Timestamp::now().to_string(),
-        seconds: 0.0,
-        pause_seconds: 0.0,
-        check_seconds: 0.0,
-        clients: task.clients,
-        target_rate: task.target_rate,
-        counted_rows: None,
-        index_seconds: None,
-        workers: Vec::new(),
-        cost: Reading::default(),
-        samples: Default::default(),
-        engine: EngineReading::default(),
-        engine_samples: Default::default(),
-        note: None,
-        statements: Vec::new(),
+        ..RoundRecord::new(task.class, task.counts)
     }
+}
+
+/// A measurement of a task of which nothing is measured yet.
+pub(crate) fn measurement(task: &Task) -> Measurement {
+    let (clients, target_rate) = (task.clients, task.target_rate);
+    Measurement { clients, target_rate, ..Measurement::default() }
 }
 
 /// Statements as they are kept.
@@ -96,39 +85,28 @@ pub(crate) fn note_planning(statements: &mut [StatementRecord], again: &[Explain
 }
 
 impl Stage<'_, '_> {
-    pub(crate) fn tell(&mut self, step: &str, event: impl FnOnce(String, String) -> Event) {
-        (self.lab.watch)(event(self.contender.to_string(), step.to_string()));
+    pub(crate) fn tell(&mut self, event: impl FnOnce(String, String) -> Event) {
+        (self.lab.watch)(event(self.contender.to_string(), self.task.name.clone()));
     }
 
-    /// Keeps and tells what a reader should know of a step.
-    pub(crate) fn note(&mut self, record: &mut StepRecord, note: String) {
-        record.note = Some(match record.note.take() {
+    /// Keeps and tells what a reader should know of it.
+    pub(crate) fn note(&mut self, measured: &mut Measurement, note: String) {
+        measured.note = Some(match measured.note.take() {
             Some(before) => format!("{before}; {note}"),
             None => note.clone(),
         });
-        self.tell(&record.step, |contender, step| Event::Noted { contender, step, note });
+        self.tell(|contender, step| Event::Noted { contender, step, note });
     }
 
-    pub(crate) fn tell_begun(&mut self, record: &StepRecord) {
-        let (number, steps) = (record.order as usize + 1, self.steps);
-        self.tell(&record.step, |contender, step| Event::StepBegun {
-            contender,
-            step,
-            number,
-            steps,
-        });
+    pub(crate) fn tell_begun(&mut self) {
+        let (number, steps) = (self.task.index + 1, self.tasks);
+        self.tell(|contender, step| Event::StepBegun { contender, step, number, steps });
     }
 
-    pub(crate) fn tell_done(&mut self, record: &StepRecord, work: f64) {
-        let (seconds, unit) = (record.seconds, record.counts.unit().to_string());
+    pub(crate) fn tell_done(&mut self, seconds: f64, work: f64) {
+        let unit = self.task.counts.unit().to_string();
         let rate = work / seconds;
-        self.tell(&record.step, |contender, step| Event::StepDone {
-            contender,
-            step,
-            seconds,
-            rate,
-            unit,
-        });
+        self.tell(|contender, step| Event::StepDone { contender, step, seconds, rate, unit });
     }
 
     pub(crate) fn observer(&self) -> Result<Observer, LabError> {
@@ -157,75 +135,75 @@ impl Stage<'_, '_> {
     /// rest is noted.
     pub(crate) fn pause(
         &mut self,
-        record: &mut StepRecord,
+        measured: &mut Measurement,
         what: Quiesce,
         at_least: Duration,
         tables: &[String],
     ) -> Result<(), LabError> {
-        self.tell(&record.step, |contender, step| Event::Pausing { contender, step, at_least });
+        self.tell(|contender, step| Event::Pausing { contender, step, at_least });
         let begun = Instant::now();
         let left = self.server.quiesce(what, tables)?;
         if let Some(left) = left {
-            self.note(record, format!("the maintenance before it was given up: {left}"));
+            self.note(measured, format!("the maintenance before it was given up: {left}"));
         }
         let seconds = begun.elapsed().as_secs_f64();
-        self.tell(&record.step, |contender, step| Event::Rested { contender, step, seconds });
+        self.tell(|contender, step| Event::Rested { contender, step, seconds });
         self.sleep_until(begun + at_least)
     }
 
-    /// What is the same at the end of every step: sizes, the check, and a commit that lasts.
+    /// What is the same at the end of every task: sizes, the check, and a commit that lasts.
     pub(crate) fn conclude(
         &mut self,
-        record: &mut StepRecord,
+        measured: &mut Measurement,
         check: Option<impl FnOnce() -> Result<(), LabError>>,
     ) -> Result<(), LabError> {
-        record.cost.set(Metric::DatabaseBytes, self.server.database_bytes()?);
+        measured.cost.set(Metric::DatabaseBytes, self.server.database_bytes()?);
         if let Some(bytes) = self.server.log_bytes() {
-            record.cost.set(Metric::LogBytes, bytes);
+            measured.cost.set(Metric::LogBytes, bytes);
         }
         // The last second saw the directory before a log that grows in the background was looked
         // at.
         if let Some(data) = self.server.data() {
-            record.cost.set(Metric::DirectoryBytes, bytes_below(data));
+            measured.cost.set(Metric::DirectoryBytes, bytes_below(data));
         }
         if let Some(check) = check {
-            self.tell(&record.step, |contender, step| Event::Checking { contender, step });
+            self.tell(|contender, step| Event::Checking { contender, step });
             let checked = Instant::now();
             check()?;
-            record.check_seconds = checked.elapsed().as_secs_f64();
+            measured.check_seconds = checked.elapsed().as_secs_f64();
         }
-        // Commits do not wait for the disk, but a step that the journal calls done must.
+        // Commits do not wait for the disk, but a task that the journal calls done must.
         Ok(self.server.settle()?)
     }
 }
 
-/// Adds a measured window to a record: a step can have several, one after the other.
+/// Adds a measured window: a task can have several, one after the other.
 pub(crate) fn add_window(
-    record: &mut StepRecord,
+    measured: &mut Measurement,
     window: Window,
     parts: &[(u32, Operation)],
     paced: bool,
 ) {
-    let begin = record.seconds;
-    record.samples.extend(window.samples.into_iter().map(|mut sample| {
+    let begin = measured.seconds;
+    measured.samples.extend(window.samples.into_iter().map(|mut sample| {
         sample.at += begin;
         sample
     }));
-    record.cost = if begin > 0.0 { record.cost.plus(&window.cost) } else { window.cost };
-    record.seconds += window.seconds;
+    measured.cost = if begin > 0.0 { measured.cost.plus(&window.cost) } else { window.cost };
+    measured.seconds += window.seconds;
     let workers = parts.iter().zip(window.tallies);
-    record.workers.extend(
-        workers.map(|(&(client, operation), tally)| worker(client, operation, paced, tally)),
-    );
+    measured
+        .work
+        .extend(workers.map(|(&(client, operation), tally)| work(client, operation, paced, tally)));
 }
 
-fn worker(client: u32, operation: Operation, paced: bool, tally: Tally) -> WorkerRecord {
+fn work(client: u32, operation: Operation, paced: bool, tally: Tally) -> WorkRecord {
     let second = |second: &rqps_load::SecondTally| Second {
         operations: second.operations,
         rows: second.rows,
         max_service: second.max_service,
     };
-    WorkerRecord {
+    let work = WorkRecord {
         client,
         operation,
         operations: tally.operations,
@@ -238,5 +216,6 @@ fn worker(client: u32, operation: Operation, paced: bool, tally: Tally) -> Worke
         response: (paced && operation != Operation::Query).then_some(tally.response),
         max_lag: tally.max_lag,
         seconds: tally.seconds.iter().map(second).collect(),
-    }
+    };
+    work.packed()
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rqps_dbms::Quiesce;
 use rqps_load::Until;
 use rqps_plan::{Counts, Operation};
-use rqps_store::{StepRecord, WorkerRecord};
+use rqps_store::{Measurement, WorkRecord};
 use rqps_workload::{Cast, Counted, Driver, Part, Rest, Task};
 
 use crate::engine;
@@ -13,58 +13,59 @@ use crate::measure::{Ready, SECOND, Tick, Window, measure};
 use crate::stage::{Stage, add_window, kept, note_planning};
 use crate::{Event, LabError, Pace};
 
-/// Does a task and fills its record in.
+/// Does a task, for so many times, and fills in what is measured.
 pub(crate) fn run(
-    task: &Task,
     driver: &dyn Driver,
+    attempt: u32,
     stage: &mut Stage<'_, '_>,
-    record: &mut StepRecord,
+    measured: &mut Measurement,
 ) -> Result<(), LabError> {
+    let task = stage.task;
     let paused = Instant::now();
     if let Rest::Pause(what, at_least) = task.rest {
-        stage.pause(record, what, at_least, &driver.tables())?;
+        stage.pause(measured, what, at_least, &driver.tables())?;
     }
     stage.server.drop_logs()?;
-    if let Some(note) = driver.prepare(task, record.attempt)? {
-        stage.note(record, note);
+    if let Some(note) = driver.prepare(task, attempt)? {
+        stage.note(measured, note);
     }
-    record.statements = kept(driver.explained(task)?);
-    record.pause_seconds = paused.elapsed().as_secs_f64();
+    measured.statements = kept(driver.explained(task)?);
+    measured.pause_seconds = paused.elapsed().as_secs_f64();
     if let Counted::All(rows) = task.counted {
-        record.counted_rows = Some(rows);
+        measured.counted_rows = Some(rows);
     }
 
-    let cast = driver.cast(task, task.clients, u64::from(record.order))?;
+    let cast = driver.cast(task, task.clients, task.index as u64)?;
     if task.clients == 0 {
-        record.clients = cast.parts.len() as u32;
+        measured.clients = cast.parts.len() as u32;
     }
-    stage.tell_begun(record);
+    stage.tell_begun();
     let Cast { parts, worth, end, .. } = cast;
     let windows = Windows { task, driver, goal: Goal::of(task, &parts, worth) };
-    windows.measure(stage, parts, record)?;
+    windows.measure(stage, parts, measured)?;
     if task.is_planned_again {
-        note_planning(&mut record.statements, &driver.explained(task)?);
+        note_planning(&mut measured.statements, &driver.explained(task)?);
     }
     if let Counted::Each(rows) = task.counted {
-        let operations = record.workers.iter().map(|worker| worker.operations).sum::<u64>();
-        record.counted_rows = Some(operations * rows);
+        let operations = measured.work.iter().map(|work| work.operations).sum::<u64>();
+        measured.counted_rows = Some(operations * rows);
     }
-    stage.conclude(record, task.ends.then_some(|| Ok(end()?)))?;
-    stage.tell_done(record, counted(record) as f64);
+    stage.conclude(measured, task.ends.then_some(|| Ok(end()?)))?;
+    stage.tell_done(measured.seconds, counted(task.counts, measured) as f64);
     Ok(())
 }
 
 /// How much a task has done of what it counts.
-pub(crate) fn counted(record: &StepRecord) -> u64 {
-    let sum = |of: fn(&WorkerRecord) -> u64, operation: Option<Operation>| {
-        let is_of = |worker: &&WorkerRecord| operation.is_none_or(|it| worker.operation == it);
-        record.workers.iter().filter(is_of).map(of).sum()
+pub(crate) fn counted(counts: Counts, measured: &Measurement) -> u64 {
+    let sum = |of: fn(&WorkRecord) -> u64, operation: Option<Operation>| {
+        let is_of = |work: &&WorkRecord| operation.is_none_or(|it| work.operation == it);
+        measured.work.iter().filter(is_of).map(of).sum()
     };
-    match record.counts {
-        Counts::RowsInserted => sum(|worker| worker.rows, Some(Operation::Insert)),
-        Counts::RowsIndexed | Counts::RowsScanned => record.counted_rows.unwrap_or(0),
-        Counts::Queries => sum(|worker| worker.operations, Some(Operation::Query)),
-        Counts::Statements => sum(|worker| worker.reads + worker.writes + worker.others, None),
+    match counts {
+        Counts::RowsInserted => sum(|work| work.rows, Some(Operation::Insert)),
+        Counts::RowsIndexed | Counts::RowsScanned => measured.counted_rows.unwrap_or(0),
+        Counts::Queries => sum(|work| work.operations, Some(Operation::Query)),
+        Counts::Statements => sum(WorkRecord::statements, None),
     }
 }
 
@@ -114,7 +115,7 @@ impl Windows<'_> {
         &self,
         stage: &mut Stage<'_, '_>,
         parts: Vec<Part>,
-        record: &mut StepRecord,
+        measured: &mut Measurement,
     ) -> Result<(), LabError> {
         let (of, work): (Vec<_>, Vec<_>) = parts
             .into_iter()
@@ -122,7 +123,7 @@ impl Windows<'_> {
             .unzip();
         let ready = Ready::new(work, self.task.warm_up, stage.lab.cancelled)?;
         let Rest::Beside(head_start) = self.task.rest else {
-            return self.watched(stage, ready, &of, record);
+            return self.watched(stage, ready, &of, measured);
         };
         // The vacuum has a connection of its own, and runs on while rows are written.
         let (tables, server) = (self.driver.tables(), stage.server);
@@ -130,7 +131,7 @@ impl Windows<'_> {
         std::thread::scope(|scope| {
             let vacuum = scope.spawn(|| server.quiesce(Quiesce::Vacuum, &tables));
             stage.sleep_until(head_start)?;
-            self.watched(stage, ready, &of, record)?;
+            self.watched(stage, ready, &of, measured)?;
             vacuum.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             Ok(())
         })
@@ -142,20 +143,20 @@ impl Windows<'_> {
         stage: &mut Stage<'_, '_>,
         ready: Ready,
         of: &[(u32, Operation)],
-        record: &mut StepRecord,
+        measured: &mut Measurement,
     ) -> Result<(), LabError> {
-        engine::watch(stage.server, record, |record| {
-            let window = self.window(stage, record, ready, of)?;
-            add_window(record, window, of, self.task.counts == Counts::Queries);
+        engine::watch(stage.server, measured, |measured| {
+            let window = self.window(stage, ready, of)?;
+            add_window(measured, window, of, self.task.counts == Counts::Queries);
             let indexers = self.driver.indexers(self.task)?;
             if indexers.is_empty() {
                 return Ok(());
             }
-            stage.tell(&record.step, |contender, step| Event::Indexing { contender, step });
+            stage.tell(|contender, step| Event::Indexing { contender, step });
             let ready = Ready::new(indexers, None, stage.lab.cancelled)?;
-            let window = self.window(stage, record, ready, &[])?;
-            record.index_seconds = Some(window.seconds);
-            add_window(record, window, &[], false);
+            let window = self.window(stage, ready, &[])?;
+            measured.index_seconds = Some(window.seconds);
+            add_window(measured, window, &[], false);
             Ok(())
         })
     }
@@ -164,7 +165,6 @@ impl Windows<'_> {
     fn window(
         &self,
         stage: &mut Stage<'_, '_>,
-        record: &StepRecord,
         ready: Ready,
         of: &[(u32, Operation)],
     ) -> Result<Window, LabError> {
@@ -180,7 +180,7 @@ impl Windows<'_> {
             let inserts = sum(&tick.operations, Operation::Insert);
             watch(Event::Progress {
                 contender: contender.to_string(),
-                step: record.step.clone(),
+                step: self.task.name.clone(),
                 pace: Pace::closed(sum(&tick.recent, leader), SECOND, leaders, worth),
                 done: self.goal.done(inserts, tick.elapsed),
             });

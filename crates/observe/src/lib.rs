@@ -15,6 +15,7 @@ mod host;
 mod kernel_cost;
 mod lock;
 mod machine;
+mod meaning;
 mod metric;
 mod observer;
 mod placement;
@@ -31,6 +32,7 @@ pub use guards::{Around, Clocks, Conduct, GuardFailure, Limits, foreign_cpu, gua
 pub use kernel_cost::KernelCost;
 pub use lock::{LockError, SessionLock};
 pub use machine::{available_memory, cpus, machine_facts};
+pub use meaning::{CounterMeaning, Meaning};
 pub use metric::{Kind, Metric, Reading};
 pub use observer::{Observer, bytes_below};
 pub use placement::{Placement, allowed_cpus, has_thread, pin_thread, pin_threads, pin_tree};

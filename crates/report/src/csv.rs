@@ -113,8 +113,8 @@ pub fn write_seconds_csv(run: &Run, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", row(names))?;
     if let Some(verdicts) = verdicts {
         return verdicts.each_run(|round, run| {
-            let (of, round) = (run.record, round.to_string());
-            let place = [of.contender.as_str(), &of.step, &round];
+            let round = round.to_string();
+            let place = [run.contender, &run.round.test, &round];
             write_seconds(out, row(place.into_iter()), run)
         });
     }

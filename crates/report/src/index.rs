@@ -151,7 +151,8 @@ impl Found {
 }
 
 fn status(run: &Run) -> Status {
-    let has = |status: &Status| run.steps.iter().any(|step| step.status == *status);
+    let arms = || run.single().iter().flat_map(|round| round.arms.values());
+    let has = |status: &Status| arms().any(|arm| arm.status == *status);
     let worst = [Status::Failed, Status::Interrupted, Status::Running];
     worst.into_iter().find(has).unwrap_or(Status::Done)
 }

@@ -12,8 +12,8 @@ use rqps_plan::{Design, Plan};
 use rqps_stats::histogram::{NAMES, PERCENTILES};
 use rqps_stats::{COSTS, Column, METRICS, Window, bands};
 use rqps_store::{
-    Column as Values, ContenderRecord, Difference, Manifest, Part, Run, Second, Series,
-    StatementRecord, StepRecord,
+    Column as Values, ContenderRecord, Difference, Manifest, Measurement, Part, Run, Second,
+    Series, StatementRecord,
 };
 use serde::{Serialize, Serializer};
 
@@ -339,12 +339,12 @@ fn of<'a>(
     let is_kept = raw == Raw::Kept;
     let window = measured.window();
     StepResult {
-        contender: &record.contender,
-        order: record.order,
-        attempt: record.attempt,
+        contender: measured.contender,
+        order: measured.round.place,
+        attempt: measured.round.attempt,
         status: record.status.name(),
         error: record.error.as_deref(),
-        started: &record.started,
+        started: &measured.round.started,
         seconds: record.seconds,
         pause_seconds: record.pause_seconds,
         check_seconds: record.check_seconds,
@@ -385,7 +385,7 @@ fn derived<'c>(
     columns.into_iter().map(|column| (column.name, (column.value)(window))).collect()
 }
 
-fn engine<'a>(record: &'a StepRecord, samples: Option<&'a Series<String>>) -> Engine<'a> {
+fn engine<'a>(record: &'a Measurement, samples: Option<&'a Series<String>>) -> Engine<'a> {
     let of = |kind: Kind| {
         let moved = record.engine.iter().filter(|(_, read)| read.kind == kind && read.value > 0);
         moved.map(|(name, read)| (name, read.value)).collect()

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::error::StoreError;
 use crate::files::{self, file, is_locked, lock, own, read_own, refuse_unwritable, write_whole};
-use crate::record::Manifest;
+use crate::manifest::Manifest;
 use crate::results::{self, RESULTS};
 
 const PLAN: &str = "plan.toml";
@@ -131,9 +131,9 @@ impl RunDirectory {
         write_manifest(&self.path, &self.manifest)
     }
 
-    /// Notes how much work the canary is.
-    pub fn set_canary(&mut self, rounds: u64) -> Result<(), StoreError> {
-        self.manifest.canary_rounds = Some(rounds);
+    /// Notes how much work the reference loop is.
+    pub fn set_reference_loop(&mut self, rounds: u64) -> Result<(), StoreError> {
+        self.manifest.reference_loop_rounds = Some(rounds);
         write_manifest(&self.path, &self.manifest)
     }
 

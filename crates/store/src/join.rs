@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rqps_plan::{Comparison, Method, Plan};
 
 use crate::merge::{Difference, MergeError, Part, comparison, conditions, differences};
-use crate::{ContenderRecord, PassRecord, ProfileRecord, Run};
+use crate::{ContenderRecord, ProfileRecord, RoundRecord, Run};
 
 /// Why the rounds of several comparisons cannot be those of one, whoever wants it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -79,8 +79,7 @@ pub(crate) fn join(runs: Vec<(String, Run)>, force: bool) -> Result<Run, MergeEr
         plan: plan(&runs, numbered.screened),
         manifest: first.manifest.clone(),
         contenders: Vec::new(),
-        steps: Vec::new(),
-        passes: Vec::new(),
+        rounds: Vec::new(),
         profiles: Vec::new(),
         parts: Vec::new(),
         differences,
@@ -88,7 +87,7 @@ pub(crate) fn join(runs: Vec<(String, Run)>, force: bool) -> Result<Run, MergeEr
     for ((name, run), rounds) in runs.into_iter().zip(numbered.rounds) {
         add(&mut joined, name, run, &rounds);
     }
-    joined.passes.sort_by_key(|pass| pass.round);
+    joined.rounds.sort_by_key(|round| round.round);
     let planned: Vec<String> = joined.plan.contenders.iter().map(|one| one.name()).collect();
     joined.contenders.sort_by_key(|record| planned.iter().position(|name| *name == record.name));
     Ok(joined)
@@ -210,7 +209,7 @@ fn numbered(runs: &[(String, Run)]) -> Numbered {
         for (own, (_, run)) in rounds.iter_mut().zip(runs) {
             let last = comparison(run).filter(|plan| plan.confirm.is_some());
             let last = last.map_or(u32::MAX, |plan| plan.rounds);
-            let made = run.passes.iter().map(|pass| pass.round);
+            let made = run.rounds.iter().map(|round| round.round);
             let made: BTreeSet<u32> = made.filter(|round| (*round > last) == is_fresh).collect();
             own.extend(made.into_iter().zip(numbers.by_ref()));
         }
@@ -234,7 +233,7 @@ fn plan(runs: &[(String, Run)], screened: u32) -> Plan {
 
 /// Adds what a run has, under new numbers: of rounds, of loads and of the rounds under a profiler.
 fn add(joined: &mut Run, name: String, run: Run, rounds: &BTreeMap<u32, u32>) {
-    let loads = joined.passes.iter().map(|pass| pass.load).max().unwrap_or(0);
+    let loads = joined.rounds.iter().map(|round| round.load).max().unwrap_or(0);
     let profiled = joined.profiles.iter().map(|profile| profile.round).max().unwrap_or(0);
     joined.parts.push(Part {
         name,
@@ -242,10 +241,10 @@ fn add(joined: &mut Run, name: String, run: Run, rounds: &BTreeMap<u32, u32>) {
         rounds: rounds.values().copied().collect(),
         manifest: run.manifest,
     });
-    joined.passes.extend(run.passes.into_iter().map(|pass| PassRecord {
-        round: rounds[&pass.round],
-        load: pass.load + loads,
-        ..pass
+    joined.rounds.extend(run.rounds.into_iter().map(|round| RoundRecord {
+        round: rounds[&round.round],
+        load: round.load + loads,
+        ..round
     }));
     joined.profiles.extend(
         run.profiles

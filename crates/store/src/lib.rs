@@ -1,38 +1,38 @@
 //! The run directory: plan, manifest, and the SQLite file that every number comes from.
 //!
-//! `results.sqlite` is the journal as well: a step has a row from the moment it is begun, so that
-//! what a killed rqps had finished is known.
+//! `results.sqlite` is the journal as well: a test of a single run has a row from the moment it is
+//! begun, a round of a comparison when it is done, so that what a killed rqps had finished is known.
 
+mod column;
 mod directory;
 mod error;
 mod files;
 mod join;
+mod manifest;
 mod merge;
 mod packed;
-mod pass;
 mod profile;
 mod read;
-mod record;
 mod results;
+mod round;
 mod schema;
 pub mod selftest;
 mod series;
+mod work;
 mod write;
 
 pub use directory::{RunDirectory, file_name};
 pub use error::StoreError;
 pub use files::{alone_in, refuse_unwritable, refuse_unwritable_file, write_whole};
 pub use join::Unlike;
+pub use manifest::{ContenderRecord, KernelRecord, Manifest, MemoryHold};
 pub use merge::{Difference, MergeError, Part, merge};
 pub use packed::PackedHistogram;
-pub use pass::{PassRecord, SideRecord, SliceRecord};
 pub use profile::ProfileRecord;
-pub use record::{
-    ContenderRecord, KernelRecord, Manifest, MemoryHold, Planning, Second, StatementRecord, Status,
-    StepRecord, WorkerRecord,
-};
+pub use round::{Measurement, Planning, RoundRecord, SliceRecord, StatementRecord, Status};
 pub use rqps_plan::Operation;
 pub use series::{Column, EngineSample, Sample, Series};
+pub use work::{Second, WorkRecord};
 
 use rqps_plan::Plan;
 
@@ -43,10 +43,8 @@ pub struct Run {
     pub manifest: Manifest,
     /// In the order of the plan; those that have not been started are missing.
     pub contenders: Vec<ContenderRecord>,
-    /// The latest attempt of every step that was begun, by contender and order.
-    pub steps: Vec<StepRecord>,
-    /// Of a comparison, in the order in which they were made.
-    pub passes: Vec<PassRecord>,
+    /// What was begun, in the order in which it was made; of a single run by contender and test.
+    pub rounds: Vec<RoundRecord>,
     /// Of a comparison, by test, contender and round.
     pub profiles: Vec<ProfileRecord>,
     /// The runs that it was merged from; none if it was read from one directory.
@@ -56,6 +54,11 @@ pub struct Run {
 }
 
 impl Run {
+    /// The rounds of a single run; nothing of a comparison.
+    pub fn single(&self) -> &[RoundRecord] {
+        if self.plan.comparison().is_some() { &[] } else { &self.rounds }
+    }
+
     /// Where and how a contender was measured.
     pub fn manifest_of(&self, contender: &str) -> &Manifest {
         let mut parts = self.parts.iter();

@@ -8,8 +8,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::join::{Unlike, join};
-use crate::record::Manifest;
-use crate::{Run, StepRecord};
+use crate::manifest::Manifest;
+use crate::{RoundRecord, Run};
 
 const TRANSPORT: &str = "transport";
 const WORKLOAD: &str = "workload";
@@ -103,7 +103,7 @@ pub(crate) fn comparison(run: &Run) -> Option<&Comparison> {
     run.plan.comparison()
 }
 
-/// Runs of steps.
+/// Single runs.
 fn put_together(runs: Vec<(String, Run)>, force: bool) -> Result<Run, MergeError> {
     let differences = differences(&runs, conditions);
     if !differences.is_empty() && !force {
@@ -113,12 +113,13 @@ fn put_together(runs: Vec<(String, Run)>, force: bool) -> Result<Run, MergeError
     let places = places(&runs);
     let mut runs = runs.into_iter();
     let (first, run) = runs.next().expect("there is a run to merge with");
-    let mut merged = Run { differences, ..part(&first, run, &twice, &places) };
+    let mut merged = Run { differences, ..part(&first, run, (&twice, 0), &places) };
     for (name, run) in runs {
-        let run = part(&name, run, &twice, &places);
+        let before = merged.plan.contenders.len() as u32;
+        let run = part(&name, run, (&twice, before), &places);
         merged.plan.contenders.extend(run.plan.contenders);
         merged.contenders.extend(run.contenders);
-        merged.steps.extend(run.steps);
+        merged.rounds.extend(run.rounds);
         merged.parts.extend(run.parts);
     }
     Ok(merged)
@@ -206,39 +207,47 @@ fn names_of_several(runs: &[(String, Run)]) -> BTreeSet<String> {
     all.filter(|name| !seen.insert(name.clone())).collect()
 }
 
-/// The place of each step in the merged run. Steps of one name belong together wherever they stood,
+/// The place of each test in the merged run. Tests of one name belong together wherever they stood,
 /// as after a forced merge; one that only a later run has comes after those of the runs before.
 fn places(runs: &[(String, Run)]) -> BTreeMap<String, u32> {
     let mut places = BTreeMap::new();
     for (_, run) in runs {
-        let mut steps: Vec<&StepRecord> = run.steps.iter().collect();
-        steps.sort_by_key(|step| step.order);
-        for step in steps {
+        let mut tests: Vec<&RoundRecord> = run.rounds.iter().collect();
+        tests.sort_by_key(|round| round.place);
+        for round in tests {
             let next = places.len() as u32;
-            places.entry(step.step.clone()).or_insert(next);
+            places.entry(round.test.clone()).or_insert(next);
         }
     }
     places
 }
 
-/// A run with the names and places that it has among the others.
-fn part(name: &str, mut run: Run, twice: &BTreeSet<String>, places: &BTreeMap<String, u32>) -> Run {
+/// A run with the names and places that it has among the others: `before` it there are so many
+/// contenders.
+fn part(
+    name: &str,
+    mut run: Run,
+    (twice, before): (&BTreeSet<String>, u32),
+    places: &BTreeMap<String, u32>,
+) -> Run {
     let named = |contender: &str| match twice.contains(contender) {
         true => format!("{contender} ({name})"),
         false => contender.to_string(),
     };
     for contender in &mut run.plan.contenders {
-        let before = contender.name();
-        if twice.contains(&before) {
-            contender.label = Some(named(&before));
+        let name = contender.name();
+        if twice.contains(&name) {
+            contender.label = Some(named(&name));
         }
     }
     for contender in &mut run.contenders {
         contender.name = named(&contender.name);
     }
-    for step in &mut run.steps {
-        step.contender = named(&step.contender);
-        step.order = places[&step.step];
+    for round in &mut run.rounds {
+        let arms = std::mem::take(&mut round.arms).into_iter();
+        round.arms = arms.map(|(arm, measured)| (named(&arm), measured)).collect();
+        round.place = places[&round.test];
+        round.part += before;
     }
     let contenders = names(&run).collect();
     let (name, manifest) = (name.to_string(), run.manifest.clone());

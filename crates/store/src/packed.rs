@@ -1,61 +1,50 @@
 //! A histogram as it is stored, which takes a hundredth of its memory: a comparison has thousands.
 
 use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 
-use crate::WorkerRecord;
-use crate::read::decode;
-use crate::write::encode;
+use crate::column::garbled;
 
+/// Significant digits of a histogram, which decide how much memory it takes.
+const DIGITS: u32 = 3;
+
+/// In the V2 encoding of HdrHistogram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackedHistogram(Vec<u8>);
 
 impl PackedHistogram {
     pub fn of(histogram: &Histogram<u64>) -> Self {
-        PackedHistogram(encode(histogram))
+        let mut bytes = Vec::new();
+        V2Serializer::new()
+            .serialize(histogram, &mut bytes)
+            .expect("writing to memory and counts below 2^63 cannot fail");
+        PackedHistogram(bytes)
     }
 
     pub fn unpacked(&self) -> Histogram<u64> {
         decode(&self.0).expect("what was packed, or read and found whole, can be unpacked")
     }
-}
 
-impl WorkerRecord {
-    pub fn packed(self) -> WorkerRecord<PackedHistogram> {
-        self.with_times(|times| PackedHistogram::of(&times))
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
     }
-}
-
-impl WorkerRecord<PackedHistogram> {
-    pub fn unpacked(self) -> WorkerRecord {
-        self.with_times(|times| times.unpacked())
-    }
-}
-
-/// A histogram that a table can hold.
-pub(crate) trait Stored: Sized {
-    fn to_bytes(&self) -> Vec<u8>;
 
     /// From what was stored, if that is whole.
-    fn from_bytes(bytes: Vec<u8>) -> Result<Self, rusqlite::Error>;
-}
-
-impl Stored for Histogram<u64> {
-    fn to_bytes(&self) -> Vec<u8> {
-        encode(self)
-    }
-
-    fn from_bytes(bytes: Vec<u8>) -> Result<Self, rusqlite::Error> {
-        decode(&bytes)
-    }
-}
-
-impl Stored for PackedHistogram {
-    fn to_bytes(&self) -> Vec<u8> {
-        self.0.clone()
-    }
-
-    fn from_bytes(bytes: Vec<u8>) -> Result<Self, rusqlite::Error> {
+    pub(crate) fn from_bytes(bytes: Vec<u8>) -> Result<Self, rusqlite::Error> {
         decode(&bytes)?;
         Ok(PackedHistogram(bytes))
     }
+}
+
+/// The head says how long it is and how much memory it takes (HdrHistogram, V2 encoding): that must
+/// be what rqps writes.
+fn decode(bytes: &[u8]) -> Result<Histogram<u64>, rusqlite::Error> {
+    const HEAD: usize = 40;
+    let unreadable = || garbled("a histogram cannot be read");
+    let word = |at: usize| bytes.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes);
+    let is_whole = word(4).is_some_and(|length| length as usize + HEAD == bytes.len());
+    if !is_whole || word(12).is_none_or(|digits| digits > DIGITS) {
+        return Err(unreadable());
+    }
+    Deserializer::new().deserialize(&mut &bytes[..]).map_err(|_| unreadable())
 }

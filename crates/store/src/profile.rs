@@ -14,10 +14,10 @@ use rqps_system::printable;
 use rusqlite::{Connection, params};
 
 use crate::RunDirectory;
+use crate::column::{count, seconds, text};
 use crate::directory::file_name;
 use crate::error::StoreError;
 use crate::files::{file, open_own, own};
-use crate::read::{count, seconds, text};
 use crate::results::RESULTS;
 
 /// Where stacks are kept.

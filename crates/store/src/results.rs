@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::error::StoreError;
 use crate::files::{begin, file, open_own, own};
-use crate::{pass, profile, schema};
+use crate::{profile, schema};
 
 pub(crate) const RESULTS: &str = "results.sqlite";
 const JOURNAL: &str = "results.sqlite-journal";
@@ -42,7 +42,6 @@ pub(crate) fn make(root: &Path) -> Result<(), StoreError> {
         // A file that is not whole is not used: it needs no journal.
         connection.pragma_update(None, "journal_mode", "off")?;
         connection.execute_batch(schema::TABLES)?;
-        connection.execute_batch(pass::TABLES)?;
         connection.execute_batch(profile::TABLES)?;
         connection.pragma_update(None, "user_version", schema::VERSION)
     };
@@ -110,24 +109,11 @@ pub(crate) fn open(root: &Path, read_only: bool) -> Result<Connection, StoreErro
     }
     let settings: &[(&str, &str)] = match read_only {
         true => &[("query_only", "on")],
-        // A step that is said to be done must be on the disk; what is of a pass goes with it.
+        // A test that is said to be done must be on the disk; what is of a round goes with it.
         false => &[("synchronous", "full"), ("foreign_keys", "on")],
     };
     for (name, value) in settings {
         connection.pragma_update(None, name, value).map_err(damaged)?;
     }
-    if !read_only {
-        add_columns(&connection).map_err(damaged)?;
-    }
     Ok(connection)
-}
-
-/// Gives tables of an earlier rqps what it did not have, for a run that is resumed.
-fn add_columns(connection: &Connection) -> Result<(), rusqlite::Error> {
-    for (table, column) in schema::ADDED {
-        if !connection.column_exists(None, table, column)? {
-            connection.execute_batch(&format!("alter table {table} add column {column} text"))?;
-        }
-    }
-    Ok(())
 }

@@ -1,34 +1,12 @@
 //! The tables of `results.sqlite`.
 
 /// Raised with every change that an older rqps could not read.
-pub(crate) const VERSION: u32 = 6;
-
-/// Columns that an rqps of the same version may not have made, with their tables: one that reads
-/// takes what is not there for null, one that writes adds them.
-pub(crate) const ADDED: [(&str, &str); 1] = [("contender", "flags")];
+pub(crate) const VERSION: u32 = 7;
 
 /// Sources of series, and the name of the times of their samples.
 pub(crate) const HOST: &str = "host";
 pub(crate) const DBMS: &str = "dbms";
 pub(crate) const AT: &str = "at";
-
-/// What workers and series are of.
-#[derive(Clone, Copy)]
-pub(crate) enum Owner {
-    Step(i64),
-    /// A contender's whole run in a pass.
-    Side(i64),
-}
-
-impl Owner {
-    /// The column that says so, and what it says.
-    pub(crate) fn key(self) -> (&'static str, i64) {
-        match self {
-            Owner::Step(id) => ("step", id),
-            Owner::Side(id) => ("side", id),
-        }
-    }
-}
 
 /// Measured values only; whatever can be derived is derived. Times are in nanoseconds unless a
 /// column says seconds, metrics in the units of rqps's list of metrics.
@@ -56,36 +34,68 @@ create table setting (
     is_default integer not null,    -- 1: told to be as the server has it by itself
     primary key (contender, name)
 ) without rowid;
--- One row per attempt at a step; the one with the highest attempt counts.
-create table step (
+-- What counters of the DBMS stand for.
+create table counter_meaning (
+    contender text not null references contender (name),
+    place integer not null,         -- from 0; those that tell most first
+    ends text not null,             -- what their names end with, in whatever case
+    meaning text not null,          -- log_bytes, checkpoint_pages, …
+    primary key (contender, place)
+) without rowid;
+-- One row per attempt at a test in a round. A single run has one round, with one contender in each
+-- row; of its attempts at a test the last counts, of a comparison those that were not discarded.
+create table round (
     id integer primary key,
-    contender text not null,
-    step text not null,             -- as in the posts: l.i0, qr100, point-query
+    round integer not null,         -- from 1
+    test text not null,             -- as in the posts: l.i0, qr100, point-query
     title text not null,            -- what it does
-    grouped text,                   -- the steps that are shown together with it
+    grouped text,                   -- the tests that are shown together with it
+    class text not null,            -- what the statements do: point, range, update, …
     counts text not null,           -- what throughput counts: rows_inserted, queries, …
-    place integer not null,         -- in the contender's run, from 0
+    place integer not null,         -- among the tests of the plan, from 0
+    part integer not null,          -- from 1: which arms, where not all fit into memory at once; in
+                                    -- a single run, which contender
+    load integer not null,          -- which of the independent loads of the data, from 1
     attempt integer not null,       -- from 1
-    status text not null,           -- running, done, failed, interrupted
-    error text,
+    discarded text,                 -- why it does not count
     started text not null,          -- RFC 3339
-    seconds real not null,          -- of the measured window
+    seconds real not null,
+    cpus text not null,             -- by client: that it and the server's side were bound to, as JSON
+    reference_loop text not null,   -- nanoseconds of it before and after, as JSON
+    unique (round, test, part, attempt)
+);
+-- What all of it cost the machine, where several arms share it.
+create table machine_cost (
+    round integer not null references round (id) on delete cascade,
+    metric text not null,
+    value integer not null,
+    primary key (round, metric)
+) without rowid;
+-- What one arm did in it: a contender, or the A/A control.
+create table measurement (
+    id integer primary key,
+    round integer not null references round (id) on delete cascade,
+    arm text not null,
+    slot integer not null,          -- in the order in which servers were started, from 0
+    status text not null,           -- running, done, failed, interrupted
+    error text,                     -- why it failed
+    clients integer not null,
+    seconds real not null,          -- of the measured windows; 0 where arms took turns in slices
     pause_seconds real not null,    -- maintenance and pause before the window
     check_seconds real not null,    -- the check after the window
-    clients integer not null,
-    target_rate real,               -- rows per second over all clients
-    counted_rows integer,           -- rows indexed or scanned
     index_seconds real,
+    target_rate real,               -- rows per second over all clients that it promises to insert
+    counted_rows integer,           -- rows indexed or scanned
+    watched integer not null,       -- operations while the counters of the DBMS were watched
+    bytes_before integer,           -- of the database's files; cost has those after
     note text,                      -- what a reader must know, such as a wait that was given up
     statements text not null,       -- that were sent, as JSON: text, times in an operation, plan
-    unique (contender, place, attempt)
+    unique (round, arm)
 );
--- One row per connection that worked in a step; of a whole run of a comparison one per kind of
--- operation, for all connections together.
-create table worker (
+-- One row per connection; in a comparison one per kind of operation, for all connections together.
+create table work (
     id integer primary key,
-    step integer references step (id),
-    side integer references pass_side (id) on delete cascade,
+    measurement integer not null references measurement (id) on delete cascade,
     client integer not null,        -- from 1; 0 for all together
     operation text not null,        -- insert, delete, query, transaction
     operations integer not null,
@@ -98,43 +108,69 @@ create table worker (
     service blob not null,          -- HdrHistogram V2 of start to end
     response blob                   -- HdrHistogram V2 of intended start to end
 );
-create index worker_of_step on worker (step);
-create index worker_of_side on worker (side);
--- What a worker did in each second of the window, by the time its operations ended.
+create index work_of_measurement on work (measurement);
+-- What it did in each second of the window, by the time its operations ended.
 create table second (
-    worker integer not null references worker (id) on delete cascade,
+    work integer not null references work (id) on delete cascade,
     second integer not null,        -- from 0
     operations integer not null,
     rows integer not null,
     max_service integer not null,
-    primary key (worker, second)
+    primary key (work, second)
 ) without rowid;
--- Cost of the window.
+-- Cost of the window, or over all of the slices of all arms.
 create table cost (
-    step integer not null references step (id),
+    measurement integer not null references measurement (id) on delete cascade,
     metric text not null,
     value integer not null,
-    primary key (step, metric)
+    primary key (measurement, metric)
 ) without rowid;
--- What the DBMS counted itself over the window, under its own names: differences of counters, and
--- gauges as they were at its end.
-create table engine_counter (
-    step integer not null references step (id),
+-- Cost of the measured parts of an arm's slices, where it was read at their edges.
+create table slice_cost (
+    measurement integer not null references measurement (id) on delete cascade,
+    metric text not null,
+    value integer not null,
+    primary key (measurement, metric)
+) without rowid;
+-- What the DBMS counted itself, under its own names: differences of counters, and gauges as they
+-- were at the end. Counters that did not move are left out.
+create table engine (
+    measurement integer not null references measurement (id) on delete cascade,
     name text not null,
     kind text not null,             -- counter, gauge
     value integer not null,         -- in the unit of the DBMS
-    primary key (step, name)
+    primary key (measurement, name)
 ) without rowid;
--- What was read about once a second of a step or of a whole run, a row for each name; counters are over
--- the time since the sample before. `select key, value from series, json_each(samples)` has a row for each.
+-- What was read about once a second, a row for each name; counters are over the time since the
+-- sample before. `select key, value from series, json_each(samples)` has a row for each.
 create table series (
-    step integer references step (id),
-    side integer references pass_side (id) on delete cascade,
+    measurement integer not null references measurement (id) on delete cascade,
     source text not null,           -- host: rqps's metrics; dbms: a few of its own counters
     name text not null,             -- 'at': seconds from the start of the window to the end of a sample
     kind text not null,             -- counter, gauge
     samples text not null,          -- a JSON array with an entry for each sample; null: not read
-    unique (step, source, name),
-    unique (side, source, name)
-);
+    primary key (measurement, source, name)
+) without rowid;
+-- What a client did in a slice. Times and CPU in nanoseconds.
+create table slice (
+    round integer not null references round (id) on delete cascade,
+    place integer not null,         -- in the round of the test, from 0
+    client integer not null,        -- from 1
+    arm text not null,
+    began integer not null,         -- monotonic clock
+    nanos integer not null,
+    operations integer not null,
+    warm_up_operations integer not null,
+    rows integer not null,
+    reads integer not null,
+    writes integer not null,
+    others integer not null,
+    retries integer not null,
+    client_cpu integer not null,
+    server_cpu integer not null,
+    server_run_queue_wait integer not null,
+    server_switches integer not null,
+    reading_cpu integer not null,   -- of the client, for reading counters beside the measured part
+    primary key (round, place, client)
+) without rowid;
 ";

@@ -1,16 +1,15 @@
-//! Writing what was measured, a step at a time.
+//! Writing what was measured, a test in a round at a time.
 
-use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Serializer, V2Serializer};
-use rqps_observe::{EngineValue, Kind, Metric};
+use rqps_observe::{EngineReading, EngineValue, Kind, Reading};
 use rusqlite::{Transaction, params};
 
 use crate::directory::RunDirectory;
 use crate::error::StoreError;
-use crate::packed::Stored;
-use crate::record::{ContenderRecord, Status, StepRecord, WorkerRecord};
-use crate::schema::{self, Owner};
+use crate::manifest::ContenderRecord;
+use crate::round::{Measurement, RoundRecord, SliceRecord};
+use crate::schema;
 use crate::series::Series;
+use crate::work::WorkRecord;
 
 impl RunDirectory {
     /// Keeps what a contender turned out to be; what was kept before is replaced.
@@ -20,7 +19,10 @@ impl RunDirectory {
             .as_ref()
             .map(|flags| serde_json::to_string(flags).expect("flags are plain data"));
         self.transact(|transaction| {
-            transaction.execute("delete from setting where contender = ?1", [&record.name])?;
+            for table in ["setting", "counter_meaning"] {
+                let sql = format!("delete from {table} where contender = ?1");
+                transaction.execute(&sql, [&record.name])?;
+            }
             transaction.execute(
             "insert or replace into contender (name, spec, dbms, version, source, archive_sha256, \
              server_sha256, compiler, flags, libc, transport, start_seconds) \
@@ -46,122 +48,171 @@ impl RunDirectory {
                 params![record.name, name, value, record.defaults.contains(name)],
             )?;
             }
+            for (place, known) in record.counters.iter().enumerate() {
+                transaction.execute(
+                    "insert into counter_meaning values (?1, ?2, ?3, ?4)",
+                    params![record.name, place as i64, known.ends, known.meaning.name()],
+                )?;
+            }
             Ok(())
         })
     }
 
-    /// Notes that a step is begun. The record's attempt becomes one more than the last.
-    pub fn begin_step(&mut self, record: &mut StepRecord) -> Result<(), StoreError> {
+    /// Keeps a test of a round that is only begun, so that what a killed rqps was at is known. Its
+    /// attempt becomes one more than the last.
+    pub fn begin(&mut self, round: &mut RoundRecord) -> Result<(), StoreError> {
         let attempts: u32 = self.connection.query_row(
-            "select coalesce(max(attempt), 0) from step where contender = ?1 and place = ?2",
-            params![record.contender, record.order],
+            "select coalesce(max(attempt), 0) from round where round = ?1 and test = ?2 and part = ?3",
+            params![round.round, round.test, round.part],
             |row| row.get(0),
         )?;
-        record.attempt = attempts + 1;
-        record.status = Status::Running;
-        self.transact(|transaction| insert_step(transaction, record).map(drop))
+        round.attempt = attempts + 1;
+        self.save(round)
     }
 
-    /// Keeps a step that has ended, in place of the note that it was begun: all of it or nothing.
-    pub fn finish_step(&mut self, record: &StepRecord) -> Result<(), StoreError> {
+    /// Keeps a test of a round, in the place of what was kept of the same attempt: all of it or
+    /// nothing.
+    pub fn save(&mut self, round: &RoundRecord) -> Result<(), StoreError> {
         self.transact(|transaction| {
             transaction.execute(
-                "delete from step where contender = ?1 and place = ?2 and attempt = ?3",
-                params![record.contender, record.order, record.attempt],
+                "delete from round where round = ?1 and test = ?2 and part = ?3 and attempt = ?4",
+                params![round.round, round.test, round.part, round.attempt],
             )?;
-            let step = insert_step(transaction, record)?;
-            let owner = Owner::Step(step);
-            for worker in &record.workers {
-                insert_worker(transaction, owner, worker)?;
-            }
-            let mut cost = transaction
-                .prepare("insert into cost (step, metric, value) values (?1, ?2, ?3)")?;
-            for (metric, value) in record.cost.iter() {
-                cost.execute(params![step, metric.name(), value as i64])?;
-            }
-            drop(cost);
-            insert_engine(transaction, step, record)?;
-            insert_samples(transaction, owner, &record.samples, &record.engine_samples)
+            insert(transaction, round)
         })
     }
 
-    /// The places of the steps of a contender that are done.
-    pub fn done_steps(&self, contender: &str) -> Result<Vec<u32>, StoreError> {
-        let places = || {
-            let mut select = self.connection.prepare(
-                "select distinct place from step where contender = ?1 and status = 'done' order by place",
-            )?;
-            select.query_map([contender], |row| row.get(0))?.collect::<Result<_, rusqlite::Error>>()
-        };
-        places().map_err(|error| self.unreadable(error))
+    /// Keeps attempts in the place of all that was kept of their tests in their rounds: a round of
+    /// whole runs as far as it has come. All of them or nothing.
+    pub fn replace(&mut self, rounds: &[&RoundRecord]) -> Result<(), StoreError> {
+        self.transact(|transaction| {
+            for round in rounds {
+                transaction.execute(
+                    "delete from round where round = ?1 and test = ?2 and part = ?3",
+                    params![round.round, round.test, round.part],
+                )?;
+            }
+            rounds.iter().try_for_each(|round| insert(transaction, round))
+        })
     }
 }
 
-fn insert_step(transaction: &Transaction<'_>, record: &StepRecord) -> Result<i64, StoreError> {
+fn insert(transaction: &Transaction<'_>, round: &RoundRecord) -> Result<(), StoreError> {
+    let json = |list: &[u64]| serde_json::to_string(list).expect("numbers are JSON");
+    let cpus: Vec<u64> = round.cpus.iter().map(|cpu| u64::from(*cpu)).collect();
     transaction.execute(
-        "insert into step (contender, step, title, grouped, counts, place, attempt, status, error, \
-         started, seconds, pause_seconds, check_seconds, clients, target_rate, counted_rows, \
-         index_seconds, note, statements) \
-         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
+        "insert into round (round, test, title, grouped, class, counts, place, part, load, attempt, \
+         discarded, started, seconds, cpus, reference_loop) \
+         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
         params![
-            record.contender,
-            record.step,
-            record.title,
-            record.group,
-            record.counts.name(),
-            record.order,
-            record.attempt,
-            record.status.name(),
-            record.error,
-            record.started,
-            record.seconds,
-            record.pause_seconds,
-            record.check_seconds,
-            record.clients,
-            record.target_rate,
-            record.counted_rows.map(|rows| rows as i64),
-            record.index_seconds,
-            record.note,
-            serde_json::to_string(&record.statements).expect("text and numbers are JSON"),
-        ],
-    )?;
-    Ok(transaction.last_insert_rowid())
-}
-
-pub(crate) fn insert_worker<H: Stored>(
-    transaction: &Transaction<'_>,
-    owner: Owner,
-    worker: &WorkerRecord<H>,
-) -> Result<(), StoreError> {
-    let (column, owner) = owner.key();
-    let sql = format!(
-        "insert into worker ({column}, client, operation, operations, rows, reads, writes, others, \
-         retries, max_lag, service, response) \
-         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
-    );
-    transaction.execute(
-        &sql,
-        params![
-            owner,
-            worker.client,
-            worker.operation.name(),
-            worker.operations as i64,
-            worker.rows as i64,
-            worker.reads as i64,
-            worker.writes as i64,
-            worker.others as i64,
-            worker.retries as i64,
-            worker.max_lag as i64,
-            worker.service.to_bytes(),
-            worker.response.as_ref().map(H::to_bytes),
+            round.round,
+            round.test,
+            round.title,
+            round.group,
+            round.class.name(),
+            round.counts.name(),
+            round.place,
+            round.part,
+            round.load,
+            round.attempt,
+            round.discarded,
+            round.started,
+            round.seconds,
+            json(&cpus),
+            json(&round.reference_loop),
         ],
     )?;
     let id = transaction.last_insert_rowid();
-    let mut insert = transaction.prepare(
-        "insert into second (worker, second, operations, rows, max_service) \
+    insert_cost(transaction, "machine_cost", id, &round.machine)?;
+    for (arm, measurement) in &round.arms {
+        insert_measurement(transaction, id, arm, measurement)?;
+    }
+    insert_slices(transaction, id, &round.slices)
+}
+
+fn insert_cost(
+    transaction: &Transaction<'_>,
+    table: &str,
+    of: i64,
+    cost: &Reading,
+) -> Result<(), StoreError> {
+    let mut insert =
+        transaction.prepare_cached(&format!("insert into {table} values (?1, ?2, ?3)"))?;
+    for (metric, value) in cost.iter() {
+        insert.execute(params![of, metric.name(), value as i64])?;
+    }
+    Ok(())
+}
+
+fn insert_measurement(
+    transaction: &Transaction<'_>,
+    round: i64,
+    arm: &str,
+    measured: &Measurement,
+) -> Result<(), StoreError> {
+    transaction.execute(
+        "insert into measurement (round, arm, slot, status, error, clients, seconds, pause_seconds, \
+         check_seconds, index_seconds, target_rate, counted_rows, watched, bytes_before, note, \
+         statements) \
+         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+        params![
+            round,
+            arm,
+            measured.slot,
+            measured.status.name(),
+            measured.error,
+            measured.clients,
+            measured.seconds,
+            measured.pause_seconds,
+            measured.check_seconds,
+            measured.index_seconds,
+            measured.target_rate,
+            measured.counted_rows.map(|rows| rows as i64),
+            measured.watched as i64,
+            measured.bytes_before.map(|bytes| bytes as i64),
+            measured.note,
+            serde_json::to_string(&measured.statements).expect("text and numbers are JSON"),
+        ],
+    )?;
+    let id = transaction.last_insert_rowid();
+    measured.work.iter().try_for_each(|work| insert_work(transaction, id, work))?;
+    insert_cost(transaction, "cost", id, &measured.cost)?;
+    insert_cost(transaction, "slice_cost", id, &measured.slice_cost)?;
+    insert_engine(transaction, id, &measured.engine)?;
+    insert_series(transaction, (id, schema::HOST), &measured.samples, |metric| metric.name())?;
+    insert_series(transaction, (id, schema::DBMS), &measured.engine_samples, |name| name)
+}
+
+fn insert_work(
+    transaction: &Transaction<'_>,
+    measurement: i64,
+    work: &WorkRecord,
+) -> Result<(), StoreError> {
+    transaction.execute(
+        "insert into work (measurement, client, operation, operations, rows, reads, writes, others, \
+         retries, max_lag, service, response) \
+         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+        params![
+            measurement,
+            work.client,
+            work.operation.name(),
+            work.operations as i64,
+            work.rows as i64,
+            work.reads as i64,
+            work.writes as i64,
+            work.others as i64,
+            work.retries as i64,
+            work.max_lag as i64,
+            work.service.bytes(),
+            work.response.as_ref().map(|times| times.bytes()),
+        ],
+    )?;
+    let id = transaction.last_insert_rowid();
+    let mut insert = transaction.prepare_cached(
+        "insert into second (work, second, operations, rows, max_service) \
          values (?1, ?2, ?3, ?4, ?5)",
     )?;
-    for (index, second) in worker.seconds.iter().enumerate() {
+    for (index, second) in work.seconds.iter().enumerate() {
         insert.execute(params![
             id,
             index as i64,
@@ -173,57 +224,70 @@ pub(crate) fn insert_worker<H: Stored>(
     Ok(())
 }
 
-/// What was read about once a second: of the machine, and by the DBMS.
-pub(crate) fn insert_samples(
+fn insert_engine(
     transaction: &Transaction<'_>,
-    owner: Owner,
-    samples: &Series<Metric>,
-    of_engine: &Series<String>,
+    measurement: i64,
+    engine: &EngineReading,
 ) -> Result<(), StoreError> {
-    insert_series(transaction, (owner, schema::HOST), samples, |metric| metric.name())?;
-    insert_series(transaction, (owner, schema::DBMS), of_engine, |name| name)
+    let mut insert = transaction.prepare_cached("insert into engine values (?1, ?2, ?3, ?4)")?;
+    let has_moved = |value: &EngineValue| value.kind == Kind::Gauge || value.value > 0;
+    for (name, value) in engine.iter().filter(|(_, value)| has_moved(value)) {
+        insert.execute(params![measurement, name, value.kind.name(), value.value as i64])?;
+    }
+    Ok(())
 }
 
 fn insert_series<N: Ord>(
     transaction: &Transaction<'_>,
-    (owner, source): (Owner, &str),
+    (measurement, source): (i64, &str),
     series: &Series<N>,
     name_of: impl Fn(&N) -> &str,
 ) -> Result<(), StoreError> {
     if series.is_empty() {
         return Ok(());
     }
-    let (column, owner) = owner.key();
-    let mut insert = transaction.prepare(&format!(
-        "insert into series ({column}, source, name, kind, samples) values (?1, ?2, ?3, ?4, ?5)"
-    ))?;
+    let mut insert =
+        transaction.prepare_cached("insert into series values (?1, ?2, ?3, ?4, ?5)")?;
     let at = serde_json::to_string(series.at()).expect("numbers are JSON");
-    insert.execute(params![owner, source, schema::AT, Kind::Gauge.name(), at])?;
+    insert.execute(params![measurement, source, schema::AT, Kind::Gauge.name(), at])?;
     for (name, column) in series.columns() {
         let values: Vec<Option<u64>> = column.values().collect();
         let values = serde_json::to_string(&values).expect("numbers are JSON");
-        insert.execute(params![owner, source, name_of(name), column.kind.name(), values])?;
+        insert.execute(params![measurement, source, name_of(name), column.kind.name(), values])?;
     }
     Ok(())
 }
 
-fn insert_engine(
+fn insert_slices(
     transaction: &Transaction<'_>,
-    step: i64,
-    record: &StepRecord,
+    round: i64,
+    slices: &[SliceRecord],
 ) -> Result<(), StoreError> {
-    let mut insert = transaction
-        .prepare("insert into engine_counter (step, name, kind, value) values (?1, ?2, ?3, ?4)")?;
-    for (name, EngineValue { kind, value }) in record.engine.iter() {
-        insert.execute(params![step, name, kind.name(), value as i64])?;
+    let mut insert = transaction.prepare_cached(
+        "insert into slice values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
+         ?15, ?16, ?17, ?18)",
+    )?;
+    for slice in slices {
+        insert.execute(params![
+            round,
+            slice.place,
+            slice.client,
+            slice.arm,
+            slice.began as i64,
+            slice.nanos as i64,
+            slice.operations as i64,
+            slice.warm_up_operations as i64,
+            slice.rows as i64,
+            slice.reads as i64,
+            slice.writes as i64,
+            slice.others as i64,
+            slice.retries as i64,
+            slice.client_cpu as i64,
+            slice.server_cpu as i64,
+            slice.server_run_queue_wait as i64,
+            slice.server_switches as i64,
+            slice.reading_cpu as i64,
+        ])?;
     }
     Ok(())
-}
-
-pub(crate) fn encode(histogram: &Histogram<u64>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    V2Serializer::new()
-        .serialize(histogram, &mut bytes)
-        .expect("writing to memory and counts below 2^63 cannot fail");
-    bytes
 }

@@ -2,10 +2,10 @@
 
 use rqps_lab::{Changed, Interim, Standing};
 use rqps_plan::Plan;
-use rqps_store::PassRecord;
+use rqps_store::RoundRecord;
 
 /// Judges the passes so far.
-pub(crate) fn standing(plan: &Plan, passes: &[PassRecord]) -> Interim {
+pub(crate) fn standing(plan: &Plan, passes: &[RoundRecord]) -> Interim {
     let rqps_report::Interim { settled, confirmed, standing, changed } =
         rqps_report::interim(plan, passes);
     let standing = standing.into_iter().map(|one| Standing {

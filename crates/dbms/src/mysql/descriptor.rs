@@ -47,6 +47,7 @@ const INNODB: Descriptor = Descriptor {
     durable: Some(("innodb_flush_log_at_trx_commit", "1")),
     megabytes: "M",
     direct_reads: INNODB_READS,
+    counters: &super::meter::MEANINGS,
     sizes: of_mysql,
     prepare,
     remote: Some(super::remote),
@@ -65,6 +66,7 @@ const MYROCKS: Descriptor = Descriptor {
     implied: &[("transaction_isolation", "READ-COMMITTED", &[])],
     durable: Some(("rocksdb_flush_log_at_trx_commit", "1")),
     direct_reads: &[("rocksdb_use_direct_reads", is_on)],
+    counters: &super::meter::MEANINGS,
     sizes: |_| Footprint { empty: 10 << 20, allocated: 110 << 20, ..FOOTPRINT },
     ..INNODB
 };

@@ -1,5 +1,6 @@
 //! The counters of MySQL and MariaDB, of InnoDB and of MyRocks.
 
+use rqps_observe::Meaning;
 use rqps_wire::Target;
 
 use crate::error::DbmsError;
@@ -65,6 +66,30 @@ const GAUGES: [&str; 23] = [
 const GAUGE_ENDS: [&str; 3] = ["_avg", "_max", "_status_code"];
 /// Counters that one of [`GAUGES`] would take for a gauge.
 const COUNTERS: [&str; 2] = ["innodb_redo_log_current_lsn", "rocksdb_stall_pending_compaction"];
+
+/// What status variables stand for. One that did not move is not kept: the first of a meaning is
+/// the one that is known to have stood still.
+pub(super) const MEANINGS: [(&str, Meaning); 19] = [
+    ("Innodb_row_lock_waits", Meaning::RowLockWaits),
+    ("Innodb_os_log_written", Meaning::LogBytes),
+    ("Rocksdb_wal_bytes", Meaning::LogBytes),
+    ("Innodb_os_log_fsyncs", Meaning::LogFlushes),
+    ("Rocksdb_wal_synced", Meaning::LogFlushes),
+    ("Innodb_buffer_pool_pages_flushed", Meaning::FlushedPages),
+    ("Innodb_pages_written", Meaning::PagesWritten),
+    ("Innodb_dblwr_pages_written", Meaning::DoubleWrites),
+    ("Innodb_data_written", Meaning::BytesWritten),
+    ("Innodb_buffer_pool_read_requests", Meaning::CacheHits),
+    ("Rocksdb_block_cache_hit", Meaning::CacheHits),
+    ("Rocksdb_bloom_filter_useful", Meaning::BloomFilterHits),
+    ("Rocksdb_compact_write_bytes", Meaning::CompactionBytesWritten),
+    ("Rocksdb_compact_read_bytes", Meaning::CompactionBytesRead),
+    ("Innodb_history_list_length", Meaning::RowVersionsLeft),
+    ("trx_rseg_history_len", Meaning::RowVersionsLeft),
+    ("Rocksdb_stall_micros", Meaning::WriterWaits),
+    ("Innodb_log_waits", Meaning::WriterWaits),
+    ("Innodb_buffer_pool_wait_free", Meaning::WriterWaits),
+];
 
 /// Status variables that show what goes on in the background.
 const LANES: [&str; 17] = [

@@ -34,6 +34,7 @@ pub(crate) static DESCRIPTOR: Descriptor = Descriptor {
     direct_reads: &[("debug_io_direct", |value| {
         value.split(',').any(|what| what.trim() == "data")
     })],
+    counters: &super::meter::MEANINGS,
     // With the default config of 17.6.
     sizes: |_| Footprint {
         start: 2,

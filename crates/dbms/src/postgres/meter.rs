@@ -1,5 +1,6 @@
 //! The cumulative statistics of Postgres.
 
+use rqps_observe::Meaning;
 use rqps_wire::{Target, scalar};
 
 use crate::error::DbmsError;
@@ -63,6 +64,23 @@ const LANES: [&str; 16] = [
     "wal_bytes",
     "wal_fpi",
     "write_time",
+];
+/// What columns stand for.
+pub(super) const MEANINGS: [(&str, Meaning); 13] = [
+    ("wal_bytes", Meaning::LogBytes),
+    ("wal_sync", Meaning::LogFlushes),
+    // Before 17 of pg_stat_bgwriter, then of pg_stat_checkpointer.
+    ("buffers_checkpoint", Meaning::CheckpointPages),
+    ("pg_stat_checkpointer.buffers_written", Meaning::CheckpointPages),
+    ("buffers_clean", Meaning::PagesWritten),
+    ("checkpoints_timed", Meaning::CheckpointsTimed),
+    ("num_timed", Meaning::CheckpointsTimed),
+    ("checkpoints_req", Meaning::CheckpointsRequested),
+    ("num_requested", Meaning::CheckpointsRequested),
+    ("blks_hit", Meaning::CacheHits),
+    ("autovacuum_count", Meaning::TablesVacuumed),
+    ("n_dead_tup", Meaning::RowVersionsLeft),
+    ("wal_buffers_full", Meaning::WriterWaits),
 ];
 /// Columns that are numbers but count nothing.
 const NOT_COUNTS: [&str; 5] = ["datid", "relid", "indexrelid", "op_bytes", "datname"];

@@ -38,6 +38,7 @@ pub(crate) static DESCRIPTOR: Descriptor = Descriptor {
     durable: None,
     megabytes: "M",
     direct_reads: &[],
+    counters: &[],
     sizes: |_| Footprint {
         start: 0,
         restart: 0,

@@ -21,7 +21,7 @@ use rand::seq::SliceRandom;
 use rqps_dbms::Dbms;
 use rqps_observe::{Canaries, Canary};
 use rqps_plan::{Build, Comparison, Method, Plan};
-use rqps_store::{PassRecord, RunDirectory};
+use rqps_store::{RoundRecord, RunDirectory};
 use rqps_workload::Task;
 
 use crate::contender::folder;
@@ -124,7 +124,7 @@ fn rounds(
     let mut numbers = 1..=last;
     while let Some(number) = numbers.next() {
         let is_fresh = number > comparison.rounds;
-        let passes = directory.passes()?;
+        let passes = directory.rounds()?;
         let journal = Journal { passes: &passes, setting, round: number };
         let interim = (lab.judge)(plan, &passes);
         let settled = if is_fresh { interim.confirmed } else { interim.settled };
@@ -179,24 +179,24 @@ fn rounds(
         unload(setting, number, lab.keep_data);
         let seconds = round_began.elapsed().as_secs_f64();
         longest = longest.max(seconds);
-        let interim = (lab.judge)(plan, &directory.passes()?);
+        let interim = (lab.judge)(plan, &directory.rounds()?);
         (lab.watch)(Event::RoundDone { round: number, seconds, interim });
     }
-    let failed = directory.passes()?.iter().any(|pass| failures(pass).next().is_some());
+    let failed = directory.rounds()?.iter().any(|pass| failures(pass).next().is_some());
     Ok(if failed { Outcome::Failed } else { Outcome::Complete })
 }
 
 /// The fixed piece of work of the run: the same in every sitting. Whole runs are held against what
 /// is usual for it, so that is learnt before the first one.
 fn canaries(directory: &mut RunDirectory, comparison: &Comparison) -> Result<Canaries, LabError> {
-    let canary = match directory.manifest.canary_rounds {
+    let canary = match directory.manifest.reference_loop_rounds {
         Some(rounds) => Canary { rounds },
         None => match &comparison.base_from {
             Some(stored) => Canary { rounds: stored.canary_rounds },
             None => Canary::tuned(CANARY),
         },
     };
-    directory.set_canary(canary.rounds)?;
+    directory.set_reference_loop(canary.rounds)?;
     let mut canaries = Canaries::new(canary);
     if comparison.uses(Method::Runs) {
         canaries.calibrate();
@@ -219,14 +219,14 @@ fn ended(lab: &mut Lab<'_>, part: &str, made: Result<(), LabError>) -> Result<Ou
 }
 
 /// Who could not go on in a pass.
-fn failures(pass: &PassRecord) -> impl Iterator<Item = &str> {
-    let failed = pass.sides.iter().filter(|(_, side)| side.failed.is_some());
+fn failures(pass: &RoundRecord) -> impl Iterator<Item = &str> {
+    let failed = pass.arms.iter().filter(|(_, arm)| arm.failure().is_some());
     failed.map(|(name, _)| name.as_str())
 }
 
 /// What is there already when a round begins.
 pub(crate) struct Journal<'a> {
-    passes: &'a [PassRecord],
+    passes: &'a [RoundRecord],
     pub(crate) setting: &'a Setting<'a>,
     pub(crate) round: u32,
 }
@@ -245,14 +245,14 @@ impl Journal<'_> {
         let able = members.iter().map(|place| &self.setting.contestants[*place]);
         let able: Vec<_> = able.filter(|one| !self.has_failed(test, one)).collect();
         let is_whole = self.setting.comparison.method_of(test) == Method::Runs;
-        let is_in = |pass: &PassRecord, one: &Contestant| {
-            pass.slices.iter().any(|slice| slice.contender == one.name)
+        let is_in = |pass: &RoundRecord, one: &Contestant| {
+            pass.slices.iter().any(|slice| slice.arm == one.name)
         };
         // What a guard refused is measured again in another sitting, as it would have been in this
         // one.
-        let is_settled = |pass: &&PassRecord| pass.invalid.is_none() || pass.attempt > REPEATS;
+        let is_settled = |pass: &&RoundRecord| pass.discarded.is_none() || pass.attempt > REPEATS;
         let made = self.attempts(test, part).filter(|pass| !pass.slices.is_empty());
-        let made: Vec<&PassRecord> = made.filter(|pass| is_whole || is_settled(pass)).collect();
+        let made: Vec<&RoundRecord> = made.filter(|pass| is_whole || is_settled(pass)).collect();
         let is_made = match is_whole {
             true => able.iter().all(|one| made.iter().any(|pass| is_in(pass, one))),
             false => !made.is_empty(),
@@ -261,8 +261,8 @@ impl Journal<'_> {
     }
 
     /// What was made of a test in this round by the same contestants.
-    pub(crate) fn attempts(&self, test: &str, part: u32) -> impl Iterator<Item = &PassRecord> {
-        let is_of = move |pass: &&PassRecord| {
+    pub(crate) fn attempts(&self, test: &str, part: u32) -> impl Iterator<Item = &RoundRecord> {
+        let is_of = move |pass: &&RoundRecord| {
             (pass.round, pass.part, pass.test.as_str()) == (self.round, part, test)
         };
         self.passes.iter().filter(is_of)

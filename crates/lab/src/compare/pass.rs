@@ -11,13 +11,13 @@ use rqps_observe::{
     Canaries, Clocks, Conduct, Edge, EdgeReader, EngineReading, GuardFailure, Limits, Metric,
     Observer, Reading, guards, pin_thread,
 };
-use rqps_store::{PassRecord, RunDirectory, SideRecord, SliceRecord};
+use rqps_store::{Measurement, RoundRecord, RunDirectory, SliceRecord, Status};
 use rqps_workload::{Cast, Driver, End, Task};
 
 use super::order::turns;
 use super::round::{Draw, Round, Running};
 use crate::selftest::Slowed;
-use crate::stage::{kept, with_last_words};
+use crate::stage::{kept, measurement, round, with_last_words};
 use crate::{Event, Lab, LabError, Pace};
 
 /// A pass that a guard refuses is made again so often.
@@ -81,18 +81,20 @@ impl Round<'_> {
             if let Some((contender, why)) = &died {
                 let error = format!("{}: {why}", pass.test);
                 (lab.watch)(Event::Failed { contender: contender.clone(), error });
+                // What the others did meanwhile is not measured to its end.
                 pass.slices.clear();
-                pass.invalid = Some(format!("{contender}: {why}"));
+                pass.arms.values_mut().for_each(|arm| arm.status = Status::Interrupted);
+                pass.discarded = Some(format!("{contender}: {why}"));
                 failed.insert(contender.clone(), why.clone());
             }
             for (contender, why) in &failed {
-                pass.sides.entry(contender.clone()).or_default().failed = Some(why.clone());
+                pass.arms.entry(contender.clone()).or_default().fail(why.clone());
             }
-            if let Some(why) = &pass.invalid {
+            if let Some(why) = &pass.discarded {
                 tracing::info!("round {}, {}, attempt {attempt}: {why}", pass.round, pass.test);
             }
-            directory.save_pass(&pass)?;
-            let again = match (died, pass.invalid) {
+            directory.save(&pass)?;
+            let again = match (died, pass.discarded) {
                 (Some(_), _) => !self.is_over(),
                 (None, Some(why)) => {
                     (lab.watch)(Event::Refused { test: pass.test, why, attempt });
@@ -108,24 +110,22 @@ impl Round<'_> {
     }
 
     /// A pass of which nothing is measured yet.
-    fn blank(&self, test: &Task, attempt: u32) -> PassRecord {
+    fn blank(&self, test: &Task, attempt: u32) -> RoundRecord {
         let scene = self.scene;
-        let side = |one: &Running<'_>| {
+        let arm = |one: &Running<'_>| {
             let note = one.note.clone();
-            let side = SideRecord { slot: one.slot, note, ..SideRecord::default() };
-            (one.contestant.name.clone(), side)
+            let measured = Measurement { slot: one.slot, note, ..measurement(test) };
+            (one.contestant.name.clone(), measured)
         };
-        PassRecord {
+        RoundRecord {
             round: scene.number,
-            test: test.name.clone(),
             place: scene.setting.place(&test.name),
             part: scene.part,
-            group: test.group.to_string(),
             load: scene.setting.comparison.load_of(scene.number),
             attempt,
-            started: jiff::Timestamp::now().to_string(),
-            sides: self.running.iter().map(side).collect(),
-            ..PassRecord::new(test.class)
+            arms: self.running.iter().map(arm).collect(),
+            group: Some(test.group.to_string()),
+            ..round(test)
         }
     }
 
@@ -144,11 +144,12 @@ impl Round<'_> {
         lab: &mut Lab<'_>,
         test: &Task,
         canaries: &mut Canaries,
-        pass: &mut PassRecord,
+        pass: &mut RoundRecord,
         (from, share): (f64, f64),
     ) -> Result<(), LabError> {
         let setting = self.scene.setting;
         let clients = setting.comparison.of.most_clients();
+        pass.arms.values_mut().for_each(|arm| arm.clients = clients);
         let targets: Vec<_> = self.running.iter().map(|one| one.server.target().clone()).collect();
         let drivers = self.running.iter().zip(&targets);
         let drivers = drivers.map(|(one, target)| setting.driver(one.contestant, target));
@@ -167,7 +168,7 @@ impl Round<'_> {
             // Whoever took a part of it away before has put that back.
             driver.prepare(test, 1).map_err(of(slot))?;
             let explained = driver.explained(test).map_err(of(slot))?;
-            self.side(pass, slot).statements = kept(explained);
+            self.arm(pass, slot).statements = kept(explained);
             let Cast { parts, threads, end, .. } =
                 driver.cast(test, clients, place).map_err(of(slot))?;
             answering.push(threads);
@@ -238,7 +239,8 @@ impl Round<'_> {
             let jump = clocks.jump();
             let last: Vec<Reading> = observers.iter_mut().map(Observer::read).collect();
             let after_canary = canaries.run();
-            pass.canary = [before_canary, after_canary].map(|time| time.as_nanos() as u64).to_vec();
+            pass.reference_loop =
+                [before_canary, after_canary].map(|time| time.as_nanos() as u64).to_vec();
             alone.extend(relay.run(&each, ALONE, &mut |_| {}, lab.cancelled).map_err(driven)?);
             let names = self.running.iter().map(|one| one.contestant.name.as_str());
             let doses = slowed.doses(&slices, &alone, names, pass)?;
@@ -260,26 +262,26 @@ impl Round<'_> {
         };
         for (slot, end) in ends.iter().enumerate() {
             if let Some(engine) = self.counted(slot, &engines[slot])? {
-                self.side(pass, slot).engine = engine;
+                self.arm(pass, slot).engine = engine;
             }
             end().map_err(of(slot))?;
         }
 
         pass.slices = self.records(&slices);
         for (slot, (first, last)) in first.iter().zip(&last).enumerate() {
-            let side = self.side(pass, slot);
-            side.bytes_before = first.get(Metric::DatabaseBytes);
-            side.cost = self.in_slices(slot, has_device[slot], &slices);
+            let arm = self.arm(pass, slot);
+            arm.bytes_before = first.get(Metric::DatabaseBytes);
+            arm.slice_cost = self.in_slices(slot, has_device[slot], &slices);
+            arm.cost = last.since(first);
+            arm.status = Status::Done;
             let driven = before.iter().chain(&slices).flatten();
             let driven = driven.filter(|slice| slice.contender == slot);
-            side.watched = driven.map(|slice| slice.operations + slice.head_operations).sum();
-            let name = self.running[slot].contestant.name.clone();
-            pass.cost.insert(name, last.since(first));
+            arm.watched = driven.map(|slice| slice.operations + slice.head_operations).sum();
         }
         let client_cpu: u64 = slices.iter().flatten().map(Slice::whole_cpu).sum();
-        let host = host(&pass.cost, client_cpu / 1_000);
+        pass.machine = machine(&pass.arms, client_cpu / 1_000);
         let conduct = Conduct {
-            window: &host,
+            window: &pass.machine,
             seconds: pass.seconds,
             wall_seconds: Some(pass.seconds + jump),
             cpus: rqps_observe::cpus(),
@@ -289,14 +291,13 @@ impl Round<'_> {
             missed_rate: None,
         };
         if comparison.guards {
-            pass.invalid = said(&guards(&conduct));
+            pass.discarded = said(&guards(&conduct));
         }
-        pass.cost.insert(String::new(), host);
         Ok(())
     }
 
-    fn side<'p>(&self, pass: &'p mut PassRecord, slot: usize) -> &'p mut SideRecord {
-        pass.sides.entry(self.running[slot].contestant.name.clone()).or_default()
+    fn arm<'p>(&self, pass: &'p mut RoundRecord, slot: usize) -> &'p mut Measurement {
+        pass.arms.entry(self.running[slot].contestant.name.clone()).or_default()
     }
 
     /// What each DBMS has counted so far.
@@ -352,11 +353,11 @@ impl Round<'_> {
                 records.push(SliceRecord {
                     place,
                     client,
-                    contender: self.running[slice.contender].contestant.name.clone(),
+                    arm: self.running[slice.contender].contestant.name.clone(),
                     began: slice.began,
                     nanos: slice.nanos,
                     operations: slice.operations,
-                    head_operations: slice.head_operations,
+                    warm_up_operations: slice.head_operations,
                     rows: slice.rows,
                     reads: slice.statements.reads,
                     writes: slice.statements.writes,
@@ -438,13 +439,14 @@ pub(super) fn driven(failure: Failure) -> LabError {
 }
 
 /// The host's counters, with the CPU of all servers and clients together as the server's.
-fn host(costs: &BTreeMap<String, Reading>, client_cpu: u64) -> Reading {
+fn machine(arms: &BTreeMap<String, Measurement>, client_cpu: u64) -> Reading {
     use rqps_observe::Metric::{ClientCpuUser, ServerCpuSystem, ServerCpuUser};
-    let mut host = costs.values().next().cloned().unwrap_or_default();
+    let costs = || arms.values().map(|arm| &arm.cost);
+    let mut machine = costs().next().cloned().unwrap_or_default();
     for metric in [ServerCpuUser, ServerCpuSystem] {
         // A DBMS inside the client has none.
-        host.set(metric, costs.values().filter_map(|cost| cost.get(metric)).sum());
+        machine.set(metric, costs().filter_map(|cost| cost.get(metric)).sum());
     }
-    host.set(ClientCpuUser, client_cpu);
-    host
+    machine.set(ClientCpuUser, client_cpu);
+    machine
 }

@@ -58,7 +58,7 @@ pub(super) fn make(
 ) -> Result<(), LabError> {
     let comparison = setting.comparison;
     let Some(profiled) = &comparison.profile else { return Ok(()) };
-    let changed = (lab.judge)(plan, &directory.passes()?).changed;
+    let changed = (lab.judge)(plan, &directory.rounds()?).changed;
     let names = comparison.tests();
     let (chosen, left_out) =
         choose(setting.contestants, (&names, setting.tasks), profiled, &changed)?;

@@ -10,7 +10,7 @@ use rqps_observe::{
     Around, Canaries, Clocks, Conduct, Group, GuardFailure, Metric, Reading, guards,
 };
 use rqps_plan::Operation;
-use rqps_store::{PassRecord, RunDirectory, SideRecord, SliceRecord, StepRecord};
+use rqps_store::{Measurement, RoundRecord, RunDirectory, SliceRecord, Status, WorkRecord};
 use rqps_workload::{Site, Task};
 
 use super::Journal;
@@ -20,7 +20,7 @@ use super::pass::{REPEATS, said};
 use super::round::{Draw, Setting};
 use crate::confine::confine;
 use crate::selftest::limit;
-use crate::stage::{Stage, record, with_last_words};
+use crate::stage::{self, Stage, measurement, with_last_words};
 use crate::{Event, Lab, LabError, task};
 
 /// All are in one part: who runs alone fits into the memory.
@@ -96,18 +96,16 @@ pub(super) fn make(
         };
         for (done, against) in run.done.into_iter().zip(run.against) {
             let blank = pass(setting, number, load, &done);
-            let record = done.record;
             // Who was refused has a pass of its own: what the others did counts.
             let pass = match said(&against).filter(|_| comparison.guards) {
                 Some(why) => kept.refuse(blank, &contestant.name, &why),
                 None => kept.pass_like(blank),
             };
-            pass.seconds += record.seconds;
-            pass.canary.extend(run.canary);
-            pass.slices.push(slice(&record, turn, &contestant.name));
-            let side = side(&record, turn, setting.folders.note(place, load));
-            pass.sides.insert(contestant.name.clone(), side);
-            pass.cost.insert(contestant.name.clone(), record.cost);
+            pass.seconds += done.measured.seconds;
+            pass.reference_loop.extend(run.canary);
+            pass.slices.push(slice(&done, turn, &contestant.name));
+            let arm = arm(done.measured, turn, setting.folders.note(place, load));
+            pass.arms.insert(contestant.name.clone(), arm);
         }
     }
     if kept.all().all(|pass| pass.slices.is_empty()) {
@@ -123,10 +121,10 @@ pub(super) fn make(
 /// What there is of a round.
 struct Kept {
     /// By test.
-    passes: Vec<PassRecord>,
+    passes: Vec<RoundRecord>,
     /// What must not count, each of one contestant: the last attempt with what was measured, those
     /// before it without.
-    refused: Vec<PassRecord>,
+    refused: Vec<RoundRecord>,
     /// Who could not do its work in this sitting, and why.
     failed: Vec<(String, LabError)>,
 }
@@ -135,22 +133,22 @@ impl Kept {
     /// What an earlier sitting has kept.
     fn of(journal: &Journal<'_>, tests: &[String]) -> Kept {
         let kept = tests.iter().flat_map(|test| journal.attempts(test, PART)).cloned();
-        let (refused, passes) = kept.partition(|pass| pass.invalid.is_some());
+        let (refused, passes) = kept.partition(|pass| pass.discarded.is_some());
         Kept { passes, refused, failed: Vec::new() }
     }
 
     /// Whether somebody has done all tests.
     fn is_done(&self, tests: &[String], name: &str) -> bool {
-        let is_in = |pass: &PassRecord| pass.slices.iter().any(|slice| slice.contender == name);
+        let is_in = |pass: &RoundRecord| pass.slices.iter().any(|slice| slice.arm == name);
         tests.iter().all(|test| self.all().any(|pass| pass.test == *test && is_in(pass)))
     }
 
-    fn all(&self) -> impl Iterator<Item = &PassRecord> {
+    fn all(&self) -> impl Iterator<Item = &RoundRecord> {
         self.refused.iter().chain(&self.passes)
     }
 
     /// The pass of that test, or this one, of which nothing is measured yet.
-    fn pass_like(&mut self, blank: PassRecord) -> &mut PassRecord {
+    fn pass_like(&mut self, blank: RoundRecord) -> &mut RoundRecord {
         let at = self.passes.iter().position(|pass| pass.test == blank.test);
         let at = at.unwrap_or_else(|| {
             self.passes.push(blank);
@@ -160,10 +158,10 @@ impl Kept {
     }
 
     /// Another pass that must not count.
-    fn refuse(&mut self, blank: PassRecord, name: &str, why: &str) -> &mut PassRecord {
+    fn refuse(&mut self, blank: RoundRecord, name: &str, why: &str) -> &mut RoundRecord {
         let attempt = attempts(&self.refused, &blank.test) + 1;
-        let invalid = Some(format!("{name}: {why}"));
-        self.refused.push(PassRecord { attempt, invalid, ..blank });
+        let discarded = Some(format!("{name}: {why}"));
+        self.refused.push(RoundRecord { attempt, discarded, ..blank });
         self.refused.last_mut().expect("it was pushed right now")
     }
 
@@ -171,22 +169,24 @@ impl Kept {
         for pass in &mut self.passes {
             pass.attempt = attempts(&self.refused, &pass.test) + 1;
             for (name, why) in &self.failed {
-                pass.sides.entry(name.clone()).or_default().failed = Some(why.reason());
+                pass.arms.entry(name.clone()).or_default().fail(why.reason());
             }
         }
         // Without a pass that is kept, what was refused is made again.
         if self.all().all(|pass| pass.slices.is_empty()) {
             return Ok(());
         }
-        let all: Vec<&PassRecord> = self.all().collect();
-        Ok(directory.replace_passes(&all)?)
+        let all: Vec<&RoundRecord> = self.all().collect();
+        Ok(directory.replace(&all)?)
     }
 }
 
 /// A task that was done.
 struct Done {
     task: Task,
-    record: StepRecord,
+    /// RFC 3339.
+    started: String,
+    measured: Measurement,
     /// Seconds by which the wall clock jumped meanwhile.
     jump: f64,
 }
@@ -205,7 +205,7 @@ impl Run {
     fn refusal(&self) -> Option<String> {
         let steps = self.done.iter().zip(&self.against);
         let steps =
-            steps.filter_map(|(done, why)| Some(format!("{}: {}", done.record.step, said(why)?)));
+            steps.filter_map(|(done, why)| Some(format!("{}: {}", done.task.name, said(why)?)));
         let words: Vec<String> = steps.collect();
         (!words.is_empty()).then(|| words.join("; "))
     }
@@ -227,7 +227,7 @@ impl Run {
 }
 
 /// How often a test was refused.
-fn attempts(refused: &[PassRecord], test: &str) -> u32 {
+fn attempts(refused: &[RoundRecord], test: &str) -> u32 {
     refused.iter().filter(|pass| pass.test == test).count() as u32
 }
 
@@ -304,10 +304,9 @@ impl Turn<'_> {
         tasks.retain(|task| !task.fills);
         let (count, mut all) = (tasks.len() as f64, Vec::new());
         for (number, task) in tasks.into_iter().enumerate() {
-            let mut record = record(&task, contender);
-            // The journal of attempts is for single runs; here somebody's run is done or it is not.
-            record.attempt = 1;
-            let test = record.step.clone();
+            let mut measured = measurement(&task);
+            let started = jiff::Timestamp::now().to_string();
+            let test = task.name.clone();
             let outer = &mut lab.watch;
             let mut watch = |event: Event| {
                 if let Event::Progress { contender, pace, done, .. } = event {
@@ -327,31 +326,35 @@ impl Turn<'_> {
                 keep_data: false,
                 judge: lab.judge,
             };
-            let mut stage = Stage { lab: &mut inner, server, group, contender, steps };
+            let mut stage =
+                Stage { lab: &mut inner, server, group, contender, task: &task, tasks: steps };
             let clocks = Clocks::now();
-            task::run(&task, &*driver, &mut stage, &mut record)?;
-            all.push(Done { task, record, jump: clocks.jump() });
+            // The journal of attempts is for single runs; here an arm's run is done or it is not.
+            task::run(&*driver, 1, &mut stage, &mut measured)?;
+            measured.status = Status::Done;
+            let jump = clocks.jump();
+            all.push(Done { task, started, measured, jump });
         }
         Ok(all)
     }
 }
 
 fn against(
-    Done { record, jump, .. }: &Done,
+    Done { measured, jump, .. }: &Done,
     (before, after): (Duration, Duration),
     canaries: &Canaries,
 ) -> Vec<GuardFailure> {
-    let inserts = record.workers.iter().filter(|one| one.operation == Operation::Insert);
-    let reached = inserts.map(|worker| worker.rows).sum::<u64>() as f64 / record.seconds;
+    let inserts = measured.work.iter().filter(|work| work.operation == Operation::Insert);
+    let reached = inserts.map(|work| work.rows).sum::<u64>() as f64 / measured.seconds;
     let missed = |wanted: &f64| reached < REQUIRED_SHARE * wanted;
     let conduct = Conduct {
-        window: &record.cost,
-        seconds: record.seconds,
-        wall_seconds: Some(record.seconds + jump),
+        window: &measured.cost,
+        seconds: measured.seconds,
+        wall_seconds: Some(measured.seconds + jump),
         cpus: rqps_observe::cpus(),
         limits: rqps_observe::Limits::RUN,
         canary: canaries.usual().map(|usual| Around { before, after, usual }),
-        missed_rate: record.target_rate.filter(missed).map(|wanted| (reached, wanted)),
+        missed_rate: measured.target_rate.filter(missed).map(|wanted| (reached, wanted)),
     };
     guards(&conduct)
 }
@@ -360,56 +363,60 @@ fn pass(
     setting: &Setting<'_>,
     number: u32,
     load: u32,
-    Done { task, record, .. }: &Done,
-) -> PassRecord {
-    PassRecord {
+    Done { task, started, .. }: &Done,
+) -> RoundRecord {
+    RoundRecord {
         round: number,
-        test: record.step.clone(),
-        place: setting.place(&record.step),
-        group: task.group.to_string(),
+        place: setting.place(&task.name),
         part: PART,
         load,
-        attempt: 1,
-        started: record.started.clone(),
-        ..PassRecord::new(task.class)
+        started: started.clone(),
+        group: Some(task.group.to_string()),
+        ..stage::round(task)
     }
 }
 
-/// What else is known of a whole run, whose data may have a note from when they were loaded.
-fn side(record: &StepRecord, turn: u32, of_data: Option<String>) -> SideRecord {
-    let notes: Vec<String> = of_data.into_iter().chain(record.note.clone()).collect();
-    SideRecord {
+/// What is kept of a whole run, whose data may have a note from when they were loaded.
+fn arm(measured: Measurement, turn: u32, of_data: Option<String>) -> Measurement {
+    let notes: Vec<String> = of_data.into_iter().chain(measured.note).collect();
+    Measurement {
         slot: turn,
-        watched: record.workers.iter().map(|worker| worker.operations).sum(),
-        engine: record.engine.clone(),
-        statements: record.statements.clone(),
-        target_rate: record.target_rate,
-        work: record.work().into_iter().map(|work| work.packed()).collect(),
-        samples: record.samples.of(&BY_SECOND),
-        engine_samples: record.engine_samples.clone(),
+        watched: measured.work.iter().map(|work| work.operations).sum(),
+        work: by_operation(measured.work),
+        samples: measured.samples.of(&BY_SECOND),
         note: (!notes.is_empty()).then(|| notes.join("; ")),
-        ..SideRecord::default()
+        ..measured
     }
 }
 
-/// A whole run as one slice. Its reads are what the step counts.
-fn slice(record: &StepRecord, turn: u32, contender: &str) -> SliceRecord {
-    let sum = |of: fn(&rqps_store::WorkerRecord) -> u64| record.workers.iter().map(of).sum::<u64>();
-    let cost = |metrics: &[Metric]| nanos(&record.cost, metrics);
+/// What all connections did together: a comparison has many runs.
+fn by_operation(work: Vec<WorkRecord>) -> Vec<WorkRecord> {
+    let work: Vec<_> = work.into_iter().map(WorkRecord::unpacked).collect();
+    let all = Operation::ALL.into_iter().filter_map(|operation| {
+        let own: Vec<_> = work.iter().filter(|one| one.operation == operation).collect();
+        (!own.is_empty()).then(|| WorkRecord::together(operation, &own).packed())
+    });
+    all.collect()
+}
+
+/// A whole run as one slice. Its reads are what the task counts.
+fn slice(Done { task, measured, .. }: &Done, turn: u32, arm: &str) -> SliceRecord {
+    let sum = |of: fn(&WorkRecord) -> u64| measured.work.iter().map(of).sum::<u64>();
+    let cost = |metrics: &[Metric]| nanos(&measured.cost, metrics);
     SliceRecord {
         place: turn,
         client: 1,
-        contender: contender.to_string(),
+        arm: arm.to_string(),
         began: 0,
-        nanos: (record.seconds * 1e9) as u64,
-        operations: sum(|worker| worker.operations),
-        rows: sum(|worker| worker.rows),
-        reads: task::counted(record),
-        retries: sum(|worker| worker.retries),
+        nanos: (measured.seconds * 1e9) as u64,
+        operations: sum(|work| work.operations),
+        rows: sum(|work| work.rows),
+        reads: task::counted(task.counts, measured),
+        retries: sum(|work| work.retries),
         client_cpu: cost(&[Metric::ClientCpuUser, Metric::ClientCpuSystem]),
         server_cpu: cost(&[Metric::ServerCpuUser, Metric::ServerCpuSystem]),
         server_run_queue_wait: cost(&[Metric::ServerRunQueueWait]),
-        server_switches: record
+        server_switches: measured
             .cost
             .sum(&[Metric::ServerVoluntarySwitches, Metric::ServerInvoluntarySwitches])
             .unwrap_or(0),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rqps_dbms::{Dbms, Home, Place};
 use rqps_observe::Usual;
 use rqps_plan::{Comparison, Method, Plan, StoredBase};
-use rqps_store::{ContenderRecord, PassRecord, Run, RunDirectory};
+use rqps_store::{ContenderRecord, RoundRecord, Run, RunDirectory};
 
 use super::contestant::TWIN;
 use super::loads::Folders;
@@ -76,10 +76,10 @@ pub fn stored_base(home: &Home, path: &Path, plan: &Plan) -> Result<(StoredBase,
     let mut differing: Vec<String> =
         is_same.iter().filter(|(_, same)| !same).map(|(what, _)| what.to_string()).collect();
     differing.extend(changed(&run.manifest.machine, &machine));
-    let nanos = passes.iter().flat_map(|pass| &pass.canary);
+    let nanos = passes.iter().flat_map(|pass| &pass.reference_loop);
     let canary = Usual::of(&nanos.map(|nanos| Duration::from_nanos(*nanos)).collect::<Vec<_>>());
     let (Some(canary_rounds), Some(canary), []) =
-        (run.manifest.canary_rounds, canary, &differing[..])
+        (run.manifest.reference_loop_rounds, canary, &differing[..])
     else {
         if differing.is_empty() {
             differing.push("there is no canary in it".to_string());
@@ -117,24 +117,24 @@ fn changed(stored: &[(String, String)], now: &[(String, String)]) -> Vec<String>
 
 /// The passes in which the base took part, and its twin where there is one, and that no guard
 /// refused.
-fn counted(run: &Run, plan: &Plan, stored: &Comparison) -> Vec<PassRecord> {
+fn counted(run: &Run, plan: &Plan, stored: &Comparison) -> Vec<RoundRecord> {
     let base = plan.contenders.first().map(|base| base.name()).unwrap_or_default();
     let took_part =
-        |pass: &PassRecord, name: &str| pass.slices.iter().any(|slice| slice.contender == name);
-    let counts = |pass: &&PassRecord| {
-        pass.invalid.is_none()
+        |pass: &RoundRecord, name: &str| pass.slices.iter().any(|slice| slice.arm == name);
+    let counts = |pass: &&RoundRecord| {
+        pass.discarded.is_none()
             && pass.round <= stored.rounds
             && took_part(pass, &base)
             && (!stored.twin || took_part(pass, TWIN))
     };
-    run.passes.iter().filter(counts).cloned().collect()
+    run.rounds.iter().filter(counts).cloned().collect()
 }
 
 /// What an earlier comparison has of the base.
 pub(crate) struct Earlier {
     /// Of the base's name and of its twin's.
     names: [String; 2],
-    passes: Vec<PassRecord>,
+    passes: Vec<RoundRecord>,
 }
 
 impl Earlier {
@@ -179,26 +179,23 @@ impl Earlier {
     }
 
     /// Adds to a pass of now the base's whole run of as many rounds of the test.
-    pub(super) fn join(&self, pass: &mut PassRecord) {
+    pub(super) fn join(&self, pass: &mut RoundRecord) {
         let mut of_test = self.passes.iter().filter(|stored| stored.test == pass.test);
         let Some(stored) = of_test.nth(pass.round as usize - 1) else { return };
         // Its place is behind those who ran now. They had a turn each, whether all could run or
         // not.
         let behind = pass.slices.iter().map(|slice| slice.place + 1).max().unwrap_or(0);
         for name in &self.names {
-            let own = stored.slices.iter().filter(|slice| slice.contender == *name);
+            let own = stored.slices.iter().filter(|slice| slice.arm == *name);
             for slice in own {
                 let mut slice = slice.clone();
                 slice.place += behind;
                 pass.slices.push(slice);
             }
-            if let Some(side) = stored.sides.get(name) {
-                let mut side = side.clone();
-                side.slot += behind;
-                pass.sides.insert(name.clone(), side);
-            }
-            if let Some(cost) = stored.cost.get(name) {
-                pass.cost.insert(name.clone(), cost.clone());
+            if let Some(arm) = stored.arms.get(name) {
+                let mut arm = arm.clone();
+                arm.slot += behind;
+                pass.arms.insert(name.clone(), arm);
             }
         }
     }
@@ -228,7 +225,7 @@ fn differing(then: &ContenderRecord, now: &ContenderRecord) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use rqps_plan::Class;
+    use rqps_plan::{Class, Counts};
     use rqps_store::SliceRecord;
 
     use super::*;
@@ -237,10 +234,14 @@ mod tests {
     fn a_stored_base_has_its_place_behind_all_turns_of_now() {
         let slice = |place: u32, contender: &str| SliceRecord {
             place,
-            contender: contender.to_string(),
+            arm: contender.to_string(),
             ..SliceRecord::default()
         };
-        let pass = |slices| PassRecord { round: 1, slices, ..PassRecord::new(Class::Point) };
+        let pass = |slices| RoundRecord {
+            round: 1,
+            slices,
+            ..RoundRecord::new(Class::Point, Counts::Statements)
+        };
         let earlier = Earlier {
             names: ["base".to_string(), TWIN.to_string()],
             passes: vec![pass(vec![slice(0, TWIN), slice(1, "base")])],

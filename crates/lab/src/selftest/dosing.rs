@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rqps_load::{Slice, Work};
 use rqps_plan::{Dose, Injection};
-use rqps_store::PassRecord;
+use rqps_store::RoundRecord;
 
 use super::delay::{Delay, Delayed};
 use super::spin::{Counted, Spin};
@@ -113,7 +113,7 @@ impl<'a> Slowed<'a> {
         slices: &[Vec<Slice>],
         alone: &[Vec<Slice>],
         names: impl Iterator<Item = &'n str>,
-        pass: &PassRecord,
+        pass: &RoundRecord,
     ) -> Result<Vec<Dose>, LabError> {
         let names: Vec<&str> = names.collect();
         let all = [slices, alone].concat();

@@ -11,7 +11,7 @@ use rqps_dbms::{Dbms, Home};
 use rqps_lab::{Event, Interim, Lab, Outcome, run_injected};
 use rqps_observe::SessionLock;
 use rqps_plan::{Comparison, Contender, Count, Design, Microbenchmark, Plan, Span, Workload};
-use rqps_store::{Manifest, PassRecord, RunDirectory};
+use rqps_store::{Manifest, RoundRecord, RunDirectory};
 use tempfile::TempDir;
 
 use fake::Fake;
@@ -91,7 +91,7 @@ impl World {
             is_stopped.fetch_or(stop(&event), Ordering::Relaxed);
             events.push(event);
         };
-        let judge = |_: &Plan, passes: &[PassRecord]| {
+        let judge = |_: &Plan, passes: &[RoundRecord]| {
             let rounds = passes.iter().map(|pass| pass.round).max().unwrap_or(0);
             let is_enough = self.enough_after.is_some_and(|enough| rounds >= enough);
             let settled = match is_enough {
@@ -127,17 +127,17 @@ fn is_there(path: &Path) -> bool {
 struct Ran {
     outcome: Outcome,
     events: Vec<Event>,
-    passes: Vec<PassRecord>,
+    passes: Vec<RoundRecord>,
 }
 
 impl Ran {
     /// Round and test of the passes that count, with who was driven in them.
     fn counted(&self) -> Vec<(u32, &str, Vec<&str>)> {
-        let counted = self.passes.iter().filter(|pass| pass.invalid.is_none());
+        let counted = self.passes.iter().filter(|pass| pass.discarded.is_none());
         let mut counted: Vec<_> = counted
             .map(|pass| {
                 let mut driven: Vec<&str> =
-                    pass.slices.iter().map(|slice| slice.contender.as_str()).collect();
+                    pass.slices.iter().map(|slice| slice.arm.as_str()).collect();
                 driven.sort();
                 driven.dedup();
                 (pass.round, pass.test.as_str(), driven)
@@ -151,8 +151,8 @@ impl Ran {
     fn failures(&self, contender: &str, test: &str) -> Vec<(u32, &str)> {
         let passes = self.passes.iter().filter(|pass| pass.test == test);
         let failed = passes.filter_map(|pass| {
-            let side = pass.sides.get(contender)?;
-            Some((pass.round, side.failed.as_deref()?))
+            let side = pass.arms.get(contender)?;
+            Some((pass.round, side.failure()?))
         });
         failed.collect()
     }
@@ -212,7 +212,7 @@ fn a_server_that_dies_in_a_test_costs_the_others_that_attempt_only() {
     let failures = ran.failures("other", "point-query");
     let is_told = |(round, why): &(u32, &str)| *round == 1 && why.contains("no such table");
     assert!(!failures.is_empty() && failures.iter().all(is_told), "{failures:?}");
-    let invalid: Vec<_> = ran.passes.iter().filter(|pass| pass.invalid.is_some()).collect();
+    let invalid: Vec<_> = ran.passes.iter().filter(|pass| pass.discarded.is_some()).collect();
     assert_eq!(invalid.len(), 1, "it is expelled in the first test of the round");
     assert_eq!(invalid[0].attempt, 1);
 }
@@ -274,8 +274,8 @@ fn the_same_seed_has_the_same_order_of_slices() {
     // A slow machine ends a pass early, so that only the beginnings are the same.
     let order = |world: World| {
         let passes = world.run().passes.into_iter().filter(|pass| pass.test == "point-query");
-        let beginning = |pass: PassRecord| pass.slices.into_iter().take(18);
-        passes.flat_map(beginning).map(|slice| slice.contender).collect::<Vec<_>>()
+        let beginning = |pass: RoundRecord| pass.slices.into_iter().take(18);
+        passes.flat_map(beginning).map(|slice| slice.arm).collect::<Vec<_>>()
     };
     let first = order(World::new(&[], &[]));
     assert_eq!(first.len(), 18 * ROUNDS as usize);

@@ -7,7 +7,7 @@ use rqps_stats::cause::{
 use rqps_stats::label::{Label, TWIN_ALPHA};
 use rqps_stats::paired::t_interval;
 use rqps_stats::verdict::Verdict;
-use rqps_store::{ContenderRecord, PassRecord, Run, SliceRecord, StatementRecord};
+use rqps_store::{ContenderRecord, RoundRecord, Run, SliceRecord, StatementRecord};
 
 use super::costs::estimate;
 use super::course;
@@ -116,7 +116,7 @@ impl Pair<'_> {
             builds: self.builds(run),
             settings: self.settings(run),
             plans: self.plans(run, &passes),
-            planning: [self.base, self.contender].map(|name| planning(&run.passes, &passes, name)),
+            planning: [self.base, self.contender].map(|name| planning(&run.rounds, &passes, name)),
             sync: self.sync(&passes),
             dips: course::dips(self, &passes),
             growth_within: course::growth_within(self, &passes),
@@ -125,22 +125,22 @@ impl Pair<'_> {
     }
 
     /// Statements, or rows, for an operation of a client, of base and contender, which do the same.
-    fn each(&self, passes: &[&PassRecord]) -> Option<f64> {
+    fn each(&self, passes: &[&RoundRecord]) -> Option<f64> {
         let (statements, operations) = self.both_slices(passes).fold((0, 0), |sum, slice| {
             (sum.0 + slice.reads + slice.writes + slice.others, sum.1 + slice.operations)
         });
         (statements > 0 && operations > 0).then(|| statements as f64 / operations as f64)
     }
 
-    fn both_slices<'p>(&self, passes: &'p [&PassRecord]) -> impl Iterator<Item = &'p SliceRecord> {
+    fn both_slices<'p>(&self, passes: &'p [&RoundRecord]) -> impl Iterator<Item = &'p SliceRecord> {
         let own = [self.base, self.contender];
         let slices = passes.iter().flat_map(|pass| &pass.slices);
-        slices.filter(move |slice| own.contains(&slice.contender.as_str()))
+        slices.filter(move |slice| own.contains(&slice.arm.as_str()))
     }
 
     /// Rows for a statement, of base and contender, which send the same. The size in a test's name
     /// is not this: of a transaction's statements only some are about so many rows.
-    fn rows(&self, passes: &[&PassRecord]) -> Option<f64> {
+    fn rows(&self, passes: &[&RoundRecord]) -> Option<f64> {
         let (rows, statements) =
             self.both_slices(passes).fold((0, 0), |(rows, statements), slice| {
                 (rows + slice.rows, statements + slice.reads + slice.writes + slice.others)
@@ -156,12 +156,12 @@ impl Pair<'_> {
 
     /// How the statements are carried out, where that differs in shape from one to the other.
     /// Releases of different DBMSs have different words for the same.
-    fn plans(&self, run: &Run, passes: &[&PassRecord]) -> Option<Plans> {
+    fn plans(&self, run: &Run, passes: &[&RoundRecord]) -> Option<Plans> {
         let dbms =
             |name: &str| run.contenders.iter().find(|one| one.name == name).map(|one| &one.dbms);
         let last = passes.last().filter(|_| dbms(self.base) == dbms(self.contender))?;
         let of = |name: &str| -> Option<Vec<&str>> {
-            let statements = last.sides.get(name)?.statements.iter();
+            let statements = last.arms.get(name)?.statements.iter();
             Some(statements.filter_map(|statement| statement.plan.as_deref()).collect())
         };
         let (base, contender) = (of(self.base)?, of(self.contender)?);
@@ -211,8 +211,8 @@ fn differing(base: &ContenderRecord, contender: &ContenderRecord) -> Vec<String>
     base.settings.iter().filter(differs).map(|(name, _)| name.clone()).collect()
 }
 
-fn foreign(passes: &[&PassRecord], run: &Run) -> Option<f64> {
-    let cpus = |pass: &PassRecord| run.manifest_of_round(pass.round).cpus;
+fn foreign(passes: &[&RoundRecord], run: &Run) -> Option<f64> {
+    let cpus = |pass: &RoundRecord| run.manifest_of_round(pass.round).cpus;
     let shares = passes.iter().filter_map(|pass| foreign_percent(pass, cpus(pass)));
     let shares: Vec<f64> = shares.collect();
     (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
@@ -232,14 +232,14 @@ fn change(verdict: &Verdict) -> f64 {
 /// Of the statement that took the longest to plan after the last operation. What an earlier test
 /// left behind may be in its way from the first on, so what it takes without is the least of all
 /// tests.
-fn planning(all: &[PassRecord], passes: &[&PassRecord], name: &str) -> Option<Planning> {
+fn planning(all: &[RoundRecord], passes: &[&RoundRecord], name: &str) -> Option<Planning> {
     fn verb(statement: &StatementRecord) -> Option<&str> {
         statement.text.split(' ').next()
     }
-    let last = &passes.last()?.sides.get(name)?.statements;
+    let last = &passes.last()?.arms.get(name)?.statements;
     let planned = last.iter().filter_map(|one| Some((one.planning?.after?, one)));
     let (after, slowest) = planned.max_by(|(one, _), (other, _)| one.total_cmp(other))?;
-    let sides = all.iter().filter_map(|pass| pass.sides.get(name));
+    let sides = all.iter().filter_map(|pass| pass.arms.get(name));
     let alike = sides.flat_map(|side| &side.statements).filter(|one| verb(one) == verb(slowest));
     let before = alike.filter_map(|one| Some(one.planning?.before)).min_by(f64::total_cmp)?;
     Some(Planning { before, after })
@@ -248,15 +248,15 @@ fn planning(all: &[PassRecord], passes: &[&PassRecord], name: &str) -> Option<Pl
 /// Whether the fixed piece of work took longer beside the runs of the slower side, by more than its
 /// own noise and by so much that half of the change may be the machine's. That it is uneven for
 /// both sides alike is in the rounds. None of fewer than two.
-fn canary_moved(passes: &[&PassRecord], sides: [&str; 2], change: f64) -> Option<bool> {
+fn canary_moved(passes: &[&RoundRecord], sides: [&str; 2], change: f64) -> Option<bool> {
     // Whole runs have a slice each, in the order of the canaries before and after them.
-    let level = |pass: &PassRecord, name: &str| {
-        let place = pass.slices.iter().position(|slice| slice.contender == name)?;
-        let around = pass.canary.get(2 * place..2 * place + 2)?;
+    let level = |pass: &RoundRecord, name: &str| {
+        let place = pass.slices.iter().position(|slice| slice.arm == name)?;
+        let around = pass.reference_loop.get(2 * place..2 * place + 2)?;
         Some(around.iter().map(|nanos| (*nanos as f64).ln()).sum::<f64>() / 2.0)
     };
     let [base, contender] = sides;
-    let slower = |pass: &&PassRecord| Some(level(pass, contender)? - level(pass, base)?);
+    let slower = |pass: &&RoundRecord| Some(level(pass, contender)? - level(pass, base)?);
     let slower: Vec<f64> = passes.iter().filter_map(slower).collect();
     let slower = t_interval(&slower, None, CANARY_ALPHA)?;
     Some(slower.is_significant() && is_half(slower.value, change))
@@ -287,23 +287,23 @@ fn decided(label: &Label) -> Decided {
 mod tests {
     use rqps_stats::label::Kind;
     use rqps_stats::verdict::{Cell, Cost, LogRatios, Options, Sample, judge};
-    use rqps_store::SideRecord;
+    use rqps_store::Measurement;
 
     use super::*;
     use crate::comparison::fixture;
 
     /// A round of whole runs, with the times of the canary before and after each.
-    fn round(runs: &[(&str, [u64; 2])]) -> PassRecord {
+    fn round(runs: &[(&str, [u64; 2])]) -> RoundRecord {
         let slice =
             |name: &str| SliceRecord { contender: name.to_string(), ..SliceRecord::default() };
-        PassRecord {
+        RoundRecord {
             slices: runs.iter().map(|(name, _)| slice(name)).collect(),
             canary: runs.iter().flat_map(|(_, around)| *around).collect(),
-            ..PassRecord::new(rqps_plan::Class::Point)
+            ..RoundRecord::new(rqps_plan::Class::Point, rqps_plan::Counts::Statements)
         }
     }
 
-    fn moved(rounds: &[PassRecord], change: f64) -> Option<bool> {
+    fn moved(rounds: &[RoundRecord], change: f64) -> Option<bool> {
         canary_moved(&rounds.iter().collect::<Vec<_>>(), ["old", "new"], change)
     }
 
@@ -313,8 +313,7 @@ mod tests {
     fn an_operation_has_as_many_statements_as_its_slices_say() {
         let mut pass = round(&[("old", [1, 1]), ("new", [1, 1]), ("twin", [1, 1])]);
         for slice in &mut pass.slices {
-            (slice.operations, slice.reads) =
-                (200, if slice.contender == "twin" { 7 } else { 5_000 });
+            (slice.operations, slice.reads) = (200, if slice.arm == "twin" { 7 } else { 5_000 });
         }
         let plan = fixture::plan();
         assert_eq!(fixture::pair(&plan, None).each(&[&pass]), Some(25.0));
@@ -368,7 +367,10 @@ mod tests {
         let rows = |points: u64, sum: u64, ranges: u64| {
             let rows = points + sum + ranges;
             let slices = vec![slice("old", rows), slice("new", rows), slice("twin", 1_000)];
-            let pass = PassRecord { slices, ..PassRecord::new(rqps_plan::Class::Point) };
+            let pass = RoundRecord {
+                slices,
+                ..RoundRecord::new(rqps_plan::Class::Point, rqps_plan::Counts::Statements)
+            };
             fixture::pair(&fixture::plan(), None).rows(&[&pass])
         };
         assert_eq!(rows(10, 1, 30), Some(41.0 / 16.0));
@@ -386,10 +388,10 @@ mod tests {
         let step = |before: f64, after: f64| {
             let statements =
                 vec![planned("select 1", 7.0, 9.0), planned("delete from pi1", before, after)];
-            let side = SideRecord { statements, ..SideRecord::default() };
-            PassRecord {
+            let side = Measurement { statements, ..Measurement::default() };
+            RoundRecord {
                 sides: [("new".to_string(), side)].into(),
-                ..PassRecord::new(rqps_plan::Class::Point)
+                ..RoundRecord::new(rqps_plan::Class::Point, rqps_plan::Counts::Statements)
             }
         };
         let all = [step(57.0, 1399.0), step(914.0, 523.0)];

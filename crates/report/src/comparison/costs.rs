@@ -8,7 +8,7 @@ use rqps_plan::Method;
 use rqps_stats::cause::{Change, Cost, Estimate, Part};
 use rqps_stats::paired::t_interval;
 use rqps_stats::verdict::{LogRatios, LogValues, Sample};
-use rqps_store::{PassRecord, Run};
+use rqps_store::{RoundRecord, Run};
 
 use super::TWIN;
 use super::drift::Drift;
@@ -36,7 +36,7 @@ const NOTICED: f64 = 0.1;
 const FASTEST_READ_MICROS: f64 = 20.0;
 const PAGE: f64 = 4096.0;
 
-type Reader = fn(&PassRecord, &str) -> Option<f64>;
+type Reader = fn(&RoundRecord, &str) -> Option<f64>;
 
 /// A value of the base and of the contender in one pass.
 type Both = (f64, f64);
@@ -46,25 +46,25 @@ const PARTS: [Part; 5] =
 
 impl Pair<'_> {
     /// Microseconds of a connection's time per statement.
-    pub(super) fn time(&self, passes: &[&PassRecord]) -> Cost {
+    pub(super) fn time(&self, passes: &[&RoundRecord]) -> Cost {
         self.cost(passes, |pass| self.time_in(pass))
     }
 
     /// Microseconds of the server's CPU per statement, where cycles tell it: more exactly than by
     /// user and system, which the kernel tells apart by sampling.
-    pub(super) fn cpu(&self, passes: &[&PassRecord]) -> Option<Cost> {
+    pub(super) fn cpu(&self, passes: &[&RoundRecord]) -> Option<Cost> {
         let is_known = passes.iter().any(|pass| self.cpu_in(pass).is_some());
         is_known.then(|| self.cost(passes, |pass| self.cpu_in(pass)))
     }
 
-    pub(super) fn parts(&self, passes: &[&PassRecord]) -> BTreeMap<Part, Cost> {
-        let of = |part: Part| move |pass: &PassRecord| self.part_in(part, pass);
+    pub(super) fn parts(&self, passes: &[&RoundRecord]) -> BTreeMap<Part, Cost> {
+        let of = |part: Part| move |pass: &RoundRecord| self.part_in(part, pass);
         let is_there = |part: &Part| {
             let mut both = passes.iter().filter_map(|pass| of(*part)(pass));
             both.any(|(base, contender)| base > 0.0 || contender > 0.0)
         };
         let there: Vec<Part> = PARTS.into_iter().filter(is_there).collect();
-        let rest = |pass: &PassRecord| {
+        let rest = |pass: &RoundRecord| {
             let known: Vec<Both> = there.iter().filter_map(|part| of(*part)(pass)).collect();
             let (base, contender) = self.time_in(pass)?;
             let sum = |side: fn(&Both) -> f64| known.iter().map(side).sum::<f64>();
@@ -74,7 +74,7 @@ impl Pair<'_> {
         known.chain([(Part::Rest, self.cost(passes, rest))]).collect()
     }
 
-    fn part_in(&self, part: Part, pass: &PassRecord) -> Option<Both> {
+    fn part_in(&self, part: Part, pass: &RoundRecord) -> Option<Both> {
         match part {
             Part::ServerUser => self.server_in(pass, Metric::ServerCpuUser),
             Part::ServerSystem => self.server_in(pass, Metric::ServerCpuSystem),
@@ -87,7 +87,7 @@ impl Pair<'_> {
         }
     }
 
-    fn time_in(&self, pass: &PassRecord) -> Option<Both> {
+    fn time_in(&self, pass: &RoundRecord) -> Option<Both> {
         self.in_cycles(pass, Quantity::Rate, time).or_else(|| {
             // A whole run has the time of all its clients together.
             let clients = f64::from(clients_of(self.plan, pass));
@@ -95,12 +95,12 @@ impl Pair<'_> {
         })
     }
 
-    fn cpu_in(&self, pass: &PassRecord) -> Option<Both> {
+    fn cpu_in(&self, pass: &RoundRecord) -> Option<Both> {
         self.in_cycles(pass, Quantity::Cpu, |pass, name| level(pass, name, Quantity::Cpu))
     }
 
     /// User or system CPU of the server: its share, which is sampled, of the CPU that cycles tell.
-    fn server_in(&self, pass: &PassRecord, metric: Metric) -> Option<Both> {
+    fn server_in(&self, pass: &RoundRecord, metric: Metric) -> Option<Both> {
         let (base, contender) = self.both(pass, |pass, name| {
             CPU.iter().map(|metric| per_statement(pass, name, *metric)).sum()
         })?;
@@ -121,7 +121,7 @@ impl Pair<'_> {
     }
 
     /// By what is read of each: the base is the mean of base and twin.
-    fn both(&self, pass: &PassRecord, of: Reader) -> Option<Both> {
+    fn both(&self, pass: &RoundRecord, of: Reader) -> Option<Both> {
         let base = of(pass, self.base)?;
         let base = of(pass, TWIN).map_or(base, |twin| (base + twin) / 2.0);
         Some((base, of(pass, self.contender)?))
@@ -129,7 +129,7 @@ impl Pair<'_> {
 
     /// The level of the base, and of the contender by the median ratio of the cycles, which is what
     /// the verdict rests on; none of whole runs.
-    fn in_cycles(&self, pass: &PassRecord, quantity: Quantity, of: Reader) -> Option<Both> {
+    fn in_cycles(&self, pass: &RoundRecord, quantity: Quantity, of: Reader) -> Option<Both> {
         if self.plan.method_of(&pass.test) != Method::Slices {
             return None;
         }
@@ -142,7 +142,7 @@ impl Pair<'_> {
     /// Bytes written for a statement of the contender and the twin against the base's, by round.
     /// Nothing where it is next to nothing in all rounds; where it is in some, `LEAST_BYTES` are
     /// added to all.
-    pub(crate) fn written(&self, passes: &[&PassRecord], method: Method) -> Sample {
+    pub(crate) fn written(&self, passes: &[&RoundRecord], method: Method) -> Sample {
         let names = [self.base, self.contender, TWIN];
         let values = passes.iter().flat_map(|pass| names.map(|name| self.written_in(pass, name)));
         let values: Vec<f64> = values.flatten().collect();
@@ -150,8 +150,8 @@ impl Pair<'_> {
         let is_nothing = values.iter().all(is_little);
         let offset = if values.iter().any(is_little) { LEAST_BYTES } else { 0.0 };
         let log =
-            |pass: &PassRecord, name: &str| Some((self.written_in(pass, name)? + offset).ln());
-        let values = |pass: &&PassRecord| {
+            |pass: &RoundRecord, name: &str| Some((self.written_in(pass, name)? + offset).ln());
+        let values = |pass: &&RoundRecord| {
             let (base, contender) = (log(pass, self.base)?, log(pass, self.contender)?);
             Some(LogValues { base, twin: log(pass, TWIN), contender })
         };
@@ -171,7 +171,7 @@ impl Pair<'_> {
 
     /// Of the device; where contenders take turns, and it is everybody's, of the server's own
     /// processes.
-    fn written_in(&self, pass: &PassRecord, name: &str) -> Option<f64> {
+    fn written_in(&self, pass: &RoundRecord, name: &str) -> Option<f64> {
         let device = Metric::DeviceWriteBytes;
         let of_device = per_statement(pass, name, device).filter(|_| !self.is_shared(pass, device));
         let written = of_device.or_else(|| per_statement(pass, name, Metric::ServerWriteBytes));
@@ -179,19 +179,19 @@ impl Pair<'_> {
     }
 
     /// Time in flushes of the device, per statement.
-    pub(super) fn sync(&self, passes: &[&PassRecord]) -> Option<Cost> {
+    pub(super) fn sync(&self, passes: &[&RoundRecord]) -> Option<Cost> {
         let flushes: Reader = |pass, name| per_statement(pass, name, Metric::DeviceFlushTime);
         self.has(passes, &flushes).then(|| self.cost(passes, |pass| self.both(pass, flushes)))
     }
 
     /// Whether there is anything of it on either side.
-    fn has(&self, passes: &[&PassRecord], reader: &Reader) -> bool {
-        let some = |pass: &PassRecord, name| reader(pass, name).is_some_and(|value| value > 0.0);
+    fn has(&self, passes: &[&RoundRecord], reader: &Reader) -> bool {
+        let some = |pass: &RoundRecord, name| reader(pass, name).is_some_and(|value| value > 0.0);
         passes.iter().any(|pass| some(pass, self.base) || some(pass, self.contender))
     }
 
     /// The change of every metric per statement, and of what the DBMSs count per operation.
-    pub(super) fn metrics(&self, run: &Run, passes: &[&PassRecord]) -> BTreeMap<String, Change> {
+    pub(super) fn metrics(&self, run: &Run, passes: &[&RoundRecord]) -> BTreeMap<String, Change> {
         let mut changes = BTreeMap::new();
         let added = self.time(passes).change.value.abs();
         let noticed = NOTICED * added / FASTEST_READ_MICROS;
@@ -203,8 +203,8 @@ impl Pair<'_> {
                 Metric::DeviceReadBytes | Metric::ServerReadBytes => least.max(noticed * PAGE),
                 _ => least,
             };
-            let of = |pass: &PassRecord, name: &str| match metric.kind() {
-                Kind::Gauge => Some(pass.cost.get(name)?.get(*metric)? as f64),
+            let of = |pass: &RoundRecord, name: &str| match metric.kind() {
+                Kind::Gauge => Some(pass.arms.get(name)?.cost.get(*metric)? as f64),
                 // Where contenders take turns, the machine's counters are nobody's.
                 Kind::Counter if self.is_shared(pass, *metric) => None,
                 Kind::Counter => per_statement(pass, name, *metric),
@@ -215,7 +215,7 @@ impl Pair<'_> {
         }
         for name in self.engine_counters(run, passes) {
             let counted =
-                |pass: &PassRecord, side: &str, more| per_operation(pass, side, &name, more);
+                |pass: &RoundRecord, side: &str, more| per_operation(pass, side, &name, more);
             // A counter tells one more or less.
             let change = self.change(passes, &|pass, side| counted(pass, side, 1.0), 0.0);
             let of = |side: &str| mean(passes.iter().filter_map(|pass| counted(pass, side, 0.0)));
@@ -225,8 +225,8 @@ impl Pair<'_> {
         changes
     }
 
-    fn is_shared(&self, pass: &PassRecord, metric: Metric) -> bool {
-        let in_slices = pass.sides.get(self.base).and_then(|side| side.cost.get(metric));
+    fn is_shared(&self, pass: &RoundRecord, metric: Metric) -> bool {
+        let in_slices = pass.arms.get(self.base).and_then(|arm| arm.slice_cost.get(metric));
         self.plan.method_of(&pass.test) == Method::Slices
             && metric.is_of_host()
             && in_slices.is_none()
@@ -235,9 +235,9 @@ impl Pair<'_> {
     /// Names of counters that have moved on either side, or must be known to have not. Of two DBMSs
     /// or engines only those that have on both: that nothing was counted by a name of the other's
     /// says nothing.
-    fn engine_counters(&self, run: &Run, passes: &[&PassRecord]) -> BTreeSet<String> {
+    fn engine_counters(&self, run: &Run, passes: &[&RoundRecord]) -> BTreeSet<String> {
         let moved = |side: &str| -> BTreeSet<String> {
-            let sides = passes.iter().filter_map(|pass| pass.sides.get(side));
+            let sides = passes.iter().filter_map(|pass| pass.arms.get(side));
             let counters = sides.flat_map(|side| side.engine.iter());
             let counters = counters.filter(|(_, one)| one.kind == Kind::Counter);
             counters.map(|(name, _)| name.to_string()).collect()
@@ -265,8 +265,8 @@ impl Pair<'_> {
     /// them is next to nothing, `least` is added to both, so that a ratio can be had.
     fn change(
         &self,
-        passes: &[&PassRecord],
-        of: &dyn Fn(&PassRecord, &str) -> Option<f64>,
+        passes: &[&RoundRecord],
+        of: &dyn Fn(&RoundRecord, &str) -> Option<f64>,
         least: f64,
     ) -> Option<Change> {
         let names = [self.base, self.contender, TWIN];
@@ -276,7 +276,7 @@ impl Pair<'_> {
         let all_little = values.iter().all(is_little);
         let offset = if values.iter().any(is_little) { least } else { 0.0 };
         let ratios = |from: &str, to: &str| -> Vec<f64> {
-            let ratio = |pass: &&PassRecord| {
+            let ratio = |pass: &&RoundRecord| {
                 let (from, to) = (of(pass, from)?, of(pass, to)?);
                 Some(if all_little { 0.0 } else { ((to + offset) / (from + offset)).ln() })
             };
@@ -292,7 +292,7 @@ impl Pair<'_> {
         })
     }
 
-    fn cost(&self, passes: &[&PassRecord], of: impl Fn(&PassRecord) -> Option<Both>) -> Cost {
+    fn cost(&self, passes: &[&RoundRecord], of: impl Fn(&RoundRecord) -> Option<Both>) -> Cost {
         let rounds: Vec<Both> = passes.iter().filter_map(|pass| of(pass)).collect();
         let base = mean(rounds.iter().map(|both| both.0));
         let contender = mean(rounds.iter().map(|both| both.1));
@@ -313,8 +313,8 @@ fn wider(of: Estimate, by: f64) -> Estimate {
 }
 
 /// Microseconds of a connection's time per statement.
-fn time(pass: &PassRecord, contender: &str) -> Option<f64> {
-    let own = pass.slices.iter().filter(|slice| slice.contender == contender);
+fn time(pass: &RoundRecord, contender: &str) -> Option<f64> {
+    let own = pass.slices.iter().filter(|slice| slice.arm == contender);
     let (nanos, statements) = own.fold((0, 0), |(nanos, statements), slice| {
         (nanos + slice.nanos, statements + slice.reads + slice.writes + slice.others)
     });
@@ -323,15 +323,15 @@ fn time(pass: &PassRecord, contender: &str) -> Option<f64> {
 
 /// Waits of the server for a CPU. Where all have the same CPU, its waits for the client are the
 /// client's time, which is a part of its own.
-fn run_queue(pass: &PassRecord, contender: &str) -> Option<f64> {
+fn run_queue(pass: &RoundRecord, contender: &str) -> Option<f64> {
     let waits = level(pass, contender, Quantity::RunQueue)?;
     let client = client(pass, contender).filter(|_| pass.cpus.len() == 1);
     Some((waits - client.unwrap_or(0.0)).max(0.0))
 }
 
 /// Of the client where it is not the server at the same time.
-fn client(pass: &PassRecord, contender: &str) -> Option<f64> {
-    let is_embedded = pass.sides.get(contender)?.cost.get(Metric::ServerCpuUser).is_some();
+fn client(pass: &RoundRecord, contender: &str) -> Option<f64> {
+    let is_embedded = pass.arms.get(contender)?.slice_cost.get(Metric::ServerCpuUser).is_some();
     if is_embedded { None } else { level(pass, contender, Quantity::Client) }
 }
 
@@ -339,22 +339,22 @@ fn client(pass: &PassRecord, contender: &str) -> Option<f64> {
 /// was read at their edges, or else of the whole pass. The statements of unmeasured heads are
 /// estimated from how many an operation has. InnoDB writes pages asynchronously, which the kernel
 /// does not add to what a process has written, but counts them itself.
-pub(super) fn per_statement(pass: &PassRecord, contender: &str, metric: Metric) -> Option<f64> {
+pub(super) fn per_statement(pass: &RoundRecord, contender: &str, metric: Metric) -> Option<f64> {
     let (mut statements, mut operations, mut heads) = (0, 0, 0);
-    for slice in pass.slices.iter().filter(|slice| slice.contender == contender) {
+    for slice in pass.slices.iter().filter(|slice| slice.arm == contender) {
         statements += slice.reads + slice.writes + slice.others;
         operations += slice.operations;
-        heads += slice.head_operations;
+        heads += slice.warm_up_operations;
     }
     if operations == 0 {
         return None;
     }
-    if let Some(value) = pass.sides.get(contender).and_then(|side| side.cost.get(metric)) {
+    if let Some(value) = pass.arms.get(contender).and_then(|arm| arm.slice_cost.get(metric)) {
         return Some(value as f64 / statements as f64);
     }
     let each = statements as f64 / operations as f64;
     let value =
-        pass.cost.get(contender)?.get(metric)? as f64 / (each * (operations + heads) as f64);
+        pass.arms.get(contender)?.cost.get(metric)? as f64 / (each * (operations + heads) as f64);
     let of_innodb = match metric {
         Metric::ServerWriteBytes => per_operation(pass, contender, INNODB_WRITTEN, 0.0),
         _ => None,
@@ -363,8 +363,8 @@ pub(super) fn per_statement(pass: &PassRecord, contender: &str, metric: Metric) 
 }
 
 /// What a DBMS counted for an operation of all that it was watched for, and so many more in all.
-fn per_operation(pass: &PassRecord, contender: &str, counter: &str, more: f64) -> Option<f64> {
-    let side = pass.sides.get(contender).filter(|side| side.watched > 0)?;
+fn per_operation(pass: &RoundRecord, contender: &str, counter: &str, more: f64) -> Option<f64> {
+    let side = pass.arms.get(contender).filter(|side| side.watched > 0)?;
     Some((side.engine.get(counter).unwrap_or(0) as f64 + more) / side.watched as f64)
 }
 
@@ -397,10 +397,11 @@ mod tests {
 
     /// Three whole runs of each, of 1000 statements that take 100 us, 60 of them user CPU, and a
     /// tenth more in the new one.
-    fn rounds() -> Vec<PassRecord> {
+    fn rounds() -> Vec<RoundRecord> {
         let round = |round: u64| {
             let (test, canary) = ("l.i0".to_string(), vec![50_000_000; 4]);
-            let mut pass = PassRecord { test, canary, ..PassRecord::new(Class::Point) };
+            let mut pass =
+                RoundRecord { test, canary, ..RoundRecord::new(Class::Point, Counts::Statements) };
             for (place, (name, tenths)) in (0..).zip([("old", 10), ("new", 11)]) {
                 let nanos = 10_000_000 * tenths + 1_000 * round * tenths * tenths;
                 pass.slices.push(SliceRecord {
@@ -414,7 +415,7 @@ mod tests {
                 });
                 let user = (Metric::ServerCpuUser, nanos * 6 / 10_000);
                 let cost = Reading::from_iter([user, (Metric::ServerCpuSystem, 1_000)]);
-                pass.cost.insert(name.to_string(), cost);
+                pass.arms.entry(name.to_string()).or_default().cost = cost;
             }
             pass
         };
@@ -423,13 +424,13 @@ mod tests {
 
     /// The same with what the server wrote, and the device, for a statement of the old, the new and
     /// the twin.
-    fn writing(own: [u64; 3], device: Option<u64>) -> Vec<PassRecord> {
+    fn writing(own: [u64; 3], device: Option<u64>) -> Vec<RoundRecord> {
         let mut rounds = rounds();
         for pass in &mut rounds {
             let twin = SliceRecord { contender: TWIN.to_string(), ..pass.slices[0].clone() };
             pass.slices.push(twin);
             for (name, bytes) in ["old", "new", TWIN].into_iter().zip(own) {
-                let cost = pass.cost.entry(name.to_string()).or_default();
+                let cost = &mut pass.arms.entry(name.to_string()).or_default().cost;
                 cost.set(Metric::ServerWriteBytes, 1_000 * bytes);
                 if let Some(bytes) = device {
                     cost.set(Metric::DeviceWriteBytes, 1_000 * bytes);
@@ -441,11 +442,11 @@ mod tests {
 
     #[test]
     fn what_is_written_is_the_servers_own_where_they_take_turns_and_else_the_devices() {
-        let written = |method: Method, rounds: &[PassRecord]| {
+        let written = |method: Method, rounds: &[RoundRecord]| {
             let plan = Comparison { method, ..fixture::plan() };
             fixture::pair(&plan, None).written(&rounds.iter().collect::<Vec<_>>(), method)
         };
-        let by_slices = |rounds: &[PassRecord]| match written(Method::Slices, rounds) {
+        let by_slices = |rounds: &[RoundRecord]| match written(Method::Slices, rounds) {
             Sample::Slices(rounds) => rounds,
             Sample::Runs(_) => unreachable!("they are slices"),
         };
@@ -468,7 +469,7 @@ mod tests {
         let mut rounds = writing([1_000, 1_000, 1_000], None);
         let pass = &mut rounds[0];
         for (name, bytes) in [("old", 700), ("new", 2_500)] {
-            let side = pass.sides.entry(name.to_string()).or_default();
+            let side = pass.arms.entry(name.to_string()).or_default();
             side.watched = 2_000;
             side.engine.set(INNODB_WRITTEN, Kind::Counter, 2_000 * bytes);
         }
@@ -483,12 +484,12 @@ mod tests {
             for (name, counters) in
                 [("old", vec!["wal_bytes"]), ("new", vec!["Innodb_os_log_written", "wal_bytes"])]
             {
-                let side = pass.sides.entry(name.to_string()).or_default();
+                let side = pass.arms.entry(name.to_string()).or_default();
                 side.watched = 1_000;
                 counters.into_iter().for_each(|one| side.engine.set(one, Kind::Counter, 500_000));
             }
         }
-        let passes: Vec<&PassRecord> = rounds.iter().collect();
+        let passes: Vec<&RoundRecord> = rounds.iter().collect();
         let plan = fixture::plan();
         let counted = |old: &str, new: &str| {
             let run = fixture::run(&plan, [old, new]);
@@ -504,7 +505,7 @@ mod tests {
     fn a_whole_run_has_the_time_of_all_its_clients() {
         let mut plan = fixture::plan();
         let rounds = rounds();
-        let passes: Vec<&PassRecord> = rounds.iter().collect();
+        let passes: Vec<&RoundRecord> = rounds.iter().collect();
         let one = fixture::pair(&plan, None).time(&passes);
         assert!((one.base - 100.0).abs() < 1.0, "{one:?}");
         let Workload::InsertBenchmark(benchmark) = &mut plan.of else { unreachable!() };
@@ -522,9 +523,9 @@ mod tests {
         let changes = |plan: &Comparison| {
             let drift = Drift::of(plan, &tests);
             let pair = fixture::pair(plan, drift);
-            let passes: Vec<&PassRecord> = rounds.iter().collect();
+            let passes: Vec<&RoundRecord> = rounds.iter().collect();
             let user =
-                |pass: &PassRecord, name: &str| per_statement(pass, name, Metric::ServerCpuUser);
+                |pass: &RoundRecord, name: &str| per_statement(pass, name, Metric::ServerCpuUser);
             let part = pair.parts(&passes)[&Part::ServerUser].change;
             let metric = pair.change(&passes, &user, 0.0).unwrap().log;
             [pair.time(&passes).change, part, metric]

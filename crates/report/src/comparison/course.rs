@@ -6,7 +6,7 @@ use rqps_observe::{Kind, Metric};
 use rqps_plan::Method;
 use rqps_stats::cause::Dips;
 use rqps_stats::stalls::{lag_of_stalls, stalls};
-use rqps_store::{PassRecord, SideRecord};
+use rqps_store::{Measurement, RoundRecord};
 
 use super::Pair;
 use super::costs::interval;
@@ -29,7 +29,7 @@ const COLLECTED: [&str; 3] = ["autovacuum_count", "compact_write_bytes", "compac
 const TO_COLLECT: [&str; 3] = ["n_dead_tup", "history_list_length", "trx_rseg_history_len"];
 
 /// The dips of the slower side; none of slices, whose seconds are everybody's.
-pub(super) fn dips(pair: &Pair<'_>, passes: &[&PassRecord]) -> Option<Dips> {
+pub(super) fn dips(pair: &Pair<'_>, passes: &[&RoundRecord]) -> Option<Dips> {
     let slower = slower(pair, passes)?;
     let series = |name: &str| -> Vec<Vec<f64>> {
         // Without what is left of the last second, which would be a stall.
@@ -47,11 +47,11 @@ pub(super) fn dips(pair: &Pair<'_>, passes: &[&PassRecord]) -> Option<Dips> {
     }
     let changes: Vec<f64> =
         base.iter().zip(&contender).map(|(one, two)| (two / one).ln()).collect();
-    let sides: Vec<&SideRecord> = passes.iter().filter_map(|pass| pass.sides.get(slower)).collect();
+    let sides: Vec<&Measurement> = passes.iter().filter_map(|pass| pass.arms.get(slower)).collect();
     let found = series(slower).into_iter().filter_map(|rates| stalls(&rates).period);
     let periods = found.map(|period| period as f64);
     let lags = passes.iter().filter_map(|pass| {
-        let (rates, side) = (rates(pass, slower), pass.sides.get(slower)?);
+        let (rates, side) = (rates(pass, slower), pass.arms.get(slower)?);
         let collecting = collecting(side, rates.len());
         lag_of_stalls(&rates, &collecting, LONGEST_LAG).map(|lag| lag as f64)
     });
@@ -65,9 +65,9 @@ pub(super) fn dips(pair: &Pair<'_>, passes: &[&PassRecord]) -> Option<Dips> {
 }
 
 /// CPU per operation in the last quarter of a run over that in the first, of the slower side.
-pub(super) fn growth_within(pair: &Pair<'_>, passes: &[&PassRecord]) -> Option<f64> {
+pub(super) fn growth_within(pair: &Pair<'_>, passes: &[&RoundRecord]) -> Option<f64> {
     let slower = slower(pair, passes)?;
-    let growth = |side: &SideRecord| {
+    let growth = |side: &Measurement| {
         let operations = operations(side);
         if operations.len() < FEWEST_SECONDS {
             return None;
@@ -82,11 +82,11 @@ pub(super) fn growth_within(pair: &Pair<'_>, passes: &[&PassRecord]) -> Option<f
         let last = cost(operations.len() - quarter..operations.len())?;
         Some(last / cost(0..quarter)?)
     };
-    let sides = passes.iter().filter_map(|pass| pass.sides.get(slower));
+    let sides = passes.iter().filter_map(|pass| pass.arms.get(slower));
     middle(sides.filter_map(growth).collect())
 }
 
-fn slower<'a>(pair: &Pair<'a>, passes: &[&PassRecord]) -> Option<&'a str> {
+fn slower<'a>(pair: &Pair<'a>, passes: &[&RoundRecord]) -> Option<&'a str> {
     if pair.plan.method_of(&passes.first()?.test) == Method::Slices {
         return None;
     }
@@ -100,7 +100,7 @@ fn slower<'a>(pair: &Pair<'a>, passes: &[&PassRecord]) -> Option<&'a str> {
 }
 
 /// Seconds from checkpoint to checkpoint; none with fewer than two of them.
-fn checkpoints(side: &SideRecord) -> Option<f64> {
+fn checkpoints(side: &Measurement) -> Option<f64> {
     let samples = &side.engine_samples;
     let has_one = |index: usize| {
         let mut columns = samples.columns().filter(|(name, _)| ends(name, &CHECKPOINTS));
@@ -113,7 +113,7 @@ fn checkpoints(side: &SideRecord) -> Option<f64> {
 }
 
 /// In which of so many seconds old row versions were removed.
-fn collecting(side: &SideRecord, seconds: usize) -> Vec<bool> {
+fn collecting(side: &Measurement, seconds: usize) -> Vec<bool> {
     let mut seconds = vec![false; seconds];
     let mut left: Option<u64> = None;
     for (index, at) in side.engine_samples.at().iter().enumerate() {
@@ -148,14 +148,17 @@ fn middle(mut values: Vec<f64>) -> Option<f64> {
 mod tests {
     use rqps_observe::EngineReading;
     use rqps_plan::{Class, Comparison};
-    use rqps_store::{EngineSample, Operation, Second, SliceRecord, WorkerRecord};
+    use rqps_store::{EngineSample, Operation, Second, SliceRecord, WorkRecord};
 
     use super::*;
     use crate::comparison::fixture;
 
     /// Rounds of whole runs at an even rate, which end within a second.
-    fn rounds(seconds: [(&str, f64); 2]) -> Vec<PassRecord> {
-        let mut pass = PassRecord { test: "l.i1".to_string(), ..PassRecord::new(Class::Point) };
+    fn rounds(seconds: [(&str, f64); 2]) -> Vec<RoundRecord> {
+        let mut pass = RoundRecord {
+            test: "l.i1".to_string(),
+            ..RoundRecord::new(Class::Point, Counts::Statements)
+        };
         for (place, (name, seconds)) in (0..).zip(seconds) {
             pass.slices.push(SliceRecord {
                 place,
@@ -170,9 +173,9 @@ mod tests {
             let rate = 20_000.0 / seconds;
             let mut all = vec![second(rate); seconds as usize];
             all.push(second(rate * seconds.fract()));
-            let work = WorkerRecord { seconds: all, ..WorkerRecord::of_several(Operation::Insert) };
-            let side = SideRecord { work: vec![work.packed()], ..SideRecord::default() };
-            pass.sides.insert(name.to_string(), side);
+            let work = WorkRecord { seconds: all, ..WorkRecord::of_several(Operation::Insert) };
+            let side = Measurement { work: vec![work.packed()], ..Measurement::default() };
+            pass.arms.insert(name.to_string(), side);
         }
         vec![pass; 3]
     }
@@ -185,7 +188,7 @@ mod tests {
             EngineSample { at: f64::from(second) + 0.002, values }
         };
         let engine_samples = (1..5).map(sample).collect();
-        let side = SideRecord { engine_samples, ..SideRecord::default() };
+        let side = Measurement { engine_samples, ..Measurement::default() };
         assert_eq!(collecting(&side, 4), [false, false, true, false]);
     }
 

@@ -5,7 +5,7 @@
 
 use rqps_observe::Metric;
 use rqps_plan::{Comparison, Counts};
-use rqps_store::{Operation, PassRecord, Second};
+use rqps_store::{Operation, RoundRecord, Second};
 use serde::Serialize;
 
 use super::observed::{Observed, Quantity, by_cycle};
@@ -109,7 +109,7 @@ fn of_test<'a>(test: &Observed<'a>, counts: Counts, names: &[&'a str]) -> Option
     if counts == Counts::RowsIndexed {
         return None;
     }
-    let passes: Vec<(&'a str, Vec<&'a PassRecord>)> =
+    let passes: Vec<(&'a str, Vec<&'a RoundRecord>)> =
         names.iter().map(|name| (*name, test.counted_with(name).collect())).collect();
     let operation = counted_operation(counts);
     let mut is_of_seconds = false;
@@ -159,8 +159,8 @@ fn of_test<'a>(test: &Observed<'a>, counts: Counts, names: &[&'a str]) -> Option
 }
 
 /// Of a whole run.
-fn of_seconds(pass: &PassRecord, contender: &str, operation: Operation) -> Option<Course> {
-    let side = pass.sides.get(contender)?;
+fn of_seconds(pass: &RoundRecord, contender: &str, operation: Operation) -> Option<Course> {
+    let side = pass.arms.get(contender)?;
     side.work.iter().find(|work| work.operation == operation)?;
     let whole = whole_seconds(pass, contender);
     let seconds = done(side, operation, whole);
@@ -185,14 +185,14 @@ fn rates(seconds: &[Second], operation: Operation) -> Vec<f64> {
     seconds.iter().map(rate).collect()
 }
 
-fn times<'a>(passes: &[(&'a str, Vec<&'a PassRecord>)], first: Operation) -> Vec<Times<'a>> {
+fn times<'a>(passes: &[(&'a str, Vec<&'a RoundRecord>)], first: Operation) -> Vec<Times<'a>> {
     let mut operations = Operation::ALL;
     operations.sort_by_key(|operation| *operation != first);
     let all = operations.into_iter().flat_map(|of| Clock::ALL.map(|clock| (of, clock)));
     let known = all.filter_map(|(operation, clock)| {
-        let line = |(contender, passes): &(&'a str, Vec<&PassRecord>)| {
+        let line = |(contender, passes): &(&'a str, Vec<&RoundRecord>)| {
             let rounds = passes.iter().filter_map(|pass| {
-                let side = pass.sides.get(*contender)?;
+                let side = pass.arms.get(*contender)?;
                 let work = side.work.iter().find(|work| work.operation == operation)?;
                 let recorded = match clock {
                     Clock::Service => &work.service,
@@ -211,14 +211,14 @@ fn times<'a>(passes: &[(&'a str, Vec<&'a PassRecord>)], first: Operation) -> Vec
 }
 
 fn in_background<'a>(
-    passes: &[(&'a str, Vec<&'a PassRecord>)],
+    passes: &[(&'a str, Vec<&'a RoundRecord>)],
     counts: Counts,
     stretch: usize,
 ) -> Vec<Lane<'a>> {
     let operation = counted_operation(counts);
     let watched = passes.iter().map(|(name, passes)| {
-        let round = |pass: &&'a PassRecord| {
-            let side = pass.sides.get(*name)?;
+        let round = |pass: &&'a RoundRecord| {
+            let side = pass.arms.get(*name)?;
             let rates = match counts {
                 // A scan can take longer than a second, so its seconds say nothing.
                 Counts::RowsScanned => Vec::new(),

@@ -23,7 +23,8 @@ impl<'a> Drift<'a> {
     /// None where the base was measured.
     pub(crate) fn of(plan: &'a Comparison, tests: &[Observed<'_>]) -> Option<Drift<'a>> {
         let base = plan.base_from.as_deref()?;
-        let nanos = tests.iter().flat_map(|test| &test.passes).flat_map(|pass| &pass.canary);
+        let nanos =
+            tests.iter().flat_map(|test| &test.passes).flat_map(|pass| &pass.reference_loop);
         let times: Vec<Duration> = nanos.map(|nanos| Duration::from_nanos(*nanos)).collect();
         let usual = Usual::of(&times);
         let canary = usual.map_or(f64::INFINITY, |usual| {
@@ -62,14 +63,17 @@ impl<'a> Drift<'a> {
 #[cfg(test)]
 mod tests {
     use rqps_plan::Class;
-    use rqps_store::PassRecord;
+    use rqps_store::RoundRecord;
 
     use super::*;
     use crate::comparison::{fixture, observed};
 
     fn drift(now: &[u64]) -> f64 {
         let mut plan = fixture::plan();
-        let pass = PassRecord { canary: now.to_vec(), ..PassRecord::new(Class::Point) };
+        let pass = RoundRecord {
+            canary: now.to_vec(),
+            ..RoundRecord::new(Class::Point, Counts::Statements)
+        };
         let passes = [pass];
         let tests = observed::tests(&passes);
         assert!(Drift::of(&plan, &tests).is_none(), "the base took part");

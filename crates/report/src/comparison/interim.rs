@@ -5,7 +5,7 @@ use rqps_stats::digits::Digits;
 use rqps_stats::label::Label;
 use rqps_stats::stop::{Progress, StopRule};
 use rqps_stats::verdict::{Stage, Verdict};
-use rqps_store::PassRecord;
+use rqps_store::RoundRecord;
 
 use super::drift::Drift;
 use super::observed;
@@ -50,7 +50,7 @@ fn changed(verdict: &Verdict) -> Option<f64> {
 }
 
 /// Judges the passes so far.
-pub fn interim(plan: &rqps_plan::Plan, passes: &[PassRecord]) -> Interim {
+pub fn interim(plan: &rqps_plan::Plan, passes: &[RoundRecord]) -> Interim {
     let Some(comparison) = plan.comparison() else { return Interim::default() };
     let names: Vec<String> = plan.contenders.iter().map(|one| one.name()).collect();
     let Some((base, others)) = names.split_first() else { return Interim::default() };

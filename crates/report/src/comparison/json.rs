@@ -7,7 +7,7 @@ use rqps_plan::Method;
 use rqps_stats::Estimate;
 use rqps_stats::noise::Noise;
 use rqps_stats::verdict::Stage;
-use rqps_store::{PassRecord, StatementRecord};
+use rqps_store::{RoundRecord, StatementRecord};
 use serde::Serialize;
 
 use super::costs::per_statement;
@@ -253,7 +253,7 @@ impl Comparison {
 fn refused(verdicts: &Verdicts<'_>) -> Vec<Refused> {
     let passes = verdicts.tests.iter().flat_map(|test| &test.passes);
     let refused = passes.filter_map(|pass| {
-        let (test, why) = (pass.test.clone(), pass.invalid.clone()?);
+        let (test, why) = (pass.test.clone(), pass.discarded.clone()?);
         Some(Refused { test, round: pass.round, attempt: pass.attempt, why })
     });
     refused.collect()
@@ -382,16 +382,16 @@ fn stage(stage: Stage) -> &'static str {
 }
 
 fn mean_of<'a>(
-    passes: impl Iterator<Item = &'a PassRecord>,
-    of: impl Fn(&PassRecord) -> Option<f64>,
+    passes: impl Iterator<Item = &'a RoundRecord>,
+    of: impl Fn(&RoundRecord) -> Option<f64>,
 ) -> Option<f64> {
     let values: Vec<f64> = passes.filter_map(of).collect();
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-fn database_bytes(pass: &PassRecord, name: &str) -> Option<[u64; 2]> {
-    let before = pass.sides.get(name)?.bytes_before?;
-    Some([before, pass.cost.get(name)?.get(Metric::DatabaseBytes)?])
+fn database_bytes(pass: &RoundRecord, name: &str) -> Option<[u64; 2]> {
+    let before = pass.arms.get(name)?.bytes_before?;
+    Some([before, pass.arms.get(name)?.cost.get(Metric::DatabaseBytes)?])
 }
 
 /// None without a value, as there is with too few rounds.

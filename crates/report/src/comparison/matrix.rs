@@ -5,7 +5,7 @@ use rqps_plan::Method;
 use rqps_stats::Estimate;
 use rqps_stats::histogram::PERCENTILES;
 use rqps_stats::verdict::Verdict;
-use rqps_store::{PassRecord, Run};
+use rqps_store::{RoundRecord, Run};
 
 use super::costs::per_statement;
 use super::labels::class;
@@ -19,7 +19,7 @@ struct Cost {
     /// Of the cost itself.
     unit: &'static str,
     legend: &'static str,
-    value: fn(&PassRecord, &str) -> Option<f64>,
+    value: fn(&RoundRecord, &str) -> Option<f64>,
 }
 
 const KIB: f64 = 1024.0;
@@ -80,7 +80,7 @@ impl Verdicts<'_> {
     pub(crate) fn matrix(&self, run: &Run) -> Matrix {
         let names = self.names();
         let has_value = |cost: &&Cost| {
-            let mut passes = run.passes.iter();
+            let mut passes = run.rounds.iter();
             passes.any(|pass| names.iter().any(|name| is_something((cost.value)(pass, name))))
         };
         let costs: Vec<&Cost> = COSTS.iter().filter(has_value).collect();
@@ -113,8 +113,8 @@ impl Verdicts<'_> {
     /// `times` are the percentiles that are known of any test.
     fn row(&self, index: usize, names: &[&str], costs: &[&Cost], times: &[usize]) -> MatrixRow {
         let test = &self.tests[index];
-        let passes: Vec<&PassRecord> = test.counted().collect();
-        let by_round = |of: &dyn Fn(&PassRecord, &str) -> Option<f64>| -> Vec<Vec<Option<f64>>> {
+        let passes: Vec<&RoundRecord> = test.counted().collect();
+        let by_round = |of: &dyn Fn(&RoundRecord, &str) -> Option<f64>| -> Vec<Vec<Option<f64>>> {
             let rounds = |name: &&str| passes.iter().map(|pass| of(pass, name)).collect();
             names.iter().map(rounds).collect()
         };
@@ -145,7 +145,7 @@ impl Verdicts<'_> {
     }
 
     /// As it was compared: within cycles where contenders took turns.
-    fn log(&self, pass: &PassRecord, name: &str) -> Option<f64> {
+    fn log(&self, pass: &RoundRecord, name: &str) -> Option<f64> {
         let base = self.base.as_str();
         match self.plan.method_of(&pass.test) {
             Method::Slices => Some(restart(pass, name, &[base], Quantity::Rate)?.log_ratio),
@@ -199,7 +199,7 @@ fn mark(estimate: &Estimate, class: &'static str) -> Mark {
 
 fn refused(test: &Observed<'_>) -> Vec<Refused> {
     let refused = test.passes.iter().filter_map(|pass| {
-        let why = pass.invalid.as_ref()?;
+        let why = pass.discarded.as_ref()?;
         let why = format!("round {}, attempt {}: {why}", pass.round, pass.attempt);
         Some(Refused { round: pass.round, why })
     });

@@ -116,7 +116,7 @@ impl<'a> Verdicts<'a> {
         let plan = run.plan.comparison()?;
         let names: Vec<String> = run.plan.contenders.iter().map(|one| one.name()).collect();
         let (base, others) = names.split_first()?;
-        let tests = observed::tests(&run.passes).into_iter();
+        let tests = observed::tests(&run.rounds).into_iter();
         let tests: Vec<Observed<'_>> = tests.map(|test| test.with_times(plan)).collect();
         let is_io_bound = run.plan.cache == Some(Cache::IoBound);
         let seed = run.plan.seed;
@@ -146,7 +146,7 @@ impl<'a> Verdicts<'a> {
             }
         });
         let judged = judged.collect();
-        let (base, reading) = (base.clone(), observed::reading(&run.passes));
+        let (base, reading) = (base.clone(), observed::reading(&run.rounds));
         Some(Verdicts { plan, base, tests, judged, is_io_bound, seed, run, reading })
     }
 
@@ -168,7 +168,7 @@ impl<'a> Verdicts<'a> {
         test: &Observed<'a>,
     ) -> Vec<(&'t str, &'a [StatementRecord])> {
         let of = |name: &&'t str| {
-            let side = test.counted_with(name).last()?.sides.get(*name)?;
+            let side = test.counted_with(name).last()?.arms.get(*name)?;
             Some((*name, side.statements.as_slice()))
         };
         let names = self.names();

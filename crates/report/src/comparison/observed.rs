@@ -1,11 +1,11 @@
 //! What was observed of one test in all rounds, as the estimators take it.
 
-use rqps_observe::{Metric, foreign_cpu};
+use rqps_observe::{Metric, Reading, foreign_cpu};
 use rqps_plan::{Class, Comparison, Counts, Group};
 use rqps_stats::sla;
 use rqps_stats::slices::{self, Restart, Slice};
 use rqps_stats::verdict::Stage;
-use rqps_store::{Operation, PassRecord, SideRecord, SliceRecord};
+use rqps_store::{Measurement, Operation, RoundRecord, SliceRecord};
 
 use super::times::Times;
 use crate::model::counted_operation;
@@ -15,7 +15,7 @@ pub(crate) struct Observed<'a> {
     pub(crate) name: &'a str,
     pub(crate) group: &'a str,
     pub(crate) class: Class,
-    pub(crate) passes: Vec<&'a PassRecord>,
+    pub(crate) passes: Vec<&'a RoundRecord>,
     /// Nothing before they are asked for: it takes longer than all else to read them.
     pub(crate) times: Times<'a>,
 }
@@ -34,14 +34,14 @@ pub(crate) enum Quantity {
 }
 
 /// The tests by group, in the order of the plan.
-pub(crate) fn tests(passes: &[PassRecord]) -> Vec<Observed<'_>> {
+pub(crate) fn tests(passes: &[RoundRecord]) -> Vec<Observed<'_>> {
     let mut tests: Vec<Observed<'_>> = Vec::new();
     for pass in passes {
         match tests.iter_mut().find(|test| test.name == pass.test) {
             Some(test) => test.passes.push(pass),
             None => tests.push(Observed {
                 name: &pass.test,
-                group: &pass.group,
+                group: pass.group.as_deref().unwrap_or_default(),
                 class: pass.class,
                 passes: vec![pass],
                 times: Times::default(),
@@ -54,35 +54,35 @@ pub(crate) fn tests(passes: &[PassRecord]) -> Vec<Observed<'_>> {
 }
 
 /// Whether a contender was up in a pass.
-pub(crate) fn takes_part(pass: &PassRecord, contender: &str) -> bool {
+pub(crate) fn takes_part(pass: &RoundRecord, contender: &str) -> bool {
     slices_of(pass, contender).next().is_some()
 }
 
 /// Why a guard refused a pass. One in which a server died does not count either, and was not
 /// refused.
-pub(crate) fn refusal(pass: &PassRecord) -> Option<&str> {
-    let why = pass.invalid.as_deref()?;
-    let died = pass.sides.iter().any(|(name, side)| {
-        let end = side.failed.as_deref();
+pub(crate) fn refusal(pass: &RoundRecord) -> Option<&str> {
+    let why = pass.discarded.as_deref()?;
+    let died = pass.arms.iter().any(|(name, side)| {
+        let end = side.failure();
         end.is_some_and(|end| why.strip_prefix(name.as_str()) == Some(&format!(": {end}")))
     });
     (!died).then_some(why)
 }
 
-fn slices_of<'p>(pass: &'p PassRecord, contender: &str) -> impl Iterator<Item = &'p SliceRecord> {
-    pass.slices.iter().filter(move |slice| slice.contender == contender)
+fn slices_of<'p>(pass: &'p RoundRecord, contender: &str) -> impl Iterator<Item = &'p SliceRecord> {
+    pass.slices.iter().filter(move |slice| slice.arm == contender)
 }
 
 /// Rows of a whole run.
-fn inserted(side: &SideRecord) -> u64 {
+fn inserted(side: &Measurement) -> u64 {
     let inserts = side.work.iter().filter(|work| work.operation == Operation::Insert);
     inserts.map(|work| work.rows).sum()
 }
 
 impl<'a> Observed<'a> {
     /// Of each round the pass that no guard refused.
-    pub(crate) fn counted(&self) -> impl Iterator<Item = &'a PassRecord> + '_ {
-        self.passes.iter().copied().filter(|pass| pass.invalid.is_none())
+    pub(crate) fn counted(&self) -> impl Iterator<Item = &'a RoundRecord> + '_ {
+        self.passes.iter().copied().filter(|pass| pass.discarded.is_none())
     }
 
     /// Those of a stage. Fresh rounds are numbered on after the plan's.
@@ -90,7 +90,7 @@ impl<'a> Observed<'a> {
         &self,
         stage: Stage,
         plan: &Comparison,
-    ) -> impl Iterator<Item = &'a PassRecord> + '_ {
+    ) -> impl Iterator<Item = &'a RoundRecord> + '_ {
         let most = plan.rounds;
         self.counted().filter(move |pass| match stage {
             Stage::Single => true,
@@ -100,12 +100,12 @@ impl<'a> Observed<'a> {
     }
 
     /// Those in which a contender took part, whether they count or not.
-    pub(crate) fn all_with(&self, contender: &str) -> impl Iterator<Item = &'a PassRecord> {
+    pub(crate) fn all_with(&self, contender: &str) -> impl Iterator<Item = &'a RoundRecord> {
         self.passes.iter().copied().filter(move |pass| takes_part(pass, contender))
     }
 
     /// Those in which a contender took part: not everybody is up in every pass.
-    pub(crate) fn counted_with(&self, contender: &str) -> impl Iterator<Item = &'a PassRecord> {
+    pub(crate) fn counted_with(&self, contender: &str) -> impl Iterator<Item = &'a RoundRecord> {
         self.counted().filter(move |pass| takes_part(pass, contender))
     }
 
@@ -128,7 +128,7 @@ impl<'a> Observed<'a> {
         let kind = counted_operation(self.counts(plan));
         let (mut rows, mut operations) = (0, 0);
         for pass in self.counted() {
-            let work = pass.sides.get(contender).map_or(&[][..], |side| &side.work);
+            let work = pass.arms.get(contender).map_or(&[][..], |side| &side.work);
             for one in work.iter().filter(|one| one.operation == kind) {
                 rows += one.rows;
                 operations += one.operations;
@@ -146,7 +146,7 @@ impl<'a> Observed<'a> {
     pub(super) fn missed_rate(&self, contender: &str) -> Option<(f64, f64)> {
         let (mut rows, mut nanos, mut promised) = (0, 0, None);
         for pass in self.all_with(contender) {
-            let side = pass.sides.get(contender)?;
+            let side = pass.arms.get(contender)?;
             let target = side.target_rate?;
             let of_pass = inserted(side);
             let lasted = slices_of(pass, contender).map(|slice| slice.nanos).sum::<u64>();
@@ -162,15 +162,15 @@ impl<'a> Observed<'a> {
 
     /// Why the last pass with one of these does not count, if it does not.
     pub(crate) fn refusal_of(&self, names: &[&str]) -> Option<&'a str> {
-        let has_one = |pass: &&PassRecord| names.iter().any(|name| takes_part(pass, name));
+        let has_one = |pass: &&RoundRecord| names.iter().any(|name| takes_part(pass, name));
         let passes = self.passes.iter().copied().rev();
-        passes.filter(has_one).find_map(|pass| pass.invalid.as_deref())
+        passes.filter(has_one).find_map(|pass| pass.discarded.as_deref())
     }
 
     /// Why a contender did not go on in this test, if it did not.
     pub(crate) fn failure(&self, contender: &str) -> Option<&'a str> {
-        let mut sides = self.passes.iter().filter_map(|pass| pass.sides.get(contender));
-        sides.find_map(|side| side.failed.as_deref())
+        let mut sides = self.passes.iter().filter_map(|pass| pass.arms.get(contender));
+        sides.find_map(|side| side.failure())
     }
 
     /// What its rate counts, and its costs are divided by. Slices count what was sent; whole runs
@@ -191,13 +191,13 @@ impl<'a> Observed<'a> {
 }
 
 /// The clients of a contender at a time, each of which waits for what it sent.
-pub(crate) fn clients_of(plan: &Comparison, pass: &PassRecord) -> u32 {
+pub(crate) fn clients_of(plan: &Comparison, pass: &RoundRecord) -> u32 {
     plan.of.clients_of(pass.class, plan.method_of(&pass.test))
 }
 
 /// A contender's level against the base's in a pass: the median over the cycles of the log ratios.
 pub(crate) fn restart(
-    pass: &PassRecord,
+    pass: &RoundRecord,
     contender: &str,
     base: &[&str],
     quantity: Quantity,
@@ -215,20 +215,20 @@ pub(crate) fn restart(
 
 /// What other programs used of the CPUs while a pass was measured, in percent; of whole runs, while
 /// the one was measured beside which it was most.
-pub(crate) fn foreign_percent(pass: &PassRecord, cpus: u32) -> Option<f64> {
-    let share = |contender: &String, seconds: f64| {
-        let foreign = foreign_cpu(pass.cost.get(contender)?)?;
-        Some(100.0 * foreign as f64 / (seconds * 1e6 * f64::from(cpus)))
+pub(crate) fn foreign_percent(pass: &RoundRecord, cpus: u32) -> Option<f64> {
+    let share = |cost: &Reading, seconds: f64| {
+        Some(100.0 * foreign_cpu(cost)? as f64 / (seconds * 1e6 * f64::from(cpus)))
     };
-    let of_run = |slice: &SliceRecord| share(&slice.contender, slice.nanos as f64 / 1e9);
+    let of_run =
+        |slice: &SliceRecord| share(&pass.arms.get(&slice.arm)?.cost, slice.nanos as f64 / 1e9);
     let of_runs = || pass.slices.iter().filter_map(of_run).reduce(f64::max);
-    share(&String::new(), pass.seconds).or_else(of_runs)
+    share(&pass.machine, pass.seconds).or_else(of_runs)
 }
 
 /// The level of a contender in each cycle of a pass; nothing of whole runs, which are a single one.
-pub(crate) fn by_cycle(pass: &PassRecord, contender: &str, quantity: Quantity) -> Vec<f64> {
+pub(crate) fn by_cycle(pass: &RoundRecord, contender: &str, quantity: Quantity) -> Vec<f64> {
     let cycle = contenders(pass);
-    let own = || pass.slices.iter().filter(|slice| slice.contender == contender);
+    let own = || pass.slices.iter().filter(|slice| slice.arm == contender);
     let Some(last) = own().map(|slice| slice.place / cycle).max().filter(|last| *last > 0) else {
         return Vec::new();
     };
@@ -246,7 +246,7 @@ pub(crate) fn by_cycle(pass: &PassRecord, contender: &str, quantity: Quantity) -
 }
 
 /// The clients of a contender work at the same time, so that their rates add up.
-fn clients(pass: &PassRecord, quantity: Quantity) -> f64 {
+fn clients(pass: &RoundRecord, quantity: Quantity) -> f64 {
     match quantity {
         Quantity::Rate => pass.slices.iter().map(|slice| slice.client).max().unwrap_or(1).into(),
         _ => 1.0,
@@ -254,8 +254,8 @@ fn clients(pass: &PassRecord, quantity: Quantity) -> f64 {
 }
 
 /// The level of a contender in a pass, over all its slices.
-pub(crate) fn level(pass: &PassRecord, contender: &str, quantity: Quantity) -> Option<f64> {
-    let own = pass.slices.iter().filter(|slice| slice.contender == contender);
+pub(crate) fn level(pass: &RoundRecord, contender: &str, quantity: Quantity) -> Option<f64> {
+    let own = pass.slices.iter().filter(|slice| slice.arm == contender);
     let quantity = as_read(pass, contender, quantity);
     let (amount, per) = own
         .map(|slice| measured(slice, quantity))
@@ -266,8 +266,8 @@ pub(crate) fn level(pass: &PassRecord, contender: &str, quantity: Quantity) -> O
 /// Of the clients' time in a contender's slices, the share that they waited for the slowest of
 /// them: a slice of a client ends with its first operation after the time is up, and the next one
 /// begins for all. None for one client.
-pub(crate) fn idle(pass: &PassRecord, contender: &str) -> Option<f64> {
-    let own = || pass.slices.iter().filter(|slice| slice.contender == contender);
+pub(crate) fn idle(pass: &RoundRecord, contender: &str) -> Option<f64> {
+    let own = || pass.slices.iter().filter(|slice| slice.arm == contender);
     let clients = own().map(|slice| slice.client).max().filter(|clients| *clients > 1)?;
     let mut slowest = std::collections::BTreeMap::<u32, u64>::new();
     for slice in own() {
@@ -281,14 +281,14 @@ pub(crate) fn idle(pass: &PassRecord, contender: &str) -> Option<f64> {
 /// The CPU that a contender's server used while it was not driven, as a share of one CPU over the
 /// pass: what it does in the background, in slices of the others. What it used in unmeasured heads
 /// is estimated from their operations.
-pub(crate) fn background(pass: &PassRecord, contender: &str) -> Option<f64> {
+pub(crate) fn background(pass: &RoundRecord, contender: &str) -> Option<f64> {
     let cpu = [Metric::ServerCpuUser, Metric::ServerCpuSystem];
-    let whole = pass.cost.get(contender)?.sum(&cpu)? as f64;
+    let whole = pass.arms.get(contender)?.cost.sum(&cpu)? as f64;
     let (mut own, mut operations, mut heads) = (0, 0, 0);
-    for slice in pass.slices.iter().filter(|slice| slice.contender == contender) {
+    for slice in pass.slices.iter().filter(|slice| slice.arm == contender) {
         own += slice.server_cpu;
         operations += slice.operations;
-        heads += slice.head_operations;
+        heads += slice.warm_up_operations;
     }
     let driven = own as f64 / 1e3 * (operations + heads) as f64 / operations.max(1) as f64;
     Some((whole - driven).max(0.0) / (pass.seconds * 1e6))
@@ -296,7 +296,7 @@ pub(crate) fn background(pass: &PassRecord, contender: &str) -> Option<f64> {
 
 /// What reading the counters at the edges of a slice cost the client: microseconds of CPU, and its
 /// share of the time of the slices.
-pub(crate) fn reading(passes: &[PassRecord]) -> Option<(f64, f64)> {
+pub(crate) fn reading(passes: &[RoundRecord]) -> Option<(f64, f64)> {
     let slices = || passes.iter().flat_map(|pass| &pass.slices).filter(|slice| slice.client == 1);
     let (cpu, nanos) =
         slices().fold((0, 0), |(cpu, nanos), slice| (cpu + slice.reading_cpu, nanos + slice.nanos));
@@ -305,23 +305,23 @@ pub(crate) fn reading(passes: &[PassRecord]) -> Option<(f64, f64)> {
 
 /// The names of those who take part, in alphabetical order.
 /// How many take part in a pass: a cycle has a slice of each.
-fn contenders(pass: &PassRecord) -> u32 {
+fn contenders(pass: &RoundRecord) -> u32 {
     let mut names: Vec<&str> = Vec::new();
     for slice in &pass.slices {
-        if !names.contains(&slice.contender.as_str()) {
-            names.push(&slice.contender);
+        if !names.contains(&slice.arm.as_str()) {
+            names.push(&slice.arm);
         }
     }
     names.len() as u32
 }
 
 /// The slices of these contenders.
-fn parts(pass: &PassRecord, names: &[&str], quantity: Quantity) -> Vec<Slice> {
+fn parts(pass: &RoundRecord, names: &[&str], quantity: Quantity) -> Vec<Slice> {
     let cycle = contenders(pass);
     let quantities: Vec<Quantity> =
         names.iter().map(|name| as_read(pass, name, quantity)).collect();
     let part = |slice: &SliceRecord| {
-        let contender = names.iter().position(|name| *name == slice.contender)?;
+        let contender = names.iter().position(|name| *name == slice.arm)?;
         let (amount, per) = measured(slice, quantities[contender]);
         Some(Slice { cycle: slice.place / cycle, contender, amount, per })
     };
@@ -330,8 +330,8 @@ fn parts(pass: &PassRecord, names: &[&str], quantity: Quantity) -> Vec<Slice> {
 
 /// Inside the client there is no server to be read. Of a server the first client reads what all
 /// clients cost it, so that the slices of the others have none of it.
-fn as_read(pass: &PassRecord, contender: &str, quantity: Quantity) -> Quantity {
-    let mut own = pass.slices.iter().filter(|slice| slice.contender == contender);
+fn as_read(pass: &RoundRecord, contender: &str, quantity: Quantity) -> Quantity {
+    let mut own = pass.slices.iter().filter(|slice| slice.arm == contender);
     match quantity {
         Quantity::Cpu if own.all(|slice| slice.server_cpu == 0) => Quantity::Client,
         _ => quantity,
@@ -355,7 +355,7 @@ mod tests {
     use super::*;
 
     /// Three cycles of a base and a contender that does half as much.
-    fn pass() -> PassRecord {
+    fn pass() -> RoundRecord {
         let slice = |place: u32, contender: &str, reads: u64| SliceRecord {
             place,
             client: 1,
@@ -373,11 +373,11 @@ mod tests {
             slice(4, "base", 1100),
             slice(5, "new", 550),
         ];
-        PassRecord { slices, ..PassRecord::new(Class::Point) }
+        RoundRecord { slices, ..RoundRecord::new(Class::Point, Counts::Statements) }
     }
 
     /// Four clients that take 1 ms of CPU for 250 statements each.
-    fn of_four_clients(server_cpu: u64) -> PassRecord {
+    fn of_four_clients(server_cpu: u64) -> RoundRecord {
         let slice = |client: u32| SliceRecord {
             client,
             contender: "new".to_string(),
@@ -387,7 +387,10 @@ mod tests {
             server_cpu: if client == 1 { server_cpu } else { 0 },
             ..SliceRecord::default()
         };
-        PassRecord { slices: (1..=4).map(slice).collect(), ..PassRecord::new(Class::Point) }
+        RoundRecord {
+            slices: (1..=4).map(slice).collect(),
+            ..RoundRecord::new(Class::Point, Counts::Statements)
+        }
     }
 
     #[test]
@@ -400,17 +403,16 @@ mod tests {
 
     #[test]
     fn what_others_used_is_a_share_of_all_cpus() {
-        use rqps_observe::{Metric, Reading};
         let reading = |busy: u64| {
             Reading::from_iter([(Metric::HostCpuBusy, busy), (Metric::ServerCpuUser, 5_000)])
         };
-        let mut pass = PassRecord { seconds: 0.1, ..pass() };
+        let mut pass = RoundRecord { seconds: 0.1, ..pass() };
         assert_eq!(foreign_percent(&pass, 2), None);
         // A run took 10 ms: of its 20 ms of CPU 3 were not the server's.
-        pass.cost.insert("base".to_string(), reading(6_000));
-        pass.cost.insert("new".to_string(), reading(8_000));
+        pass.arms.entry("base".to_string()).or_default().cost = reading(6_000);
+        pass.arms.entry("new".to_string()).or_default().cost = reading(8_000);
         assert_eq!(foreign_percent(&pass, 2), Some(15.0));
-        pass.cost.insert(String::new(), reading(25_000));
+        pass.machine = reading(25_000);
         assert_eq!(foreign_percent(&pass, 2), Some(10.0));
     }
 
@@ -446,7 +448,7 @@ mod tests {
         cost.set(Metric::ServerCpuUser, 20_000);
         cost.set(Metric::ServerCpuSystem, 1_000);
         pass.slices.iter_mut().for_each(|slice| slice.operations = slice.reads);
-        pass.cost.insert("base".to_string(), cost);
+        pass.arms.entry("base".to_string()).or_default().cost = cost;
         assert!((background(&pass, "base").unwrap() - 0.1).abs() < 1e-9);
         assert_eq!(background(&pass, "new"), None);
     }

@@ -11,7 +11,7 @@ use rqps_stats::suite_shift::{SuiteShift, suite_shift};
 use rqps_stats::verdict::{
     Cell, Cost, LogRatios, LogValues, Options, Report, Sample, Stage, Verdict, flagged, judge,
 };
-use rqps_store::PassRecord;
+use rqps_store::RoundRecord;
 
 use super::TWIN;
 use super::drift::Drift;
@@ -88,7 +88,7 @@ impl Pair<'_> {
     }
 
     /// Those of a stage in which the contender took part: not everybody is up in every pass.
-    pub(super) fn passes<'p>(&self, test: &Observed<'p>, stage: Stage) -> Vec<&'p PassRecord> {
+    pub(super) fn passes<'p>(&self, test: &Observed<'p>, stage: Stage) -> Vec<&'p RoundRecord> {
         let passes = test.of_stage(stage, self.plan);
         passes.filter(|pass| observed::takes_part(pass, self.contender)).collect()
     }
@@ -119,11 +119,11 @@ impl Pair<'_> {
     }
 
     /// A quantity of the contender and the twin against the base, by round.
-    fn sample(&self, test: &Observed<'_>, passes: &[&PassRecord], quantity: Quantity) -> Sample {
+    fn sample(&self, test: &Observed<'_>, passes: &[&RoundRecord], quantity: Quantity) -> Sample {
         let passes = passes.iter();
         match self.plan.method_of(test.name) {
             Method::Slices => {
-                let round = |pass: &&PassRecord| self.slices(test, pass, quantity);
+                let round = |pass: &&RoundRecord| self.slices(test, pass, quantity);
                 Sample::Slices(passes.filter_map(round).collect())
             }
             Method::Runs => {
@@ -137,10 +137,10 @@ impl Pair<'_> {
     fn slices(
         &self,
         test: &Observed<'_>,
-        pass: &PassRecord,
+        pass: &RoundRecord,
         quantity: Quantity,
     ) -> Option<LogRatios> {
-        let twin = |pass: &PassRecord| observed::restart(pass, TWIN, &[self.base], quantity);
+        let twin = |pass: &RoundRecord| observed::restart(pass, TWIN, &[self.base], quantity);
         let of_round = || test.counted().filter(|other| other.round == pass.round).find_map(twin);
         let twin = twin(pass).or_else(of_round);
         let contender = self.restart(pass, quantity)?;
@@ -148,19 +148,19 @@ impl Pair<'_> {
     }
 
     /// Of the contender against base and twin, or against the base alone where there is no twin.
-    pub(super) fn restart(&self, pass: &PassRecord, quantity: Quantity) -> Option<Restart> {
+    pub(super) fn restart(&self, pass: &RoundRecord, quantity: Quantity) -> Option<Restart> {
         let against = |base: &[&str]| observed::restart(pass, self.contender, base, quantity);
         against(&[self.base, TWIN]).or_else(|| against(&[self.base]))
     }
 
-    fn runs(&self, pass: &PassRecord, quantity: Quantity) -> Option<LogValues> {
+    fn runs(&self, pass: &RoundRecord, quantity: Quantity) -> Option<LogValues> {
         let log = |name| Some(observed::level(pass, name, quantity)?.ln());
         let (base, contender) = (log(self.base)?, log(self.contender)?);
         Some(LogValues { base, twin: log(TWIN), contender })
     }
 
     /// The log ratio of a round.
-    pub(super) fn ratio(&self, pass: &PassRecord) -> Option<f64> {
+    pub(super) fn ratio(&self, pass: &RoundRecord) -> Option<f64> {
         match self.plan.method_of(&pass.test) {
             Method::Slices => Some(self.restart(pass, Quantity::Rate)?.log_ratio),
             Method::Runs => Some(self.runs(pass, Quantity::Rate)?.ratio()),
@@ -172,7 +172,7 @@ impl Pair<'_> {
         if self.plan.method_of(test.name) != Method::Slices {
             return None;
         }
-        let restart = |pass: &PassRecord| {
+        let restart = |pass: &RoundRecord| {
             let found = self.restart(pass, Quantity::Rate)?;
             Some((found.log_ratio, found.error))
         };
@@ -236,7 +236,7 @@ pub(crate) fn kind(is_io_bound: bool, test: &Observed<'_>) -> Kind {
 #[cfg(test)]
 mod tests {
     use rqps_plan::Class;
-    use rqps_store::PassRecord;
+    use rqps_store::RoundRecord;
 
     use super::*;
     use crate::comparison::observed::tests;
@@ -244,11 +244,11 @@ mod tests {
     #[test]
     fn noise_is_alike_among_writes_and_among_reads_of_a_kind() {
         let classes = [Class::Point, Class::Point, Class::Scan, Class::Update, Class::Insert];
-        let pass = |(place, class): (usize, &Class)| PassRecord {
+        let pass = |(place, class): (usize, &Class)| RoundRecord {
             test: format!("test{place}"),
-            ..PassRecord::new(*class)
+            ..RoundRecord::new(*class, Counts::Statements)
         };
-        let passes: Vec<PassRecord> = classes.iter().enumerate().map(pass).collect();
+        let passes: Vec<RoundRecord> = classes.iter().enumerate().map(pass).collect();
         let alike: Vec<String> =
             tests(&passes).iter().map(|test| alike(kind(false, test), test)).collect();
         assert!(alike[0] == alike[1] && alike[3] == alike[4], "{alike:?}");

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rqps_stats::Estimate;
 use rqps_stats::label::{Label, TWIN_HIT_ALPHA};
 use rqps_stats::verdict::{SCREEN_ALPHA, Stage, Verdict};
-use rqps_store::PassRecord;
+use rqps_store::RoundRecord;
 
 use super::drift::Drift;
 use super::joined::spans;
@@ -105,7 +105,7 @@ impl Verdicts<'_> {
     /// percent; none where that was not read.
     pub(crate) fn most_foreign(&self) -> Option<f64> {
         let passes = self.tests.iter().flat_map(|test| test.counted());
-        let cpus = |pass: &PassRecord| self.run.manifest_of_round(pass.round).cpus;
+        let cpus = |pass: &RoundRecord| self.run.manifest_of_round(pass.round).cpus;
         let shares = passes.filter_map(|pass| foreign_percent(pass, cpus(pass)));
         shares.reduce(f64::max)
     }
@@ -160,7 +160,7 @@ impl Verdicts<'_> {
     fn notes(&self) -> Vec<String> {
         let mut notes: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
         for pass in self.tests.iter().flat_map(|test| test.counted()) {
-            for (contender, side) in &pass.sides {
+            for (contender, side) in &pass.arms {
                 let Some(note) = &side.note else { continue };
                 notes.entry(format!("{contender}: {note}")).or_default().insert(pass.round);
             }
@@ -228,7 +228,7 @@ impl Verdicts<'_> {
 
     /// Every pass that a guard refused.
     pub(crate) fn refusals(&self) -> Vec<String> {
-        let of = |pass: &PassRecord| {
+        let of = |pass: &RoundRecord| {
             let why = refusal(pass)?;
             Some(format!("{}, round {}, attempt {}: {why}", pass.test, pass.round, pass.attempt))
         };

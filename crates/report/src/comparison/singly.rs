@@ -1,11 +1,11 @@
 //! Each whole run by itself, as if it had been a step: for formats that know nothing but steps.
 
 use rqps_plan::Method;
-use rqps_store::{PassRecord, StepRecord};
+use rqps_store::{Measurement, RoundRecord};
 
 use super::Verdicts;
 use super::observed::{Observed, clients_of};
-use super::together::step;
+use super::together::{measurement, step};
 use crate::model::Measured;
 
 impl Verdicts<'_> {
@@ -21,7 +21,8 @@ impl Verdicts<'_> {
                 for pass in test.counted_with(name) {
                     let Some(record) = self.run_of(test, name, pass) else { continue };
                     let cpus = self.run.manifest_of_round(pass.round).cpus;
-                    each(pass.round, &Measured::new(&record, cpus))?;
+                    let run = Measured::new(&record, name, cpus).expect("it was measured");
+                    each(pass.round, &run)?;
                 }
             }
         }
@@ -29,14 +30,14 @@ impl Verdicts<'_> {
     }
 
     /// With all of its seconds, of which the last is usually shorter.
-    fn run_of(&self, test: &Observed<'_>, name: &str, pass: &PassRecord) -> Option<StepRecord> {
-        let side = pass.sides.get(name)?;
-        let counts = test.counts(self.plan);
-        Some(StepRecord {
+    fn run_of(&self, test: &Observed<'_>, name: &str, pass: &RoundRecord) -> Option<RoundRecord> {
+        let arm = pass.arms.get(name)?;
+        let measured = Measurement {
             clients: clients_of(self.plan, pass),
-            workers: side.work.iter().map(|work| work.clone().unpacked()).collect(),
-            samples: side.samples.clone(),
-            ..step(test, 0, counts, name, &[pass])?
-        })
+            work: arm.work.clone(),
+            samples: arm.samples.clone(),
+            ..measurement(name, &[pass])?
+        };
+        Some(step(test, 0, test.counts(self.plan), pass, (name, measured)))
     }
 }

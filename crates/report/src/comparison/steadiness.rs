@@ -103,18 +103,18 @@ impl Verdicts<'_> {
 #[cfg(test)]
 mod tests {
     use rqps_plan::Class::{DeleteOldest, Scan};
-    use rqps_store::{Operation, PassRecord, Second, SideRecord, SliceRecord, WorkerRecord};
+    use rqps_store::{Measurement, Operation, RoundRecord, Second, SliceRecord, WorkRecord};
 
     use super::*;
     use crate::comparison::observed;
 
     /// A run with so many operations in each second, and a last one that is not whole.
-    fn pass(round: u32, class: rqps_plan::Class, seconds: impl Fn(u64) -> u64) -> PassRecord {
+    fn pass(round: u32, class: rqps_plan::Class, seconds: impl Fn(u64) -> u64) -> RoundRecord {
         let second = |operations: u64| Second { operations, ..Second::default() };
-        let mut work = WorkerRecord::of_several(Operation::Transaction);
+        let mut work = WorkRecord::of_several(Operation::Transaction);
         work.seconds = (0..60).map(|at| second(seconds(at))).chain([second(3)]).collect();
-        let side = SideRecord { work: vec![work.packed()], ..SideRecord::default() };
-        PassRecord {
+        let side = Measurement { work: vec![work.packed()], ..Measurement::default() };
+        RoundRecord {
             round,
             test: "scan".to_string(),
             slices: vec![SliceRecord {
@@ -124,11 +124,11 @@ mod tests {
                 ..SliceRecord::default()
             }],
             sides: [("new".to_string(), side)].into(),
-            ..PassRecord::new(class)
+            ..RoundRecord::new(class, Counts::Statements)
         }
     }
 
-    fn told(passes: &[PassRecord]) -> Vec<String> {
+    fn told(passes: &[RoundRecord]) -> Vec<String> {
         let tests = observed::tests(passes);
         unsteady(&tests[0], &["base", "new"]).iter().map(Unsteady::words).collect()
     }
@@ -141,7 +141,7 @@ mod tests {
         assert!(told(&[pass(1, Scan, LEVEL), pass(2, Scan, LEVEL)]).is_empty());
         let one = [pass(1, Scan, LEVEL), pass(2, Scan, SLOWER), pass(3, Scan, LEVEL)];
         assert_eq!(told(&one), ["new in 1 of 3 runs (1 slow-down)"]);
-        let refused = PassRecord { invalid: Some("busy".to_string()), ..pass(2, Scan, SLOWER) };
+        let refused = RoundRecord { discarded: Some("busy".to_string()), ..pass(2, Scan, SLOWER) };
         assert!(told(&[pass(1, Scan, LEVEL), refused]).is_empty(), "it does not count");
     }
 

@@ -6,7 +6,7 @@ use rqps_plan::Counts;
 use rqps_stats::Estimate;
 use rqps_stats::histogram::PERCENTILES;
 use rqps_stats::verdict::{Cost, LogValues, Sample};
-use rqps_store::PassRecord;
+use rqps_store::RoundRecord;
 
 use super::costs::mean;
 use super::observed::Observed;
@@ -27,11 +27,11 @@ pub(crate) struct Times<'a>(BTreeMap<Place<'a>, [Option<u64>; PERCENTILES.len()]
 
 impl<'a> Times<'a> {
     /// Of the passes that count.
-    pub(super) fn of(passes: impl Iterator<Item = &'a PassRecord>, counts: Counts) -> Times<'a> {
+    pub(super) fn of(passes: impl Iterator<Item = &'a RoundRecord>, counts: Counts) -> Times<'a> {
         let operation = counted_operation(counts);
         let mut times = BTreeMap::new();
         for pass in passes {
-            for (name, side) in &pass.sides {
+            for (name, side) in &pass.arms {
                 let Some(work) = side.work.iter().find(|work| work.operation == operation) else {
                     continue;
                 };
@@ -49,23 +49,23 @@ impl<'a> Times<'a> {
     }
 
     /// Nanoseconds, of one of the percentiles.
-    pub(super) fn within(&self, pass: &PassRecord, name: &str, which: usize) -> Option<f64> {
+    pub(super) fn within(&self, pass: &RoundRecord, name: &str, which: usize) -> Option<f64> {
         let nanos = self.0.get(&place(pass, name))?[which];
         nanos.filter(|nanos| *nanos > 0).map(|nanos| nanos as f64)
     }
 }
 
-fn place<'p>(pass: &PassRecord, name: &'p str) -> Place<'p> {
+fn place<'p>(pass: &RoundRecord, name: &'p str) -> Place<'p> {
     (pass.round, pass.part, pass.attempt, name)
 }
 
 impl Pair<'_> {
     /// By percentile and round, those of the contender and the twin against the base's.
-    pub(super) fn times(&self, test: &Observed<'_>, passes: &[&PassRecord]) -> Vec<Cost> {
+    pub(super) fn times(&self, test: &Observed<'_>, passes: &[&RoundRecord]) -> Vec<Cost> {
         let cost = |(which, (name, _)): (usize, (&str, f64))| {
             let log =
-                |pass: &PassRecord, name: &str| Some(test.times.within(pass, name, which)?.ln());
-            let round = |pass: &&PassRecord| {
+                |pass: &RoundRecord, name: &str| Some(test.times.within(pass, name, which)?.ln());
+            let round = |pass: &&RoundRecord| {
                 let (base, contender) = (log(pass, self.base)?, log(pass, self.contender)?);
                 Some(LogValues { base, twin: log(pass, TWIN), contender })
             };

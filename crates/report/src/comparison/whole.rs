@@ -3,19 +3,19 @@
 use std::iter::repeat;
 
 use rqps_observe::Metric;
-use rqps_store::{Operation, PassRecord, Second, SideRecord};
+use rqps_store::{Measurement, Operation, RoundRecord, Second};
 
 use crate::model::sums_by_second;
 
 /// So many seconds of a contender's run are whole; what is left of its last one is no rate.
-pub(super) fn whole_seconds(pass: &PassRecord, contender: &str) -> usize {
-    let slices = pass.slices.iter().filter(|slice| slice.contender == contender);
+pub(super) fn whole_seconds(pass: &RoundRecord, contender: &str) -> usize {
+    let slices = pass.slices.iter().filter(|slice| slice.arm == contender);
     slices.map(|slice| slice.nanos / 1_000_000_000).max().unwrap_or(0) as usize
 }
 
 /// What all clients did of one kind of operation in each of so many seconds; without an operation
 /// of this kind nothing. Who did nothing in the last seconds may have no entries for them.
-pub(super) fn done(side: &SideRecord, operation: Operation, seconds: usize) -> Vec<Second> {
+pub(super) fn done(side: &Measurement, operation: Operation, seconds: usize) -> Vec<Second> {
     let work = side.work.iter().find(|work| work.operation == operation);
     let idle = repeat(Second::default());
     work.map(|work| work.seconds.iter().copied().chain(idle).take(seconds).collect::<Vec<_>>())
@@ -23,7 +23,7 @@ pub(super) fn done(side: &SideRecord, operation: Operation, seconds: usize) -> V
 }
 
 /// What all clients did in each second, of whatever kind.
-pub(super) fn operations(side: &SideRecord) -> Vec<f64> {
+pub(super) fn operations(side: &Measurement) -> Vec<f64> {
     let longest = side.work.iter().map(|work| work.seconds.len()).max().unwrap_or(0);
     let mut operations = vec![0.0; longest];
     for work in &side.work {
@@ -35,14 +35,14 @@ pub(super) fn operations(side: &SideRecord) -> Vec<f64> {
 }
 
 /// The same of whole seconds.
-pub(super) fn rates(pass: &PassRecord, contender: &str) -> Vec<f64> {
-    let mut rates = pass.sides.get(contender).map(operations).unwrap_or_default();
+pub(super) fn rates(pass: &RoundRecord, contender: &str) -> Vec<f64> {
+    let mut rates = pass.arms.get(contender).map(operations).unwrap_or_default();
     rates.truncate(whole_seconds(pass, contender));
     rates
 }
 
 /// The sum of some metrics in each of so many seconds; nothing where none of them was ever read.
-pub(super) fn sampled(side: &SideRecord, metrics: &[Metric], seconds: usize) -> Vec<f64> {
+pub(super) fn sampled(side: &Measurement, metrics: &[Metric], seconds: usize) -> Vec<f64> {
     if metrics.iter().all(|metric| side.samples.column(metric).is_none()) {
         return Vec::new();
     }

@@ -42,12 +42,18 @@ fn logs(model: &Model) -> Vec<File> {
 fn log(measured: &Measured) -> Vec<u8> {
     let record = measured.record;
     // Only a damaged store has another form of time.
-    let started: SystemTime =
-        record.started.parse::<Timestamp>().map_or(SystemTime::UNIX_EPOCH, SystemTime::from);
+    let started: SystemTime = measured
+        .round
+        .started
+        .parse::<Timestamp>()
+        .map_or(SystemTime::UNIX_EPOCH, SystemTime::from);
     let mut log = Vec::new();
     let mut serializer = V2DeflateSerializer::new();
     let mut writer = IntervalLogWriterBuilder::new()
-        .add_comment(&format!("[{} {}; values in nanoseconds]", record.contender, record.step))
+        .add_comment(&format!(
+            "[{} {}; values in nanoseconds]",
+            measured.contender, measured.round.test
+        ))
         .add_comment("[Histogram log format version 1.3]")
         .with_start_time(started)
         .with_base_time(started)

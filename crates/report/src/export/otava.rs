@@ -45,7 +45,7 @@ fn measured(run: &Run) -> String {
         let steps = || model.steps.iter().filter_map(move |step| step.measured[index].as_ref());
         Row {
             contender: &run.contenders[index],
-            time: steps().next().map_or("", |first| first.record.started.as_str()),
+            time: steps().next().map_or("", |first| first.round.started.as_str()),
             values: steps().flat_map(|measured| VALUES.map(|(_, of)| of(measured))).collect(),
         }
     };
@@ -68,7 +68,7 @@ fn compared(run: &Run, matrix: &Matrix) -> String {
         let of_all = matrix.rows.iter().flat_map(|row| &row.values);
         Some(Row {
             contender: record,
-            time: run.passes.first().map_or("", |first| first.started.as_str()),
+            time: run.rounds.first().map_or("", |first| first.started.as_str()),
             values: of_all.map(|measure| mean(&measure[index])).collect(),
         })
     };

@@ -173,7 +173,7 @@ fn steps(model: &Model, rows: &[Place]) -> Vec<Column> {
     let records = || rows.iter().map(|(_, _, measured)| measured.record);
     columns.extend([
         text("status", records().map(|record| record.status.name())),
-        text("started", records().map(|record| record.started.clone())),
+        text("started", rows.iter().map(|(_, _, measured)| measured.round.started.as_str())),
         count("clients", "connections", records().map(|record| Some(record.clients.into()))),
         number("seconds", "s", records().map(|record| Some(record.seconds))),
         number("target_rate", "rows/s", records().map(|record| record.target_rate)),

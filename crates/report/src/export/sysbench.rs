@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use rqps_store::{Operation, Run, StepRecord};
+use rqps_store::{Measurement, Operation, Run, WorkRecord};
 
 use crate::comparison::Verdicts;
 use crate::model::{Measured, Model, Totals};
@@ -39,7 +39,8 @@ fn report(text: &mut String, measured: &Measured, which: &str) -> std::fmt::Resu
     for totals in measured.totals.iter().filter(|totals| totals.operations > 0) {
         let operation = totals.operation;
         let threads = threads(record, operation);
-        writeln!(text, "# {} {} {}{which}", record.contender, record.step, operation.name())?;
+        let (contender, test) = (measured.contender, &measured.round.test);
+        writeln!(text, "# {contender} {test} {}{which}", operation.name())?;
         writeln!(text, "Running the test with following options:")?;
         writeln!(text, "Number of threads: {threads}")?;
         writeln!(text, "Report intermediate results every 1 second(s)\n\n")?;
@@ -54,8 +55,8 @@ fn report(text: &mut String, measured: &Measured, which: &str) -> std::fmt::Resu
 }
 
 /// What all connections did together is kept as that of client 0.
-fn threads(record: &StepRecord, operation: Operation) -> usize {
-    let workers = || record.workers.iter().filter(|worker| worker.operation == operation);
+fn threads(record: &Measurement, operation: Operation) -> usize {
+    let workers = || record.work.iter().filter(|worker| worker.operation == operation);
     match workers().any(|worker| worker.client == 0) {
         true => record.clients as usize,
         false => workers().count(),
@@ -142,9 +143,10 @@ fn fairness(text: &mut String, events: &[(f64, f64)], threads: usize) -> std::fm
 }
 
 /// Of each connection that did the operation: how many, and seconds spent in them.
-fn events(record: &StepRecord, operation: Operation) -> Vec<(f64, f64)> {
-    let workers = record.workers.iter().filter(|worker| worker.operation == operation);
+fn events(record: &Measurement, operation: Operation) -> Vec<(f64, f64)> {
+    let workers = record.work.iter().filter(|worker| worker.operation == operation);
     let seconds = |times: &hdrhistogram::Histogram<u64>| times.mean() * times.len() as f64 / 1e9;
+    let workers = workers.cloned().map(WorkRecord::unpacked);
     workers.map(|worker| (worker.operations as f64, seconds(&worker.service))).collect()
 }
 

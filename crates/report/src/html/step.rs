@@ -39,7 +39,7 @@ pub(super) fn section(model: &Model, step: &StepModel) -> Markup {
 
 pub(super) fn sent(step: &StepModel) -> Markup {
     let by = step.measured.iter().flatten().map(|one| By {
-        contender: &one.record.contender,
+        contender: one.contender,
         statements: &one.record.statements,
         rows: one.rows_by_operation(),
     });
@@ -66,7 +66,7 @@ pub(super) fn chart(step: &StepModel) -> Markup {
 fn levels(step: &StepModel) -> Markup {
     let found = step.done().filter_map(|(_, measured)| {
         let remarks = measured.steadiness()?.remarks().join("; ");
-        (!remarks.is_empty()).then_some((measured.record.contender.as_str(), remarks))
+        (!remarks.is_empty()).then_some((measured.contender, remarks))
     });
     let found: Vec<(&str, String)> = found.collect();
     html! {

@@ -111,7 +111,7 @@ fn detectable(verdicts: &[Verdict]) -> Option<String> {
 
 /// How it was measured, and what the base against itself says of that.
 fn trust(verdicts: &Verdicts<'_>, run: &Run) -> Markup {
-    let rounds = run.passes.iter().map(|pass| pass.round).max().unwrap_or(0);
+    let rounds = run.rounds.iter().map(|pass| pass.round).max().unwrap_or(0);
     let refused = verdicts.refusals().len();
     html! {
         p.trust {

@@ -57,7 +57,7 @@ fn together<'m>(measured: &'m Measured<'m>) -> Together<'m> {
     let columns = METRICS.iter().chain(&IOSTAT).chain(&VMSTAT);
     let of_all = measured.totals.iter();
     Together {
-        contender: &record.contender,
+        contender: measured.contender,
         seconds: record.seconds,
         throughput: measured.throughput(),
         sla: sla(measured),

@@ -68,7 +68,7 @@ fn chart<'a>(
             0 => None,
             nanoseconds => Some((nanoseconds as f64 / 1e3).round() / 1e3),
         };
-        let contender = model.contenders.iter().find(|name| **name == measured.record.contender);
+        let contender = model.contenders.iter().find(|name| **name == measured.contender);
         Line {
             contender: contender.copied().unwrap_or_default(),
             status: measured.record.status.name(),

@@ -1,38 +1,39 @@
 //! One step of one contender: the records of its workers put together.
 
-use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use hdrhistogram::Histogram;
 use rqps_observe::Metric;
 use rqps_plan::Counts;
 use rqps_stats::{Normaliser, Window, sla};
-use rqps_store::{Operation, Second, Status, StepRecord, WorkerRecord};
+use rqps_store::{Measurement, Operation, RoundRecord, Second, Status, WorkRecord};
 
 use super::steadiness::{Steadiness, steadiness};
 
 pub(crate) struct Measured<'a> {
-    pub(crate) record: &'a StepRecord,
+    pub(crate) round: &'a RoundRecord,
+    pub(crate) contender: &'a str,
+    pub(crate) record: &'a Measurement,
     /// CPUs of the host.
     cpus: u32,
     /// By kind of operation, those that the step has workers for.
-    pub(crate) totals: Vec<Cow<'a, Totals>>,
+    pub(crate) totals: Vec<Totals>,
     /// Per second, what client 1 did of the operation that the step counts, in whole seconds.
     rates: Vec<f64>,
     steadiness: OnceCell<Option<Steadiness>>,
 }
 
 /// All workers of one kind together.
-pub(crate) type Totals = WorkerRecord;
+pub(crate) type Totals = WorkRecord<Histogram<u64>>;
 
 impl<'a> Measured<'a> {
-    pub(crate) fn new(record: &'a StepRecord, cpus: u32) -> Self {
-        let totals = Operation::ALL
-            .into_iter()
-            .filter_map(|operation| together(record, operation))
-            .collect();
-        let rates = first_clients_rates(record);
-        Measured { record, cpus, totals, rates, steadiness: OnceCell::new() }
+    /// None if it is not one of the arms.
+    pub(crate) fn new(round: &'a RoundRecord, contender: &str, cpus: u32) -> Option<Self> {
+        let (contender, record) = round.arms.get_key_value(contender)?;
+        let totals = Operation::ALL.into_iter().filter_map(|of| together(record, of)).collect();
+        let rates = first_clients_rates(round.counts, record);
+        let steadiness = OnceCell::new();
+        Some(Measured { round, contender, record, cpus, totals, rates, steadiness })
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -40,7 +41,7 @@ impl<'a> Measured<'a> {
     }
 
     pub(crate) fn of(&self, operation: Operation) -> Option<&Totals> {
-        self.totals.iter().map(|totals| &**totals).find(|totals| totals.operation == operation)
+        self.totals.iter().find(|totals| totals.operation == operation)
     }
 
     /// Operations per second that the step is judged by: queries in the steps that have them, rows
@@ -67,15 +68,15 @@ impl<'a> Measured<'a> {
 
     /// Service times of the operation that the step's throughput counts.
     pub(crate) fn counted_times(&self) -> Option<&Histogram<u64>> {
-        Some(&self.of(counted(self.record.counts))?.service)
+        Some(&self.of(counted(self.round.counts))?.service)
     }
 
     /// What all clients did of the operation that the step counts, in each whole second; nothing of
     /// what has no seconds, or seconds that say nothing: an index, and scans, which may take
     /// longer.
     pub(crate) fn counted_per_second(&self) -> Vec<f64> {
-        let operation = counted(self.record.counts);
-        let has_seconds = !matches!(self.record.counts, Counts::RowsIndexed | Counts::RowsScanned);
+        let operation = counted(self.round.counts);
+        let has_seconds = !matches!(self.round.counts, Counts::RowsIndexed | Counts::RowsScanned);
         let Some(totals) = self.of(operation).filter(|_| has_seconds) else { return Vec::new() };
         let idle = std::iter::repeat(Second::default());
         let seconds = totals.seconds.iter().copied().chain(idle);
@@ -88,7 +89,7 @@ impl<'a> Measured<'a> {
 
     /// Rows that the operation which the step's throughput counts returned or changed, on average.
     pub(crate) fn rows_by_operation(&self) -> Option<f64> {
-        let done = self.of(counted(self.record.counts)).filter(|done| done.operations > 0)?;
+        let done = self.of(counted(self.round.counts)).filter(|done| done.operations > 0)?;
         Some(done.rows as f64 / done.operations as f64)
     }
 
@@ -101,21 +102,21 @@ impl<'a> Measured<'a> {
     /// The totals as the formulas take them.
     pub(crate) fn window(&self) -> Window<'_> {
         let read = |metric| self.record.cost.get(metric);
-        let counted = counted(self.record.counts);
+        let counted = counted(self.round.counts);
         let rows = |operation| self.of(operation).map_or(0, |totals| totals.rows);
         let longest = self.of(counted).filter(|totals| !totals.service.is_empty());
         Window {
-            normaliser: match self.record.counts {
+            normaliser: match self.round.counts {
                 Counts::RowsInserted | Counts::RowsIndexed => Normaliser::Insert,
                 Counts::Queries | Counts::Statements | Counts::RowsScanned => Normaliser::Query,
             },
             seconds: self.record.seconds,
             cpus: self.cpus,
-            inserts: match self.record.counts {
+            inserts: match self.round.counts {
                 Counts::RowsIndexed => self.record.counted_rows.unwrap_or(0),
                 _ => rows(Operation::Insert),
             },
-            queries: match self.record.counts {
+            queries: match self.round.counts {
                 Counts::Statements => self.totals.iter().map(|totals| totals.statements()).sum(),
                 Counts::RowsScanned => self.record.counted_rows.unwrap_or(0),
                 _ => self.of(Operation::Query).map_or(0, |totals| totals.operations),
@@ -148,12 +149,13 @@ impl<'a> Measured<'a> {
     }
 }
 
-/// A single worker is taken as it is, since histograms are large. None if no worker did this.
-fn together(record: &StepRecord, operation: Operation) -> Option<Cow<'_, Totals>> {
-    match record.workers_of(operation).as_slice() {
-        [] => None,
-        [one] => Some(Cow::Borrowed(*one)),
-        several => Some(Cow::Owned(Totals::together(operation, several))),
+/// None if no connection did this.
+fn together(record: &Measurement, operation: Operation) -> Option<Totals> {
+    let own = record.work.iter().filter(|work| work.operation == operation);
+    let mut own: Vec<Totals> = own.cloned().map(WorkRecord::unpacked).collect();
+    match own.len() {
+        0 | 1 => own.pop(),
+        _ => Some(Totals::together(operation, &own.iter().collect::<Vec<_>>())),
     }
 }
 
@@ -167,20 +169,20 @@ pub(crate) fn counted(counts: Counts) -> Operation {
 }
 
 /// The posts' percentiles are of client 1 alone, and of whole seconds. Building indexes has none.
-fn first_clients_rates(record: &StepRecord) -> Vec<f64> {
-    if record.counts == Counts::RowsIndexed {
+fn first_clients_rates(counts: Counts, record: &Measurement) -> Vec<f64> {
+    if counts == Counts::RowsIndexed {
         return Vec::new();
     }
-    let operation = counted(record.counts);
-    let mut workers = record.workers.iter();
+    let operation = counted(counts);
+    let mut workers = record.work.iter();
     let worker = workers.find(|worker| worker.client == 1 && worker.operation == operation);
     let Some(worker) = worker else { return Vec::new() };
     let statements = worker.statements() as f64;
     // What one operation is worth in the unit of the throughput.
-    let worth = match record.counts {
+    let worth = match counts {
         Counts::Statements => statements / (worker.operations as f64).max(1.0),
         Counts::RowsScanned => {
-            let scans: u64 = record.workers.iter().map(|worker| worker.operations).sum();
+            let scans: u64 = record.work.iter().map(|worker| worker.operations).sum();
             record.counted_rows.unwrap_or(0) as f64 / (scans as f64).max(1.0)
         }
         _ => 1.0,

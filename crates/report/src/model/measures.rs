@@ -64,7 +64,7 @@ pub(crate) static MEASURES: [Measure; 10] = [
         name: "rows/s",
         key: "rows_per_second",
         legend: "rows returned or changed per second, in scan rows read",
-        value: |m| match m.record.counts {
+        value: |m| match m.round.counts {
             Counts::RowsScanned => m.throughput(),
             _ => m.window().per_second(Some(m.of(Operation::Transaction)?.rows)),
         },
@@ -93,7 +93,7 @@ pub(crate) static MEASURES: [Measure; 10] = [
         key: "scan_krows_per_second_and_client",
         legend: "scan as published: thousand rows per second and client",
         value: |m| {
-            let rate = m.throughput().filter(|_| m.record.counts == Counts::RowsScanned)?;
+            let rate = m.throughput().filter(|_| m.round.counts == Counts::RowsScanned)?;
             (m.record.clients > 0).then(|| rate / 1e3 / f64::from(m.record.clients))
         },
         print: significant,
@@ -137,7 +137,7 @@ pub(crate) fn hit_share(measured: &Measured) -> Option<f64> {
 /// than a second, so its seconds say nothing.
 pub(crate) fn varies(measured: &Measured) -> Option<Variation> {
     let done = measured.of(Operation::Transaction)?;
-    if measured.record.counts == Counts::RowsScanned || done.operations == 0 {
+    if measured.round.counts == Counts::RowsScanned || done.operations == 0 {
         return None;
     }
     let worth = done.statements() as f64 / done.operations as f64;

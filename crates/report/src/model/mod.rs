@@ -30,7 +30,7 @@ mod table;
 use std::collections::BTreeMap;
 
 use rqps_plan::Counts;
-use rqps_store::{Run, StepRecord};
+use rqps_store::{RoundRecord, Run};
 
 pub(crate) use builds::{Alike, alike, lines as lines_of_builds, mark as mark_of_builds};
 pub(crate) use charts::{POINTS, charts};
@@ -91,15 +91,15 @@ pub(crate) struct StepModel<'a> {
 impl<'a> Model<'a> {
     pub(crate) fn new(run: &'a Run) -> Self {
         let contenders = run.contenders.iter().map(|c| c.name.as_str()).collect();
-        Model::of(run, contenders, &run.steps)
+        Model::of(run, contenders, run.single())
     }
 
-    /// Of steps that a run does not have itself, but that were made of what it has.
-    pub(crate) fn of(run: &'a Run, contenders: Vec<&'a str>, records: &'a [StepRecord]) -> Self {
+    /// Of rounds that a run does not have itself, but that were made of what it has.
+    pub(crate) fn of(run: &'a Run, contenders: Vec<&'a str>, records: &'a [RoundRecord]) -> Self {
         let base = run.plan.contenders.first().map(|contender| contender.name());
-        let mut begun: BTreeMap<u32, &StepRecord> = BTreeMap::new();
+        let mut begun: BTreeMap<u32, &RoundRecord> = BTreeMap::new();
         for record in records {
-            begun.entry(record.order).or_insert(record);
+            begun.entry(record.place).or_insert(record);
         }
         let steps = begun.into_values();
         let steps = steps.map(|record| StepModel::new(record, records, &contenders, run));
@@ -137,18 +137,20 @@ impl<'a> Model<'a> {
 impl<'a> StepModel<'a> {
     /// `record` is any contender's of this step: they agree in what the step is.
     fn new(
-        record: &'a StepRecord,
-        records: &'a [StepRecord],
+        record: &'a RoundRecord,
+        records: &'a [RoundRecord],
         contenders: &[&str],
         run: &Run,
     ) -> Self {
         let of = |name: &&str| {
             let mut records = records.iter();
-            let found = records.find(|r| r.contender == **name && r.order == record.order)?;
-            Some(Measured::new(found, run.manifest_of(name).cpus))
+            records.find_map(|round| {
+                let round = Some(round).filter(|round| round.place == record.place)?;
+                Measured::new(round, name, run.manifest_of(name).cpus)
+            })
         };
         StepModel {
-            name: &record.step,
+            name: &record.test,
             title: &record.title,
             group: record.group.as_deref(),
             counts: record.counts,

@@ -61,7 +61,7 @@ fn sentence(model: &Model) -> String {
 }
 
 fn tests_and_rounds(model: &Model) -> String {
-    let passes = &model.run.passes;
+    let passes = &model.run.rounds;
     let rounds = passes.iter().map(|pass| pass.round).max().unwrap_or(0);
     let mut tests: Vec<&str> = passes.iter().map(|pass| pass.test.as_str()).collect();
     tests.sort_unstable();
@@ -197,8 +197,8 @@ fn troubles(model: &Model) -> Vec<String> {
                 Status::Interrupted => note(format!("interrupted{reason}")),
                 Status::Running => note(format!("did not end before rqps did{reason}")),
             }
-            if record.attempt > 1 {
-                let earlier = record.attempt - 1;
+            if measured.round.attempt > 1 {
+                let earlier = measured.round.attempt - 1;
                 let times = if earlier == 1 { "once".into() } else { format!("{earlier} times") };
                 note(format!("begun again after it was cut short {times}"));
             }

@@ -75,7 +75,7 @@ fn amplification(model: &Model, needs: impl Fn(&Measured) -> Option<f64>) -> Tab
     };
     let least: Vec<Option<f64>> = model.steps.iter().map(smallest).collect();
     let mut table = model.by_step(|measured| {
-        let place = model.steps.iter().position(|step| step.name == measured.record.step);
+        let place = model.steps.iter().position(|step| step.name == measured.round.test);
         match (needs(measured), place.and_then(|place| least[place])) {
             (Some(needed), Some(least)) => Cell::plain(format!("{:.2}", needed / least)),
             _ => Cell::missing(NOT_AVAILABLE),

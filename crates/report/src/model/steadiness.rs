@@ -24,7 +24,7 @@ pub(crate) struct Steadiness {
 
 /// None for what has no rate by the second: scans, indexes, and steps of less than twenty seconds.
 pub(super) fn steadiness(measured: &Measured) -> Option<Steadiness> {
-    let counts = measured.record.counts;
+    let counts = measured.round.counts;
     let operation = match counts {
         Counts::RowsInserted => Operation::Insert,
         Counts::Queries => Operation::Query,

@@ -7,7 +7,7 @@ use rqps_stats::acceptance::Known;
 use rqps_stats::cause::{Cause, Confidence, Evidence, Finding, Part, budget, explain};
 use rqps_stats::label::Label;
 use rqps_stats::verdict::{self, Cost, LogRatios, LogValues, Options, Sample, Verdict};
-use rqps_store::PassRecord;
+use rqps_store::RoundRecord;
 
 use super::{Cell, Experiment, Intervention, SYNTHETIC, Treatment, Variant};
 use crate::comparison::observed::{self, Observed, Quantity};
@@ -36,7 +36,7 @@ struct Held<'a> {
 
 pub(super) fn cells(experiment: &Experiment) -> Vec<Cell> {
     let Some(plan) = experiment.run.plan.comparison() else { return Vec::new() };
-    let tests = observed::tests(&experiment.run.passes);
+    let tests = observed::tests(&experiment.run.rounds);
     held(experiment, plan).iter().flat_map(|held| held.cells(&tests)).collect()
 }
 
@@ -111,7 +111,7 @@ impl Held<'_> {
         let mut costs = vec![("cpu/o", self.sample(test, Quantity::Cpu))];
         if test.writes() {
             // Against one alone, as comparisons have it.
-            let passes: Vec<&PassRecord> = test.counted().collect();
+            let passes: Vec<&RoundRecord> = test.counted().collect();
             costs.push(("wKB/o", self.pair().written(&passes, self.plan.method)));
         }
         let known = costs.into_iter().filter(|(_, sample)| sample.rounds() > 0);
@@ -213,13 +213,13 @@ impl Held<'_> {
         let of = |pass| match injection {
             Injection::Delay { .. } => self.delayed(pass),
             Injection::Cpus(cpus) => {
-                let own = pass.slices.iter().filter(|slice| slice.contender == self.base[0]);
+                let own = pass.slices.iter().filter(|slice| slice.arm == self.base[0]);
                 let used = own.map(|slice| slice.server_cpu as f64 / 1e9).sum::<f64>()
                     / seconds(pass, &self.base[0])?;
                 Some((cpus / used).ln().min(0.0))
             }
             Injection::WritesPerSecond(allowed) => {
-                let writes = pass.cost.get(&self.base[0])?.get(Metric::DeviceWrites)? as f64;
+                let writes = pass.arms.get(&self.base[0])?.cost.get(Metric::DeviceWrites)? as f64;
                 let written = writes / seconds(pass, &self.base[0])?;
                 Some((allowed as f64 / written).ln().min(0.0))
             }
@@ -245,7 +245,7 @@ impl Held<'_> {
     /// Whether an operation waits for a server more than once.
     fn waits_for_more(&self, test: &Observed<'_>) -> bool {
         let slices = test.counted().flat_map(|pass| &pass.slices);
-        let own = slices.filter(|slice| slice.contender == self.contender);
+        let own = slices.filter(|slice| slice.arm == self.contender);
         let (mut statements, mut operations, mut server_cpu) = (0, 0, 0);
         for slice in own {
             statements += slice.reads + slice.writes + slice.others;
@@ -256,7 +256,7 @@ impl Held<'_> {
     }
 
     /// −ln(1 + added time / time of the base's operation).
-    fn delayed(&self, pass: &PassRecord) -> Option<f64> {
+    fn delayed(&self, pass: &RoundRecord) -> Option<f64> {
         let dose = |name: &str| {
             let doses = self.experiment.doses.iter();
             let mut own = doses.filter(|dose| {
@@ -274,8 +274,8 @@ impl Held<'_> {
 }
 
 /// The seconds that a contender's slices took.
-fn seconds(pass: &PassRecord, contender: &str) -> Option<f64> {
-    let own = pass.slices.iter().filter(|slice| slice.contender == contender);
+fn seconds(pass: &RoundRecord, contender: &str) -> Option<f64> {
+    let own = pass.slices.iter().filter(|slice| slice.arm == contender);
     let seconds = own.map(|slice| slice.nanos as f64 / 1e9).sum::<f64>();
     (seconds > 0.0).then_some(seconds)
 }
@@ -373,13 +373,13 @@ mod tests {
             reads: 500,
             ..SliceRecord::default()
         };
-        let pass = |round: u64| PassRecord {
+        let pass = |round: u64| RoundRecord {
             round: round as u32,
             test: "point-query".to_string(),
             group: "Point queries".to_string(),
             attempt: 1,
             slices: TIMES.into_iter().enumerate().map(|one| slice(round, one)).collect(),
-            ..PassRecord::new(Class::Point)
+            ..RoundRecord::new(Class::Point, Counts::Statements)
         };
         let dose = |round: u64, contender: &str, server: f64| Dose {
             round: round as u32,
@@ -439,7 +439,7 @@ mod tests {
         {
             let mut experiment = experiment(Method::Slices);
             experiment.interventions[4] = Some(Intervention::Injected(slower));
-            for slice in experiment.run.passes.iter_mut().flat_map(|pass| &mut pass.slices) {
+            for slice in experiment.run.rounds.iter_mut().flat_map(|pass| &mut pass.slices) {
                 slice.reads = statements * slice.operations;
                 slice.server_cpu = server_cpu;
             }
@@ -479,11 +479,11 @@ mod tests {
         let mut experiment = experiment(Method::Slices);
         experiment.interventions =
             vec![None, None, None, None, Some(Intervention::Varied(variant))];
-        for pass in &mut experiment.run.passes {
+        for pass in &mut experiment.run.rounds {
             for (name, plan) in [("a0", "Index Only Scan"), ("server-2", "Index Scan")] {
                 let plan = Some(plan.to_string());
                 let statement = StatementRecord { plan, ..StatementRecord::default() };
-                pass.sides.entry(name.to_string()).or_default().statements.push(statement);
+                pass.arms.entry(name.to_string()).or_default().statements.push(statement);
             }
         }
         experiment
@@ -505,7 +505,7 @@ mod tests {
     #[test]
     fn a_setting_without_a_measurable_difference_is_neither_right_nor_wrong() {
         let mut experiment = varied(&VARIANTS[0]);
-        for pass in &mut experiment.run.passes {
+        for pass in &mut experiment.run.rounds {
             let nanos = pass.slices[0].nanos;
             pass.slices.iter_mut().for_each(|slice| slice.nanos = nanos);
         }
@@ -518,8 +518,8 @@ mod tests {
     #[test]
     fn too_few_rounds_are_no_cell() {
         let mut experiment = experiment(Method::Slices);
-        experiment.run.passes[0].invalid = Some("busy".to_string());
-        experiment.run.passes[1].invalid = Some("busy".to_string());
+        experiment.run.rounds[0].invalid = Some("busy".to_string());
+        experiment.run.rounds[1].invalid = Some("busy".to_string());
         assert!(cells(&experiment).iter().all(|cell| !cell.is_counted && cell.known.is_none()));
     }
 }

@@ -8,10 +8,10 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus as Random;
 use rqps_plan::{
-    Class, Comparison, Contender, Count, Design, Dose, Injection, Method, Microbenchmark, Plan,
-    Span,
+    Class, Comparison, Contender, Count, Counts, Design, Dose, Injection, Method, Microbenchmark,
+    Plan, Span,
 };
-use rqps_store::{Manifest, PassRecord, Run, SliceRecord};
+use rqps_store::{Manifest, RoundRecord, Run, SliceRecord};
 
 use super::{Cell, Experiment, Intervention, SYNTHETIC};
 
@@ -140,7 +140,7 @@ impl MadeUp {
         let (mut passes, mut doses) = (Vec::new(), Vec::new());
         for round in 1..=ROUNDS {
             for test in &tests {
-                passes.push(PassRecord {
+                passes.push(RoundRecord {
                     slices: self.machine.slices(&sides, test, &mut drift, random),
                     ..test.pass(round)
                 });
@@ -158,8 +158,7 @@ impl MadeUp {
                 plan: plan(self.machine.method, &sides),
                 manifest: Manifest::default(),
                 contenders: Vec::new(),
-                steps: Vec::new(),
-                passes,
+                rounds: passes,
                 profiles: Vec::new(),
                 parts: Vec::new(),
                 differences: Vec::new(),
@@ -191,15 +190,15 @@ impl Test {
         self.place % KINDS.len()
     }
 
-    fn pass(&self, round: u32) -> PassRecord {
+    fn pass(&self, round: u32) -> RoundRecord {
         let (group, class) = KINDS[self.kind()];
-        PassRecord {
+        RoundRecord {
             round,
             test: self.name(),
             place: self.place as u32,
-            group: group.to_string(),
+            group: Some(group.to_string()),
             attempt: 1,
-            ..PassRecord::new(class)
+            ..RoundRecord::new(class, Counts::Statements)
         }
     }
 
@@ -252,7 +251,7 @@ impl Machine {
                 slices.push(SliceRecord {
                     place: slices.len() as u32,
                     client: 1,
-                    contender: sides[side].0.clone(),
+                    arm: sides[side].0.clone(),
                     nanos: (operations * operation) as u64,
                     operations: operations as u64,
                     reads: operations as u64,
@@ -341,12 +340,12 @@ mod tests {
     fn against_the_mean_of_others_equals_would_be_told_apart() {
         let made_up = &MADE_UP[0];
         let names: Vec<String> = made_up.sides().into_iter().map(|(name, _)| name).collect();
-        let passes = made_up.experiment(&mut Random::seed_from_u64(SEED)).run.passes;
+        let passes = made_up.experiment(&mut Random::seed_from_u64(SEED)).run.rounds;
         let log = |cycle: &[SliceRecord], name: &String| {
-            let slice = cycle.iter().find(|slice| slice.contender == *name).unwrap();
+            let slice = cycle.iter().find(|slice| slice.arm == *name).unwrap();
             (slice.operations as f64 / slice.nanos as f64).ln()
         };
-        let round = |pass: &PassRecord, place: usize| {
+        let round = |pass: &RoundRecord, place: usize| {
             let level = |cycle: &[SliceRecord]| {
                 let others: f64 = names[..place].iter().map(|name| log(cycle, name)).sum();
                 log(cycle, &names[place]) - others / place as f64

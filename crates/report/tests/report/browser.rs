@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use rqps_report::{Entry, Found, html, index_html};
-use rqps_store::{Run, Second, WorkerRecord};
+use rqps_store::{Run, Second, WorkRecord};
 use serde_json::{Value, json};
 
 use crate::comparison::comparison;
@@ -57,7 +57,7 @@ fn whole_runs_have_their_seconds_with_lanes_and_say_what_they_count() {
     assert_eq!(seen["lanes"], json!(["checkpoint", "stall"]), "over progress, too");
 
     let mut at_once = whole_runs::compared();
-    let sides = at_once.passes.iter_mut().flat_map(|pass| pass.sides.values_mut());
+    let sides = at_once.passes.iter_mut().flat_map(|pass| pass.arms.values_mut());
     sides.for_each(|side| side.engine_samples = suite::checkpoint_at(1));
     let seen = used(&html(&at_once), "#test-l.i0&sort=change", LIGHT).unwrap();
     assert_eq!(seen["lanes"], json!(["checkpoint", "stall"]));
@@ -97,11 +97,11 @@ fn rename(run: &mut Run, from: &str, to: &str) {
     let place = run.contenders.iter().position(|one| one.name == from).unwrap();
     run.plan.contenders[place] = to.parse().unwrap();
     run.contenders[place].name = to.to_string();
-    for pass in &mut run.passes {
-        let side = pass.sides.remove(from).unwrap();
-        pass.sides.insert(to.to_string(), side);
-        for slice in pass.slices.iter_mut().filter(|slice| slice.contender == from) {
-            slice.contender = to.to_string();
+    for pass in &mut run.rounds {
+        let side = pass.arms.remove(from).unwrap();
+        pass.arms.insert(to.to_string(), side);
+        for slice in pass.slices.iter_mut().filter(|slice| slice.arm == from) {
+            slice.arm = to.to_string();
         }
     }
 }
@@ -122,9 +122,9 @@ fn whatever_the_names_and_numbers_the_page_works() {
         for slice in &mut pass.slices {
             (slice.operations, slice.reads, slice.server_cpu, slice.client_cpu) = (0, 0, 0, 0);
         }
-        for work in pass.sides.values_mut().flat_map(|side| &mut side.work) {
-            let nothing = WorkerRecord::of_several(work.operation);
-            *work = WorkerRecord { seconds: vec![Second::default(); 20], ..nothing }.packed();
+        for work in pass.arms.values_mut().flat_map(|side| &mut side.work) {
+            let nothing = WorkRecord::of_several(work.operation);
+            *work = WorkRecord { seconds: vec![Second::default(); 20], ..nothing }.packed();
         }
     }
     rename(&mut hostile, "postgres@18.0", HOSTILE);
@@ -140,7 +140,7 @@ fn whatever_the_names_and_numbers_the_page_works() {
     let mut brief = whole_runs::compared();
     for pass in &mut brief.passes {
         pass.slices.iter_mut().for_each(|slice| slice.nanos = 1_000_000_000);
-        let work = pass.sides.values_mut().flat_map(|side| &mut side.work);
+        let work = pass.arms.values_mut().flat_map(|side| &mut side.work);
         work.for_each(|work| work.seconds.truncate(1));
     }
     let of_steps = [silent, nothing, many, steps, silent_tests, brief_tests];
@@ -156,9 +156,9 @@ fn whatever_the_names_and_numbers_the_page_works() {
 fn without(mut run: Run, contender: &str) -> Run {
     run.contenders.retain(|one| one.name != contender);
     run.steps.retain(|step| step.contender != contender);
-    for pass in &mut run.passes {
-        pass.slices.retain(|slice| slice.contender != contender);
-        pass.sides.remove(contender);
+    for pass in &mut run.rounds {
+        pass.slices.retain(|slice| slice.arm != contender);
+        pass.arms.remove(contender);
         pass.cost.remove(contender);
     }
     run
@@ -175,7 +175,7 @@ fn whoever_is_missing_and_however_many_there_are_a_narrow_page_works() {
     // In half of the rounds two are missing.
     let mut rounds = without(suite::judged(), "like");
     for pass in rounds.passes.iter_mut().filter(|pass| pass.round <= 4) {
-        pass.slices.retain(|slice| slice.contender != "slow");
+        pass.slices.retain(|slice| slice.arm != "slow");
     }
     for run in [few(many), steps, tests, rounds] {
         if used(&narrow(&html(&run)), "", NARROW).is_none() {

@@ -3,7 +3,7 @@
 use jsonschema::Validator;
 use rqps_plan::{Class, Design, Flags, Method, StoredBase};
 use rqps_report::{Colour, Gate, gate, html, interim, junit, result_json, summary_markdown, text};
-use rqps_store::{PassRecord, Run, SliceRecord};
+use rqps_store::{RoundRecord, Run, SliceRecord};
 use serde_json::Value;
 
 use crate::json::schema;
@@ -34,7 +34,7 @@ fn noise(of: [u32; 3]) -> f64 {
 
 /// A round of a test by slices: three cycles of a base, its twin and the contenders, each by so
 /// many percent faster, all a little faster or slower than in other rounds.
-fn pass(round: u32, place: usize, name: &str, changes: &[(&str, f64)]) -> PassRecord {
+fn pass(round: u32, place: usize, name: &str, changes: &[(&str, f64)]) -> RoundRecord {
     let mut slices = Vec::new();
     let sides: Vec<(&str, f64)> =
         [("base", 0.0), ("twin", 0.0)].iter().chain(changes).copied().collect();
@@ -54,7 +54,7 @@ fn pass(round: u32, place: usize, name: &str, changes: &[(&str, f64)]) -> PassRe
             });
         }
     }
-    PassRecord {
+    RoundRecord {
         round,
         test: name.to_string(),
         place: place as u32,
@@ -65,7 +65,7 @@ fn pass(round: u32, place: usize, name: &str, changes: &[(&str, f64)]) -> PassRe
         seconds: 0.15,
         cpus: vec![1],
         slices,
-        ..PassRecord::new(Class::Point)
+        ..RoundRecord::new(Class::Point, Counts::Statements)
     }
 }
 
@@ -85,10 +85,10 @@ pub(crate) fn comparison(contenders: &[&str], rounds: u32, confirm: Option<u32>)
             let mut pass = pass(round, place, name, &changes);
             if (round, place) == (2, 3) {
                 let why = "the hypervisor gave 2.0 % of the CPUs to others (at most 1 %)";
-                run.passes.push(PassRecord { invalid: Some(why.to_string()), ..pass.clone() });
+                run.rounds.push(RoundRecord { discarded: Some(why.to_string()), ..pass.clone() });
                 pass.attempt = 2;
             }
-            run.passes.push(pass);
+            run.rounds.push(pass);
         }
     }
     run
@@ -107,10 +107,10 @@ fn disturbed(percent: f64, canary: [u64; 3]) -> Run {
     let round = |round| {
         let mut pass = pass(round, 0, "point-query", &[("new", percent)]);
         pass.slices.truncate(3);
-        pass.canary = canary.iter().flat_map(|millis| [millis * 1_000_000; 2]).collect();
+        pass.reference_loop = canary.iter().flat_map(|millis| [millis * 1_000_000; 2]).collect();
         pass
     };
-    run.passes = (1..=6).map(round).collect();
+    run.rounds = (1..=6).map(round).collect();
     run
 }
 
@@ -182,9 +182,9 @@ fn a_pull_request_has_sixty_lines_however_much_was_compared() {
     let many: Vec<String> = (0..12).map(|index| format!("c{index}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     let mut run = comparison(&many, 6, None);
-    for pass in &mut run.passes {
+    for pass in &mut run.rounds {
         if pass.place == 5 {
-            pass.invalid = Some("the machine was busy".to_string());
+            pass.discarded = Some("the machine was busy".to_string());
         }
     }
     let markdown = summary_markdown(&run);
@@ -238,14 +238,14 @@ fn the_suite_shift_is_told_and_what_each_test_is_without_it() {
 fn a_gate_fails_by_the_margin_and_never_for_what_got_faster() {
     let mut run = comparison(&["new"], 6, None);
     assert_eq!(gate(&run), Some(Gate::Regression));
-    run.passes.retain(|pass| pass.test != "point-query");
+    run.rounds.retain(|pass| pass.test != "point-query");
     assert_eq!(gate(&run), Some(Gate::Passed), "1 % slower is below the margin of 2 %");
     let Design::Comparison(plan) = &mut run.plan.design else { unreachable!() };
     plan.margin = Some(0.005);
     assert_eq!(gate(&run), Some(Gate::Regression));
-    run.passes.retain(|pass| pass.test == "scan");
-    for pass in &mut run.passes {
-        pass.invalid = Some("the machine was busy".to_string());
+    run.rounds.retain(|pass| pass.test == "scan");
+    for pass in &mut run.rounds {
+        pass.discarded = Some("the machine was busy".to_string());
     }
     assert_eq!(gate(&run), Some(Gate::Undecided));
     assert_eq!(gate(&suite::run(&["sqlite"], &[1])), None, "no comparison");
@@ -291,7 +291,7 @@ fn a_stored_base_is_in_doubt_where_the_machine_was_faster_then_and_not_slower() 
 #[test]
 fn what_the_screen_flags_is_decided_by_fresh_rounds_alone() {
     let mut run = comparison(&["new"], 6, Some(6));
-    let open = interim(&run.plan, &run.passes);
+    let open = interim(&run.plan, &run.rounds);
     assert!(!open.confirmed.contains(&"point-query".to_string()), "{open:?}");
     assert!(open.confirmed.contains(&"scan".to_string()), "nothing was seen there: {open:?}");
     let of = |run: &Run, name: &str| {
@@ -304,7 +304,7 @@ fn what_the_screen_flags_is_decided_by_fresh_rounds_alone() {
     assert_eq!(of(&run, "scan")["label"], "no_change");
 
     for round in 7..=12 {
-        run.passes.push(pass(round, 0, "point-query", &[("new", 0.0)]));
+        run.rounds.push(pass(round, 0, "point-query", &[("new", 0.0)]));
     }
     let after = of(&run, "point-query");
     assert_eq!((&after["label"], &after["stage"]), (&"no_change".into(), &"fresh".into()));
@@ -312,15 +312,15 @@ fn what_the_screen_flags_is_decided_by_fresh_rounds_alone() {
     let stages: Vec<&Value> =
         after["rounds"].as_array().unwrap().iter().map(|round| &round["stage"]).collect();
     assert_eq!(stages.iter().filter(|stage| **stage == "screen").count(), 6, "all are told");
-    assert!(interim(&run.plan, &run.passes).confirmed.contains(&"point-query".to_string()));
+    assert!(interim(&run.plan, &run.rounds).confirmed.contains(&"point-query".to_string()));
 }
 
 #[test]
 fn a_machine_on_which_nothing_can_be_seen_says_what_could_have_been() {
     let mut run = comparison(&["new"], 6, None);
-    for pass in &mut run.passes {
+    for pass in &mut run.rounds {
         let swing = if pass.round % 2 == 0 { 1.2 } else { 0.8 };
-        for slice in pass.slices.iter_mut().filter(|slice| slice.contender == "new") {
+        for slice in pass.slices.iter_mut().filter(|slice| slice.arm == "new") {
             slice.reads = (slice.reads as f64 * swing) as u64;
         }
     }

@@ -3,7 +3,7 @@
 use hdrhistogram::Histogram;
 use rqps_observe::{Kind, Metric};
 use rqps_report::{Colour, html, result_json, text};
-use rqps_store::{Operation, PackedHistogram, Run, SideRecord};
+use rqps_store::{Measurement, Operation, PackedHistogram, Run};
 use serde_json::{Value, json};
 
 use crate::html::embedded;
@@ -40,9 +40,9 @@ fn about(value: &Value, expected: f64) -> bool {
 }
 
 /// Changes what is kept of each contender in each round.
-fn each_side(run: &mut Run, change: impl Fn(&str, u32, &mut SideRecord)) {
-    for pass in &mut run.passes {
-        for (name, side) in &mut pass.sides {
+fn each_side(run: &mut Run, change: impl Fn(&str, u32, &mut Measurement)) {
+    for pass in &mut run.rounds {
+        for (name, side) in &mut pass.arms {
             change(name, pass.round, side);
         }
     }
@@ -111,7 +111,7 @@ fn slices_keep_no_times_and_tell_none() {
 #[test]
 fn times_have_no_part_in_a_label() {
     let mut run = timed();
-    for pass in &mut run.passes {
+    for pass in &mut run.rounds {
         let reads = 60_000 + 50 * u64::from(pass.round % 4);
         pass.slices.iter_mut().for_each(|slice| slice.reads = reads);
     }

@@ -17,9 +17,9 @@ fn whole_and_halves() -> (Run, [(String, Run); 2]) {
         let mut run = comparison(&["new"], 6, None);
         run.manifest.id = name.to_string();
         run.manifest.created = format!("2026-11-2{}T20:15:00Z", 1 + before / 6);
-        run.passes = all.passes.clone();
-        run.passes.retain(|pass| (before + 1..=before + 6).contains(&pass.round));
-        run.passes.iter_mut().for_each(|pass| pass.round -= before);
+        run.rounds = all.passes.clone();
+        run.rounds.retain(|pass| (before + 1..=before + 6).contains(&pass.round));
+        run.rounds.iter_mut().for_each(|pass| pass.round -= before);
         (name.to_string(), run)
     };
     let halves = [half("a", 0), half("b", 6)];
@@ -109,9 +109,9 @@ fn runs_that_differ_by_more_than_their_rounds_are_told() {
     let differing = "tests (p < 0.05): point-query (new)";
     assert!(!remarks(&joined(|_| ())).contains(differing));
     let told = remarks(&joined(|run| {
-        let passes = run.passes.iter_mut().filter(|pass| pass.test == "point-query");
+        let passes = run.rounds.iter_mut().filter(|pass| pass.test == "point-query");
         for slice in passes.flat_map(|pass| &mut pass.slices) {
-            if slice.contender == "new" {
+            if slice.arm == "new" {
                 slice.reads = slice.reads * 108 / 100;
             }
         }
@@ -138,7 +138,7 @@ fn a_share_of_the_cpus_is_of_one_machine() {
         let [mut first, mut second] = ["a", "b"].map(|name| {
             let mut run = whole_runs::compared();
             run.manifest.id = name.to_string();
-            for cost in run.passes.iter_mut().flat_map(|pass| pass.cost.values_mut()) {
+            for cost in run.rounds.iter_mut().flat_map(|pass| pass.cost.values_mut()) {
                 cost.set(Metric::HostCpuBusy, 20_000_000);
             }
             (name.to_string(), run)

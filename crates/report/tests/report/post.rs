@@ -17,9 +17,9 @@ fn side_by_side(run: &Run, first: &str) -> String {
 
 /// Every other round of a contender is faster by this share, and the rest slower.
 fn swing(run: &mut Run, contender: &str, by: f64) {
-    for pass in &mut run.passes {
+    for pass in &mut run.rounds {
         let factor = if pass.round % 2 == 0 { 1.0 + by } else { 1.0 - by };
-        for slice in pass.slices.iter_mut().filter(|slice| slice.contender == contender) {
+        for slice in pass.slices.iter_mut().filter(|slice| slice.arm == contender) {
             slice.reads = (slice.reads as f64 * factor) as u64;
         }
     }
@@ -37,9 +37,9 @@ fn letters(count: u8) -> Vec<String> {
 fn several_contenders_are_side_by_side_with_their_intervals_and_labels() {
     let mut run = comparison(&["quiet", "noisy"], 6, None);
     swing(&mut run, "noisy", 0.03);
-    for pass in run.passes.iter_mut().filter(|pass| pass.test.starts_with("read-only")) {
+    for pass in run.rounds.iter_mut().filter(|pass| pass.test.starts_with("read-only")) {
         pass.group = "Range queries with aggregation".to_string();
-        pass.invalid = (pass.test == "read-only-sum").then(|| "the machine was busy".to_string());
+        pass.discarded = (pass.test == "read-only-sum").then(|| "the machine was busy".to_string());
     }
     insta::assert_snapshot!("side_by_side_text", side_by_side(&run, "quiet"));
     insta::assert_snapshot!("side_by_side_markdown", summary_markdown(&run));
@@ -109,7 +109,7 @@ fn a_number_has_the_digits_that_its_interval_supports_in_every_format() {
 #[test]
 fn the_forest_begins_with_the_largest_slowdown_and_has_groups_as_labels() {
     let mut run = comparison(&["new"], 6, None);
-    for pass in run.passes.iter_mut().filter(|pass| pass.place == 1) {
+    for pass in run.rounds.iter_mut().filter(|pass| pass.place == 1) {
         pass.group = "Writes".to_string();
     }
     let page = html(&run);

@@ -3,7 +3,7 @@
 use rqps_observe::{Kind, Metric};
 use rqps_plan::{Design, Method};
 use rqps_report::html;
-use rqps_store::{Operation, Second, SideRecord, WorkerRecord};
+use rqps_store::{Measurement, Operation, Second, WorkRecord};
 use serde_json::{Value, json};
 
 use crate::html::embedded;
@@ -107,24 +107,24 @@ fn a_large_comparison_of_whole_runs_makes_one_too() {
         noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         usual + (noise >> 40) * usual / (1 << 26)
     };
-    for pass in &mut run.passes {
+    for pass in &mut run.rounds {
         for slice in &mut pass.slices {
             slice.nanos = 600_400_000_000;
             let mut second =
                 || Second { operations: about(9_000), rows: 0, max_service: about(4_000_000) };
             let seconds = (0..600).map(|_| second()).collect();
-            let work = WorkerRecord { seconds, ..WorkerRecord::of_several(Operation::Transaction) };
-            let mut side = SideRecord {
+            let work = WorkRecord { seconds, ..WorkRecord::of_several(Operation::Transaction) };
+            let mut side = Measurement {
                 work: vec![work.packed()],
                 watched: 5_400_000,
-                ..SideRecord::default()
+                ..Measurement::default()
             };
             for counter in 0..120 {
                 side.engine.set(format!("pg_stat_of_{counter}"), Kind::Counter, about(50_000_000));
             }
             side.engine_samples = suite::checkpoint_at(5);
             side.samples = suite::each_second(&[(Metric::ServerCpuUser, about(700_000))]);
-            pass.sides.insert(slice.contender.clone(), side);
+            pass.arms.insert(slice.arm.clone(), side);
         }
     }
     let page = html(&run);

@@ -8,7 +8,7 @@ use rqps_observe::{EngineReading, Kind, Metric, Reading};
 use rqps_plan::{Count, Design, InsertBenchmark, Plan, Profile, Span, Step, StepKind, Workload};
 use rqps_store::{
     ContenderRecord, EngineSample, KernelRecord, Manifest, Operation, Run, Sample, Second, Status,
-    StepRecord, WorkerRecord,
+    StepRecord, WorkRecord,
 };
 
 /// A finished run of all ten steps, each `seconds` long, in which every contender is a little
@@ -237,8 +237,8 @@ fn worker(
     seconds: u64,
     paced: bool,
     draws: &mut Draws,
-) -> WorkerRecord {
-    let mut record = WorkerRecord {
+) -> WorkRecord {
+    let mut record = WorkRecord {
         client: 1,
         operation,
         operations: 0,
@@ -275,7 +275,7 @@ fn worker(
     record
 }
 
-fn record_times(record: &mut WorkerRecord, nanoseconds: u64, count: u64) {
+fn record_times(record: &mut WorkRecord, nanoseconds: u64, count: u64) {
     record.service.record_n(nanoseconds, count).unwrap();
     if let Some(response) = &mut record.response {
         response.record_n(nanoseconds * 3 / 2, count).unwrap();

@@ -8,8 +8,8 @@ use rqps_plan::{
     Choice, Class, Comparison, Count, Counts, Design, Method, Microbenchmark, Plan, Span, Workload,
 };
 use rqps_store::{
-    ContenderRecord, EngineSample, Operation, PassRecord, ProfileRecord, Run, Sample, Second,
-    Series, SideRecord, SliceRecord, StatementRecord, Status, StepRecord, WorkerRecord,
+    ContenderRecord, EngineSample, Measurement, Operation, ProfileRecord, RoundRecord, Run, Sample,
+    Second, Series, SliceRecord, StatementRecord, Status, StepRecord, WorkRecord,
 };
 
 use crate::sample::{contender, manifest};
@@ -140,7 +140,7 @@ pub(crate) fn comparison() -> Run {
         reads: 1_000,
         ..SliceRecord::default()
     };
-    let pass = |round: u32, place: u32, test: &str, invalid: Option<&str>| PassRecord {
+    let pass = |round: u32, place: u32, test: &str, invalid: Option<&str>| RoundRecord {
         round,
         test: test.to_string(),
         place,
@@ -148,12 +148,12 @@ pub(crate) fn comparison() -> Run {
         attempt: 1,
         invalid: invalid.map(str::to_string),
         slices: vec![slice(round, "sqlite", 500), slice(round + 1, "slow", 1_000)],
-        ..PassRecord::new(Class::Point)
+        ..RoundRecord::new(Class::Point, Counts::Statements)
     };
     let rounds = (1..=6).flat_map(|round| {
         [pass(round, 0, "scan", None), pass(round, 1, "delete", Some("the machine was busy"))]
     });
-    run.passes = rounds.collect();
+    run.rounds = rounds.collect();
     run
 }
 
@@ -173,7 +173,7 @@ pub(crate) fn judged() -> Run {
             let names = [("sqlite", 1.0), ("twin", 1.0), ("slow", factor), ("like", 1.0)];
             // Everybody wanders a little, and each a very little by itself.
             let wander = 1.0 + 0.02 * f64::from(round % 3);
-            let mut pass = PassRecord {
+            let mut pass = RoundRecord {
                 round,
                 test: test.to_string(),
                 place,
@@ -190,10 +190,10 @@ pub(crate) fn judged() -> Run {
                 attempt: 1,
                 seconds: 1.0,
                 load: 1 + round % 2,
-                ..PassRecord::new(Class::Point)
+                ..RoundRecord::new(Class::Point, Counts::Statements)
             };
             if test == "insert" && round == 3 {
-                pass.invalid = Some("other programs <b>used</b> 60 % of the CPUs".to_string());
+                pass.discarded = Some("other programs <b>used</b> 60 % of the CPUs".to_string());
             }
             for (index, (name, factor)) in (0..).zip(names) {
                 let own = 1.0 + 0.001 * f64::from((round * 7 + index * 5 + place * 3) % 5);
@@ -220,7 +220,7 @@ pub(crate) fn judged() -> Run {
             passes.push(pass);
         }
     }
-    run.passes = passes;
+    run.rounds = passes;
     run
 }
 
@@ -241,7 +241,7 @@ pub(crate) fn released() -> Run {
     run.steps.clear();
     for round in 1..=6 {
         for (place, test) in (0..).zip(["point-query", "update-index"]) {
-            let mut pass = PassRecord {
+            let mut pass = RoundRecord {
                 round,
                 test: test.to_string(),
                 place,
@@ -249,7 +249,7 @@ pub(crate) fn released() -> Run {
                 group: if place == 0 { "Point queries" } else { "Writes" }.to_string(),
                 attempt: 1,
                 load: 1,
-                ..PassRecord::new(Class::Point)
+                ..RoundRecord::new(Class::Point, Counts::Statements)
             };
             for (slot, (name, speed)) in (0..).zip(releases.into_iter().zip(speeds)) {
                 let swing = 1.0 + 0.001 * f64::from((round * 7 + slot * 5) % 11);
@@ -264,9 +264,9 @@ pub(crate) fn released() -> Run {
                         pass.slices.push(slice(name, slot, nanos, reads));
                     }
                 }
-                pass.sides.insert(name.to_string(), side(name, place, round));
+                pass.arms.insert(name.to_string(), side(name, place, round));
             }
-            run.passes.push(pass);
+            run.rounds.push(pass);
         }
     }
     run
@@ -293,14 +293,14 @@ pub(crate) fn crowd(names: &[String], tests: usize, rounds: u32, cycles: usize) 
     };
     for round in 1..=rounds {
         for (place, test) in (0..).zip(&TESTS[..tests]) {
-            run.passes.push(PassRecord {
+            run.rounds.push(RoundRecord {
                 round,
                 place,
                 test: test.name.to_string(),
                 group: test.group.unwrap_or("Writes").to_string(),
                 attempt: 1,
                 slices: slices(),
-                ..PassRecord::new(Class::Point)
+                ..RoundRecord::new(Class::Point, Counts::Statements)
             });
         }
     }
@@ -339,7 +339,7 @@ pub(crate) fn each_second(cost: &[(Metric, u64)]) -> Series<Metric> {
 }
 
 /// A read whose plan the first release does not have yet, or a write with its seconds.
-fn side(release: &str, place: u32, round: u32) -> SideRecord {
+fn side(release: &str, place: u32, round: u32) -> Measurement {
     let statement = |text: &str, times: u32, plan: Option<&str>| StatementRecord {
         text: text.to_string(),
         times,
@@ -355,7 +355,7 @@ fn side(release: &str, place: u32, round: u32) -> SideRecord {
             statement("BEGIN", 1, None),
             statement("SELECT c FROM sbtest1 WHERE id=? AND c<'<b>'", 10, Some(plan)),
         ];
-        return SideRecord { statements, ..SideRecord::default() };
+        return Measurement { statements, ..Measurement::default() };
     }
     let update = "UPDATE sbtest1 SET k=k+1 WHERE id=?";
     let plan = "Update on sbtest1 <- Index Scan using sbtest1_pkey on sbtest1";
@@ -363,20 +363,20 @@ fn side(release: &str, place: u32, round: u32) -> SideRecord {
         let operations = 2_000 + 10 * u64::from(round) - if at == 13 { 1_500 } else { 0 };
         Second { operations, rows: operations, max_service: 2_000_000 }
     };
-    let mut work = WorkerRecord {
+    let mut work = WorkRecord {
         operations: 40_000,
         writes: 40_000,
         // The last is not a whole one.
         seconds: (0..=20).map(second).collect(),
-        ..WorkerRecord::of_several(Operation::Transaction)
+        ..WorkRecord::of_several(Operation::Transaction)
     };
     (1..=2_000u64).for_each(|micros| work.service.record(micros * 1_000).unwrap());
-    SideRecord {
+    Measurement {
         statements: vec![statement(update, 1, Some(plan))],
         work: vec![work.packed()],
         samples: each_second(&[(Metric::ServerCpuUser, 400_000)]),
         engine_samples: checkpoint_at(14),
-        ..SideRecord::default()
+        ..Measurement::default()
     }
 }
 
@@ -439,7 +439,7 @@ fn step_record(
         each = [0, events / 2, events - events / 2];
     }
     let rows = if is_scan { 0 } else { each[0] + each[1] };
-    let workers: Vec<WorkerRecord> = (1..=clients)
+    let workers: Vec<WorkRecord> = (1..=clients)
         .map(|client| worker(client, Operation::Transaction, events, each, rows))
         .collect();
     let done: u64 = workers.iter().map(|worker| worker.operations).sum();
@@ -482,7 +482,7 @@ fn worker(
     events: u64,
     [reads, writes, others]: [u64; 3],
     rows: u64,
-) -> WorkerRecord {
+) -> WorkRecord {
     let mut service = Histogram::new(3).unwrap();
     let mut seconds = Vec::new();
     for second in 0..SECONDS {
@@ -492,7 +492,7 @@ fn worker(
         service.record_n(time, operations).unwrap();
         seconds.push(Second { operations, rows, max_service: time * 3 });
     }
-    WorkerRecord {
+    WorkRecord {
         client,
         operation,
         operations: events * SECONDS,

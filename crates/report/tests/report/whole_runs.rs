@@ -7,7 +7,7 @@ use rqps_report::{
     Colour, csv, has_metrics, html, metrics_csv, result_json, summary_markdown, text, verdicts_csv,
 };
 use rqps_store::{
-    Operation, PackedHistogram, PassRecord, Run, Second, SideRecord, SliceRecord, WorkerRecord,
+    Measurement, Operation, PackedHistogram, RoundRecord, Run, Second, SliceRecord, WorkRecord,
 };
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ pub(crate) fn compared() -> Run {
     run.steps.clear();
     for round in 1..=6 {
         for (place, (step, class, counted, done)) in (0..).zip(STEPS) {
-            let mut pass = PassRecord {
+            let mut pass = RoundRecord {
                 round,
                 test: step.to_string(),
                 place,
@@ -47,7 +47,7 @@ pub(crate) fn compared() -> Run {
                 attempt: 1,
                 load: 1,
                 seconds: 2.0 * SECONDS as f64,
-                ..PassRecord::new(class)
+                ..RoundRecord::new(class, Counts::Statements)
             };
             for (slot, name) in (0..).zip(names) {
                 let usual = if name == "slow" { 800 } else { 1_000 };
@@ -65,50 +65,50 @@ pub(crate) fn compared() -> Run {
                     ..SliceRecord::default()
                 });
                 let of_second = [counted * share / 1_000, done * share / 1_000];
-                pass.sides.insert(name.to_string(), side(step, name, of_second));
+                pass.arms.insert(name.to_string(), side(step, name, of_second));
                 let cost = Reading::from_iter([
                     (Metric::ServerCpuUser, micros),
                     (Metric::ServerWriteBytes, SECONDS << 24),
                 ]);
                 pass.cost.insert(name.to_string(), cost);
             }
-            run.passes.push(pass);
+            run.rounds.push(pass);
         }
     }
     run
 }
 
-fn side(step: &str, name: &str, [counted, done]: [u64; 2]) -> SideRecord {
+fn side(step: &str, name: &str, [counted, done]: [u64; 2]) -> Measurement {
     let work = match step {
         "l.i0" => vec![work(Operation::Insert, done, counted)],
         "l.x" => Vec::new(),
         _ => {
             let (rows, max_lag) = if name == "slow" { (90, 2_000_000_000) } else { (100, 40_000) };
-            let inserts = WorkerRecord { max_lag, ..work(Operation::Insert, 2, rows) };
+            let inserts = WorkRecord { max_lag, ..work(Operation::Insert, 2, rows) };
             vec![inserts, work(Operation::Query, counted, 0)]
         }
     };
     let cost = [(Metric::ServerCpuUser, 700_000), (Metric::ServerWriteBytes, 1 << 24)];
-    SideRecord {
+    Measurement {
         target_rate: (step == "qr100").then_some(100.0),
         work: work.into_iter().map(|work| work.packed()).collect(),
         samples: suite::each_second(&cost),
         engine_samples: suite::checkpoint_at(5),
-        ..SideRecord::default()
+        ..Measurement::default()
     }
 }
 
 /// The same in every second but one. The last is not a whole one.
-fn work(operation: Operation, operations: u64, rows: u64) -> WorkerRecord {
+fn work(operation: Operation, operations: u64, rows: u64) -> WorkRecord {
     let second = |at: u64| match at {
         4 => Second::default(),
         _ => Second { operations, rows, max_service: 5_000_000 },
     };
-    WorkerRecord {
+    WorkRecord {
         operations: SECONDS * operations,
         rows: SECONDS * rows,
         seconds: (0..=SECONDS).map(second).collect(),
-        ..WorkerRecord::of_several(operation)
+        ..WorkRecord::of_several(operation)
     }
 }
 
@@ -117,9 +117,9 @@ fn work(operation: Operation, operations: u64, rows: u64) -> WorkerRecord {
 /// refused.
 pub(crate) fn complete() -> Run {
     let mut run = compared();
-    for pass in &mut run.passes {
+    for pass in &mut run.rounds {
         let round = u64::from(pass.round);
-        for (name, side) in &mut pass.sides {
+        for (name, side) in &mut pass.arms {
             for work in &mut side.work {
                 let mut times = Histogram::<u64>::new(3).unwrap();
                 times.record_n(200_000, 50_000).unwrap();
@@ -138,8 +138,8 @@ pub(crate) fn complete() -> Run {
             cost.set(Metric::DirectoryBytes, directory << 20);
         }
     }
-    let refused = PassRecord { invalid: Some("busy".to_string()), ..run.passes[0].clone() };
-    run.passes.push(refused);
+    let refused = RoundRecord { discarded: Some("busy".to_string()), ..run.rounds[0].clone() };
+    run.rounds.push(refused);
     run
 }
 
@@ -165,13 +165,13 @@ fn units(run: &Run) -> Vec<String> {
 #[test]
 fn three_rounds_leave_no_interval_and_all_estimates_are_where_they_belong() {
     let mut run = compared();
-    run.passes.retain(|pass| pass.round <= 3);
-    for pass in &mut run.passes {
+    run.rounds.retain(|pass| pass.round <= 3);
+    for pass in &mut run.rounds {
         let base = pass.slices[0].clone();
         pass.slices.push(SliceRecord { place: 2, contender: "twin".to_string(), ..base });
-        for (name, side) in pass.sides.clone().into_iter().filter(|(name, _)| name == "base") {
+        for (name, side) in pass.arms.clone().into_iter().filter(|(name, _)| name == "base") {
             pass.cost.insert("twin".to_string(), pass.cost[&name].clone());
-            pass.sides.insert("twin".to_string(), side);
+            pass.arms.insert("twin".to_string(), side);
         }
     }
     let Design::Comparison(plan) = &mut run.plan.design else { unreachable!() };
@@ -215,7 +215,7 @@ fn steps_that_count_different_things_have_a_neutral_unit_and_say_what_it_is() {
 #[test]
 fn steps_that_all_count_rows_are_in_rows() {
     let mut run = compared();
-    run.passes.retain(|pass| pass.test.starts_with("l."));
+    run.rounds.retain(|pass| pass.test.starts_with("l."));
     let units = units(&run);
     for unit in ["throughput rows/s", "cpu/o us/row", "wKB/o KiB/row"] {
         assert!(units.iter().any(|known| known == unit), "{unit}: {units:?}");
@@ -334,9 +334,9 @@ fn promised_write_rates_are_told_of_all_rounds_together() {
 #[test]
 fn a_rate_that_was_never_kept_is_told_although_no_such_run_counts() {
     let mut run = compared();
-    let fell_behind = |pass: &PassRecord| pass.test == "qr100" && pass.sides.contains_key("slow");
-    run.passes.iter_mut().filter(|pass| fell_behind(pass)).for_each(|pass| {
-        pass.invalid = Some("inserts fell behind".to_string());
+    let fell_behind = |pass: &RoundRecord| pass.test == "qr100" && pass.arms.contains_key("slow");
+    run.rounds.iter_mut().filter(|pass| fell_behind(pass)).for_each(|pass| {
+        pass.discarded = Some("inserts fell behind".to_string());
     });
     let page = html(&run);
     let promises = page.split("<section id=\"sla\">").nth(1).unwrap();
@@ -385,24 +385,24 @@ fn a_run_that_was_refused_is_out_by_itself() {
             contender: "new".to_string(),
             ..slice.clone()
         };
-        let new = pass.slices.iter().find(|slice| slice.contender == "base").map(like_base);
+        let new = pass.slices.iter().find(|slice| slice.arm == "base").map(like_base);
         pass.slices.extend(new);
-        let (side, cost) = (pass.sides["base"].clone(), pass.cost["base"].clone());
-        pass.sides.insert("new".to_string(), side);
+        let (side, cost) = (pass.arms["base"].clone(), pass.cost["base"].clone());
+        pass.arms.insert("new".to_string(), side);
         pass.cost.insert("new".to_string(), cost);
         if pass.test == "qr100" {
             let mut refused = pass.clone();
             refused.attempt = 2;
             refused.invalid = Some("slow: inserts fell behind".to_string());
-            refused.slices.retain(|slice| slice.contender == "slow");
+            refused.slices.retain(|slice| slice.arm == "slow");
             refused.sides.retain(|name, _| name == "slow");
             refused.cost.retain(|name, _| name == "slow");
-            pass.slices.retain(|slice| slice.contender != "slow");
-            pass.sides.remove("slow");
+            pass.slices.retain(|slice| slice.arm != "slow");
+            pass.arms.remove("slow");
             pass.cost.remove("slow");
-            run.passes.push(refused);
+            run.rounds.push(refused);
         }
-        run.passes.push(pass);
+        run.rounds.push(pass);
     }
     let found: Value = serde_json::from_str(&result_json(&run)).unwrap();
     let of = |name: &str| -> Value {
@@ -496,8 +496,8 @@ fn what_is_not_known_of_rounds_together_is_left_out() {
 fn what_a_reader_must_know_of_runs_is_told_with_their_rounds() {
     let mut run = compared();
     for (round, note) in [(1, "vacuum was given up"), (2, "vacuum was given up"), (4, "it slept")] {
-        let pass = run.passes.iter_mut().find(|pass| pass.round == round).unwrap();
-        pass.sides.get_mut("slow").unwrap().note = Some(note.to_string());
+        let pass = run.rounds.iter_mut().find(|pass| pass.round == round).unwrap();
+        pass.arms.get_mut("slow").unwrap().note = Some(note.to_string());
     }
     let told = text(&run, Colour::Never);
     assert!(told.contains("slow: vacuum was given up (rounds 1 to 2)."), "{told}");
