@@ -51,16 +51,10 @@ const CEILINGS: [Ceiling; 6] = [
         mentions: 27,
     },
     Ceiling {
-        what: "records of comparisons",
-        words: Words::Names(&["PassRecord", "SideRecord", "SliceRecord"]),
-        files: 26,
-        mentions: 238,
-    },
-    Ceiling {
-        what: "records of single runs",
-        words: Words::Names(&["StepRecord", "WorkerRecord"]),
-        files: 17,
-        mentions: 102,
+        what: "records of comparisons and of single runs by themselves",
+        words: Words::Names(&["PassRecord", "SideRecord", "StepRecord", "Compared"]),
+        files: 0,
+        mentions: 0,
     },
     Ceiling {
         what: "ways to stop early",
@@ -71,7 +65,7 @@ const CEILINGS: [Ceiling; 6] = [
 ];
 
 /// Names of types that are defined in more than one place.
-const SHARED_NAMES: usize = 122;
+const SHARED_NAMES: usize = 121;
 
 /// A file has one subject, and is not longer than this.
 const LONGEST: usize = 600;

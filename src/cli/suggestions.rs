@@ -1,8 +1,8 @@
 //! What findings suggest to do next is read by the real command line.
 
 use clap::Parser;
+use rqps_analysis::diagnosis::{Evidence, Next};
 use rqps_plan::{Plan, Profiled, Workload};
-use rqps_stats::cause::{Evidence, Next};
 
 use super::{Cli, Verb};
 
@@ -58,7 +58,7 @@ fn every_command_that_a_finding_suggests_is_one_of_rqps() {
                 let evidence = Evidence {
                     again: plan.command_of(contender, &test).unwrap(),
                     can_be_profiled: comparison(&plan).can_be_profiled(&pair),
-                    ..Evidence::default()
+                    ..Evidence::new(rqps_plan::Class::Point)
                 };
                 for next in Next::ALL {
                     let text = next.text(&evidence);
@@ -105,7 +105,7 @@ fn a_profile_is_suggested_where_it_can_be_made() {
         let evidence = Evidence {
             again: plan.command_of(&plan.contenders[1], &comparison(&plan).tests()[0]).unwrap(),
             can_be_profiled: comparison(&plan).can_be_profiled(&plan.contenders),
-            ..Evidence::default()
+            ..Evidence::new(rqps_plan::Class::Point)
         };
         let again = self::plan(command(&Next::Profile.text(&evidence)).unwrap());
         comparison(&again).profile.clone()

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::meaning::Meaning;
 use crate::metric::Kind;
 
 /// A counter or gauge of a DBMS. Its unit is the DBMS's.
@@ -9,6 +10,8 @@ use crate::metric::Kind;
 pub struct EngineValue {
     pub kind: Kind,
     pub value: u64,
+    /// What it stands for, where that is known of a run that was read.
+    pub meaning: Option<Meaning>,
 }
 
 /// Counters and gauges by name, at one instant or over one window.
@@ -26,7 +29,17 @@ impl EngineReading {
     }
 
     pub fn set(&mut self, name: impl Into<String>, kind: Kind, value: u64) {
-        self.0.insert(name.into(), EngineValue { kind, value });
+        self.0.insert(name.into(), EngineValue { kind, value, meaning: None });
+    }
+
+    /// Says what they stand for.
+    pub fn mean(&mut self, meaning: impl Fn(&str) -> Option<Meaning>) {
+        self.0.iter_mut().for_each(|(name, read)| read.meaning = meaning(name));
+    }
+
+    /// The first that stands for this.
+    pub fn meant(&self, meaning: Meaning) -> Option<u64> {
+        self.0.values().find(|read| read.meaning == Some(meaning)).map(|read| read.value)
     }
 
     /// In the order of the names.
@@ -38,12 +51,12 @@ impl EngineReading {
     /// the gauges. A counter that was missing at the first edge came into being within the window,
     /// as those of a table that was created in it.
     pub fn since(&self, earlier: &EngineReading) -> EngineReading {
-        let difference = |(name, EngineValue { kind, value }): (&str, EngineValue)| {
-            let value = match kind {
-                Kind::Gauge => value,
-                Kind::Counter => value.saturating_sub(earlier.get(name).unwrap_or(0)),
+        let difference = |(name, read): (&str, EngineValue)| {
+            let value = match read.kind {
+                Kind::Gauge => read.value,
+                Kind::Counter => read.value.saturating_sub(earlier.get(name).unwrap_or(0)),
             };
-            (name.to_string(), EngineValue { kind, value })
+            (name.to_string(), EngineValue { value, ..read })
         };
         EngineReading(self.iter().map(difference).collect())
     }

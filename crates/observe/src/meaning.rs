@@ -28,8 +28,8 @@ meanings! {
     LogFlushes "log_flushes";
     /// Pages that checkpoints wrote.
     CheckpointPages "checkpoint_pages";
-    /// Pages that were written to make room or to get ready for a checkpoint, where the DBMS spreads
-    /// those over time.
+    /// Pages that were written to make room or to get ready for a checkpoint, where the DBMS
+    /// spreads those over time.
     FlushedPages "flushed_pages";
     /// Pages that others than checkpoints wrote, or all of them where the DBMS does not tell.
     PagesWritten "pages_written";

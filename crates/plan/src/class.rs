@@ -56,6 +56,23 @@ impl Class {
         }
     }
 
+    /// What its tests are called together: `point queries`.
+    pub fn title(self) -> &'static str {
+        match self {
+            Class::Point => "point queries",
+            Class::HotPoint => "point queries of hot rows",
+            Class::Range => "range queries",
+            Class::Scan => "scans",
+            Class::Load => "loads",
+            Class::Insert => "inserts",
+            Class::DeleteOldest => "deletes of the oldest rows",
+            Class::Update => "updates",
+            Class::HotUpdate => "updates of a hot row",
+            Class::Delete => "deletes",
+            Class::ReadWrite => "reads with writes",
+        }
+    }
+
     /// The class of that name; none if there is none, as in a run of a newer rqps.
     pub fn from_name(name: &str) -> Option<Class> {
         Class::ALL.into_iter().find(|class| class.name() == name)
@@ -64,6 +81,11 @@ impl Class {
     /// Changes the tables.
     pub fn writes(self) -> bool {
         !matches!(self, Class::Point | Class::HotPoint | Class::Range | Class::Scan)
+    }
+
+    /// All clients want the same rows.
+    pub fn is_hot(self) -> bool {
+        matches!(self, Class::HotPoint | Class::HotUpdate)
     }
 
     /// Does so much and no more, however long that takes.

@@ -17,7 +17,7 @@ use std::error::Error;
 use std::path::Path;
 
 use rqps_observe::{EngineReading, Kind};
-use rqps_store::{EngineSample, RunDirectory, StepRecord};
+use rqps_store::{EngineSample, RoundRecord, RunDirectory, Status};
 
 const CONTENDERS: [&str; 7] = [
     "postgres@12.22",
@@ -45,24 +45,21 @@ pub(crate) fn make(directory: &Path) -> Result<(), Box<dyn Error>> {
     let mut kept = RunDirectory::create(directory, run.plan, run.manifest)?;
     for contender in &run.contenders {
         kept.save_contender(contender)?;
-        let steps = run.steps.iter().filter(|step| step.contender == contender.name);
+        let rounds = run.rounds.iter().filter(|round| sample::is_of(round, &contender.name));
         // Without l.x, which has no seconds.
-        let steps = steps.filter(|step| step.step != "l.x").cycle();
-        for (order, step) in (0..TESTS).zip(steps) {
-            let mut step = renamed(step, order);
-            kept.begin_step(&mut step)?;
-            step.status = rqps_store::Status::Done;
-            kept.finish_step(&step)?;
+        let rounds = rounds.filter(|round| round.test != "l.x").cycle();
+        for (place, round) in (0..TESTS).zip(rounds) {
+            kept.save(&renamed(round, place))?;
         }
     }
     Ok(())
 }
 
-fn renamed(step: &StepRecord, order: u32) -> StepRecord {
+fn renamed(round: &RoundRecord, place: u32) -> RoundRecord {
     let engine = |count: u64, each: u64| {
         let mut reading = EngineReading::default();
         for index in 0..count {
-            let value = each * (index + 7) * u64::from(order + 3) % 1_000_003;
+            let value = each * (index + 7) * u64::from(place + 3) % 1_000_003;
             reading.set(format!("pg_stat_something.counter_{index}"), Kind::Counter, value);
         }
         reading
@@ -70,13 +67,12 @@ fn renamed(step: &StepRecord, order: u32) -> StepRecord {
     let sample =
         |second| EngineSample { at: second as f64, values: engine(COUNTERS.1, second * 31) };
     // A microbenchmark has one kind of connection.
-    let workers = step.workers.last().cloned().into_iter().collect();
-    StepRecord {
-        workers,
-        step: format!("{}-{order}", step.step),
-        order,
-        engine: engine(COUNTERS.0, 7919),
-        engine_samples: (1..=SECONDS).map(sample).collect(),
-        ..step.clone()
+    let mut round = RoundRecord { test: format!("{}-{place}", round.test), place, ..round.clone() };
+    for arm in round.arms.values_mut() {
+        arm.status = Status::Done;
+        arm.work = arm.work.last().cloned().into_iter().collect();
+        arm.engine = engine(COUNTERS.0, 7919);
+        arm.engine_samples = (1..=SECONDS).map(sample).collect();
     }
+    round
 }

@@ -63,6 +63,6 @@ fn main() -> io::Result<()> {
 fn step_by_hand(directory: &Path) -> io::Result<()> {
     let mut begun = sample::run(&["postgres@17.6", "postgres@18.0"], 3);
     sample::step(&mut begun, "postgres@17.6", "l.i0").status = rqps_store::Status::Running;
-    begun.steps.truncate(1);
+    begun.rounds.truncate(1);
     fs::write(directory.join("begun.html"), html(&begun))
 }

@@ -9,7 +9,6 @@ mod analysis;
 pub mod autocorrelation;
 pub mod bands;
 pub mod binomial;
-pub mod cause;
 pub mod change_points;
 pub mod client_share;
 pub mod columns;

@@ -32,8 +32,8 @@ pub enum StoreError {
     #[error("another rqps is at work in '{}'", .0.display())]
     Busy(PathBuf),
     #[error(
-        "'{}' is of schema version {found}, and this rqps reads version {expected}: take the rqps that \
-         manifest.json names; the reports that are there are as they were",
+        "'{}' has schema {found}; this rqps reads schema {expected}. Its reports are unchanged. Use the rqps \
+         that manifest.json names, or measure again",
         path.display()
     )]
     Version { path: PathBuf, found: u32, expected: u32 },

@@ -1,7 +1,8 @@
 //! The run directory: plan, manifest, and the SQLite file that every number comes from.
 //!
 //! `results.sqlite` is the journal as well: a test of a single run has a row from the moment it is
-//! begun, a round of a comparison when it is done, so that what a killed rqps had finished is known.
+//! begun, a round of a comparison when it is done, so that it is known what a killed rqps had
+//! finished.
 
 mod column;
 mod directory;

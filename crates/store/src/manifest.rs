@@ -33,7 +33,7 @@ pub struct ContenderRecord {
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub defaults: BTreeSet<String>,
     /// What its counters stand for, those that tell most first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip)]
     pub counters: Vec<CounterMeaning>,
     /// Seconds from nothing to a server that answers: creating the data directory included.
     pub start_seconds: f64,

@@ -41,7 +41,7 @@ impl Run {
         let mut contenders = contenders(&connection).map_err(damaged)?;
         let place = |name: &str| plan.contenders.iter().position(|known| known.name() == name);
         contenders.sort_by_key(|contender| place(&contender.name));
-        let rounds = rounds(&connection, &plan, samples).map_err(damaged)?;
+        let rounds = rounds(&connection, (&plan, &contenders), samples).map_err(damaged)?;
         let profiles = profile::profiles(&connection, path)?;
         let (parts, differences) = (Vec::new(), Vec::new());
         Ok(Run { plan, manifest, contenders, rounds, profiles, parts, differences })
@@ -62,7 +62,11 @@ impl RunDirectory {
 
     /// What is kept, as [`Run::rounds`].
     pub fn rounds(&self) -> Result<Vec<RoundRecord>, StoreError> {
-        rounds(&self.connection, &self.plan, Samples::Read).map_err(|error| self.unreadable(error))
+        let rounds = || {
+            let contenders = contenders(&self.connection)?;
+            rounds(&self.connection, (&self.plan, &contenders), Samples::Read)
+        };
+        rounds().map_err(|error| self.unreadable(error))
     }
 
     /// The places of the tests of a single run that a contender, by its part, has done.
@@ -135,7 +139,7 @@ fn flags(row: &Row<'_>) -> Result<Option<Flags>, rusqlite::Error> {
 /// those that were discarded and the last.
 fn rounds(
     connection: &Connection,
-    plan: &Plan,
+    (plan, contenders): (&Plan, &[ContenderRecord]),
     samples: Samples,
 ) -> Result<Vec<RoundRecord>, rusqlite::Error> {
     let order = if plan.comparison().is_some() { "id" } else { "part, place, attempt" };
@@ -151,6 +155,15 @@ fn rounds(
         round.machine = cost(connection, ("machine_cost", "round"), id)?;
         round.arms = measurements(connection, id, with)?;
         round.slices = slices(connection, id)?;
+        for (arm, measured) in &mut round.arms {
+            // The A/A control is the baseline, and has no record of its own.
+            let baseline = plan.contenders.first().map(|baseline| baseline.name());
+            let record = |name: &str| contenders.iter().find(|record| record.name == name);
+            let record = record(arm).or_else(|| record(&baseline?));
+            let meaning = |counter: &str| record?.meaning(counter);
+            measured.engine.mean(meaning);
+            measured.engine_samples.mean(meaning);
+        }
         rounds.push(round);
     }
     Ok(rounds)

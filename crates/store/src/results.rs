@@ -95,7 +95,9 @@ pub(crate) fn open(root: &Path, read_only: bool) -> Result<Connection, StoreErro
         return Err(match found {
             // SQLite's own beginning.
             0 => StoreError::damaged(results, "it is a database without the mark of rqps's"),
-            found => StoreError::Version { path: results, found, expected: schema::VERSION },
+            found => {
+                StoreError::Version { path: root.to_path_buf(), found, expected: schema::VERSION }
+            }
         });
     }
     // SQLite takes what is missing of the last page for zeros.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rqps_observe::{EngineReading, Kind, Metric, Reading};
+use rqps_observe::{EngineReading, Kind, Meaning, Metric, Reading};
 
 /// A second of the window as the operating system saw it.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +35,8 @@ pub struct Series<N> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     pub kind: Kind,
+    /// What it stands for, where it is the DBMS's and that is known of a run that was read.
+    pub meaning: Option<Meaning>,
     /// [`MISSING`] where nothing could be read: an `Option` would need twice the memory.
     values: Vec<u64>,
 }
@@ -102,7 +104,7 @@ impl<N: Ord> Series<N> {
         exact.extend(values.into_iter().map(|value| value.unwrap_or(MISSING)));
         exact.resize(self.at.len(), MISSING);
         let values = exact;
-        self.columns.insert(name, Column { kind, values });
+        self.columns.insert(name, Column { kind, meaning: None, values });
     }
 
     fn push(&mut self, at: f64, values: impl Iterator<Item = (N, Kind, u64)>) {
@@ -110,12 +112,19 @@ impl<N: Ord> Series<N> {
         self.at.push(at);
         for (name, kind, value) in values {
             let values = vec![MISSING; before];
-            let column = self.columns.entry(name).or_insert(Column { kind, values });
+            let column = self.columns.entry(name).or_insert(Column { kind, meaning: None, values });
             column.values.push(value);
         }
         for column in self.columns.values_mut() {
             column.values.resize(before + 1, MISSING);
         }
+    }
+}
+
+impl Series<String> {
+    /// Says what the columns stand for.
+    pub fn mean(&mut self, meaning: impl Fn(&str) -> Option<Meaning>) {
+        self.columns.iter_mut().for_each(|(name, column)| column.meaning = meaning(name));
     }
 }
 

@@ -137,6 +137,16 @@ impl WorkRecord<Histogram<u64>> {
 }
 
 impl WorkRecord {
+    /// What all connections did together, by kind of operation.
+    pub fn by_operation(work: Vec<WorkRecord>) -> Vec<WorkRecord> {
+        let work: Vec<_> = work.into_iter().map(WorkRecord::unpacked).collect();
+        let all = Operation::ALL.into_iter().filter_map(|operation| {
+            let own: Vec<_> = work.iter().filter(|one| one.operation == operation).collect();
+            (!own.is_empty()).then(|| WorkRecord::together(operation, &own).packed())
+        });
+        all.collect()
+    }
+
     pub fn unpacked(self) -> WorkRecord<Histogram<u64>> {
         self.with_times(|times| times.unpacked())
     }

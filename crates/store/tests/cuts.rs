@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use hdrhistogram::Histogram;
-use rqps_observe::{EngineReading, Reading};
-use rqps_plan::{Count, Counts, Design, InsertBenchmark, Operation, Plan, Profile, Workload};
-use rqps_store::{Manifest, Run, RunDirectory, Status, StepRecord, WorkerRecord};
+use rqps_plan::{
+    Class, Count, Counts, Design, InsertBenchmark, Operation, Plan, Profile, Workload,
+};
+use rqps_store::{Manifest, Measurement, RoundRecord, Run, RunDirectory, Status, WorkRecord};
 use rusqlite::Connection;
 
 const RESULTS: &str = "results.sqlite";
@@ -16,56 +17,25 @@ const PAGE: usize = 4096;
 /// A page as the journal has it: its number before it, a checksum after it.
 const PAGE_RECORD: usize = 4 + PAGE + 4;
 
-fn step(order: u32) -> StepRecord {
+fn done(place: u32) -> RoundRecord {
     let mut service = Histogram::new_with_bounds(1_000, 3_600_000_000_000, 3).unwrap();
     // So many different times that the record takes more than a page.
     (1..400).for_each(|n| service.record_n(n * 7_919, n).unwrap());
-    StepRecord {
-        contender: "sqlite".to_string(),
-        step: format!("step {order}"),
-        title: "range queries".to_string(),
-        group: None,
-        counts: Counts::Queries,
-        order,
-        attempt: 0,
-        status: Status::Running,
-        error: None,
-        started: "2026-11-21T20:00:00Z".to_string(),
-        seconds: 2.5,
-        pause_seconds: 0.0,
-        check_seconds: 0.0,
-        clients: 1,
-        target_rate: None,
-        counted_rows: None,
-        index_seconds: None,
-        workers: vec![WorkerRecord {
-            client: 1,
-            operation: Operation::Query,
-            operations: service.len(),
-            rows: 0,
-            reads: 0,
-            writes: 0,
-            others: 0,
-            retries: 0,
-            service,
-            response: None,
-            max_lag: 0,
-            seconds: Vec::new(),
-        }],
-        cost: Reading::default(),
-        samples: Default::default(),
-        engine: EngineReading::default(),
-        engine_samples: Default::default(),
-        statements: Vec::new(),
-        note: None,
+    let work = WorkRecord { service, ..WorkRecord::of_several(Operation::Query) };
+    let work = vec![work.packed()];
+    let measured = Measurement { status: Status::Done, work, ..Measurement::default() };
+    RoundRecord {
+        test: format!("step {place}"),
+        place,
+        arms: [("sqlite".to_string(), measured)].into(),
+        ..RoundRecord::new(Class::Range, Counts::Queries)
     }
 }
 
-fn do_step(run: &mut RunDirectory, order: u32) {
-    let mut record = step(order);
-    run.begin_step(&mut record).unwrap();
-    record.status = Status::Done;
-    run.finish_step(&record).unwrap();
+fn do_step(run: &mut RunDirectory, place: u32) {
+    let mut round = done(place);
+    run.begin(&mut round).unwrap();
+    run.save(&round).unwrap();
 }
 
 /// A run of which two steps are done. On a file system in memory if there is one: it is opened
@@ -107,10 +77,10 @@ impl Died {
         // Pages are written before the commit as soon as there is no room for them in memory.
         connection.execute_batch("pragma cache_size = 1; pragma cache_spill = 1").unwrap();
         let copy = "begin immediate;
-            update step set status = 'failed', error = 'lost';
-            update worker set operations = 0;
+            update measurement set status = 'failed', error = 'lost';
+            update work set operations = 0;
             with recursive seconds(n) as (select 0 union all select n + 1 from seconds where n < 9999)
-            insert into second select id, n, n, n, n from seconds, worker";
+            insert into second select id, n, n, n, n from seconds, work";
         connection.execute_batch(copy).unwrap();
         let died = Died {
             before,
@@ -138,7 +108,7 @@ impl Files {
     /// The run can be gone on with, and all is as it was before the commit.
     fn is_taken_back(&self, before: &[u8], case: &str) {
         let run = RunDirectory::resume(&self.0).unwrap_or_else(|error| panic!("{case}: {error}"));
-        assert_eq!(run.done_steps("sqlite").unwrap(), [0, 1], "{case}");
+        assert_eq!(run.done(1).unwrap(), [0, 1], "{case}");
         assert!(fs::read(self.0.join(RESULTS)).unwrap() == before, "{case}");
     }
 }
@@ -165,7 +135,7 @@ fn a_commit_that_was_cut_short_leaves_the_steps_before_it() {
     files.put(&died.database, Some(&died.journal));
     let mut run = RunDirectory::resume(directory.path()).unwrap();
     do_step(&mut run, 2);
-    assert_eq!(run.done_steps("sqlite").unwrap(), [0, 1, 2]);
+    assert_eq!(run.done(1).unwrap(), [0, 1, 2]);
 }
 
 #[test]
@@ -173,8 +143,9 @@ fn a_run_that_died_in_a_commit_can_be_looked_at() {
     let directory = two_steps();
     let died = Died::in_commit(directory.path());
     Files(directory.path().to_path_buf()).put(&died.database, Some(&died.journal));
-    let steps = Run::open(directory.path()).unwrap().steps;
-    assert_eq!(steps.iter().map(|step| step.status).collect::<Vec<_>>(), [Status::Done; 2]);
+    let rounds = Run::open(directory.path()).unwrap().rounds;
+    let statuses: Vec<Status> = rounds.iter().map(|round| round.arms["sqlite"].status).collect();
+    assert_eq!(statuses, [Status::Done; 2]);
 }
 
 #[test]

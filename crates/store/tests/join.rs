@@ -2,11 +2,11 @@
 //! come.
 
 use rqps_plan::{
-    Class, Comparison, Contender, Count, Design, InsertBenchmark, Method, Plan, Profile, Span,
-    StoredBase, Workload,
+    Class, Comparison, Contender, Count, Counts, Design, InsertBenchmark, Method, Plan, Profile,
+    Span, StoredBase, Workload,
 };
 use rqps_store::{
-    ContenderRecord, Manifest, MergeError, PassRecord, ProfileRecord, Run, Unlike, merge,
+    ContenderRecord, Manifest, MergeError, ProfileRecord, RoundRecord, Run, Unlike, merge,
 };
 
 /// The first step of the Insert Benchmark in these rounds of Postgres 18.0 against 17.6.
@@ -21,13 +21,13 @@ fn made(id: &str, rounds: &[u32]) -> (String, Run) {
         settings: [("work_mem".to_string(), "4MB".to_string())].into(),
         ..ContenderRecord::default()
     };
-    let pass = |round: &u32| PassRecord {
+    let pass = |round: &u32| RoundRecord {
         round: *round,
         test: "l.i0".to_string(),
         load: 1,
         attempt: 1,
         started: id.to_string(),
-        ..PassRecord::new(Class::Point)
+        ..RoundRecord::new(Class::Point, Counts::Statements)
     };
     let comparison = Comparison::new(Workload::InsertBenchmark(benchmark));
     let run = Run {
@@ -40,8 +40,7 @@ fn made(id: &str, rounds: &[u32]) -> (String, Run) {
             design: Design::Comparison(comparison),
         },
         manifest: Manifest { id: id.to_string(), cpus: 2, ..Manifest::default() },
-        steps: Vec::new(),
-        passes: rounds.iter().map(pass).collect(),
+        rounds: rounds.iter().map(pass).collect(),
         profiles: Vec::new(),
         parts: Vec::new(),
         differences: Vec::new(),
@@ -65,7 +64,7 @@ fn benchmark(run: &mut Run) -> &mut InsertBenchmark {
 
 /// The rounds of the joined run: which run each was of.
 fn rounds(joined: &Run) -> Vec<(u32, &str)> {
-    joined.passes.iter().map(|pass| (pass.round, pass.started.as_str())).collect()
+    joined.rounds.iter().map(|pass| (pass.round, pass.started.as_str())).collect()
 }
 
 /// Two runs of which the second is not like the first.
@@ -84,7 +83,7 @@ fn rounds_and_loads_are_numbered_on() {
     }
     let mut joined = merge(runs, false).unwrap();
     assert_eq!(rounds(&joined), [(1, "a"), (2, "a"), (3, "a"), (4, "b"), (5, "b")]);
-    let loads: Vec<u32> = joined.passes.iter().map(|pass| pass.load).collect();
+    let loads: Vec<u32> = joined.rounds.iter().map(|pass| pass.load).collect();
     assert_eq!(loads, [1, 1, 1, 2, 2], "each run has loads of its own");
     let profiled: Vec<u32> = joined.profiles.iter().map(|profile| profile.round).collect();
     assert_eq!(profiled, [1, 2, 3, 4]);
@@ -114,14 +113,14 @@ fn fresh_rounds_come_after_the_screens_of_all_runs() {
 #[test]
 fn a_refused_attempt_stays_in_its_round() {
     let runs = with(|run| {
-        let again = PassRecord { attempt: 2, ..run.passes[0].clone() };
-        run.passes[0].invalid = Some("the machine was busy".to_string());
-        run.passes.insert(1, again);
+        let again = RoundRecord { attempt: 2, ..run.rounds[0].clone() };
+        run.rounds[0].discarded = Some("the machine was busy".to_string());
+        run.rounds.insert(1, again);
     });
     let joined = merge(runs, false).unwrap();
     assert_eq!(rounds(&joined)[3..], [(4, "b"), (4, "b"), (5, "b")]);
     let attempts: Vec<(u32, bool)> =
-        joined.passes[3..].iter().map(|pass| (pass.attempt, pass.invalid.is_some())).collect();
+        joined.rounds[3..].iter().map(|pass| (pass.attempt, pass.discarded.is_some())).collect();
     assert_eq!(attempts, [(1, true), (2, false), (1, false)]);
 }
 
@@ -189,7 +188,7 @@ fn what_the_rounds_were_made_under_is_refused_unless_forced() {
         let joined = merge(with(change), true).unwrap();
         let told: Vec<String> = joined.differences.iter().map(ToString::to_string).collect();
         assert!(told.len() == 1 && told[0].contains(text), "{text}: {told:?}");
-        assert_eq!(joined.passes.len(), 5);
+        assert_eq!(joined.rounds.len(), 5);
     }
 }
 

@@ -5,14 +5,15 @@ use std::fs;
 use std::path::Path;
 
 use hdrhistogram::Histogram;
-use rqps_observe::{EngineReading, Kind, Metric, Reading};
+use rqps_observe::{CounterMeaning, EngineReading, Kind, Meaning, Metric, Reading};
 use rqps_plan::{
     Class, Contender, Count, Counts, Design, Flags, InsertBenchmark, Operation, Plan, Profile,
     Workload,
 };
 use rqps_store::{
-    ContenderRecord, EngineSample, Manifest, MemoryHold, PassRecord, Planning, Run, RunDirectory,
-    Sample, Second, SideRecord, StatementRecord, Status, StepRecord, WorkerRecord,
+    ContenderRecord, EngineSample, Manifest, Measurement, MemoryHold, PackedHistogram, Planning,
+    RoundRecord, Run, RunDirectory, Sample, Second, SliceRecord, StatementRecord, Status,
+    StoreError, WorkRecord,
 };
 
 fn plan() -> Plan {
@@ -32,22 +33,33 @@ fn create(path: &Path) -> RunDirectory {
     RunDirectory::create(path, plan(), Manifest::default()).unwrap()
 }
 
-fn step(contender: &str, order: u32) -> StepRecord {
+/// A test of a single run.
+fn round(contender: &str, part: u32) -> RoundRecord {
+    RoundRecord {
+        test: "qr100".to_string(),
+        title: "range queries".to_string(),
+        group: Some("range".to_string()),
+        place: 4,
+        part,
+        started: "2026-11-21T20:00:00Z".to_string(),
+        seconds: 2.75,
+        cpus: vec![0, 1],
+        reference_loop: vec![7, 8],
+        machine: Reading::from_iter([(Metric::HostCpuBusy, 456)]),
+        arms: [(contender.to_string(), measured())].into(),
+        ..RoundRecord::new(Class::Range, Counts::Queries)
+    }
+}
+
+fn measured() -> Measurement {
     let mut service = Histogram::new_with_bounds(1_000, 3_600_000_000_000, 3).unwrap();
     service.record_n(250_000, 41).unwrap();
     let mut response = service.clone();
     response.record(9_000_000).unwrap();
-    StepRecord {
-        contender: contender.to_string(),
-        step: "qr100".to_string(),
-        title: "range queries".to_string(),
-        group: Some("range".to_string()),
-        counts: Counts::Queries,
-        order,
-        attempt: 1,
+    Measurement {
+        slot: 1,
         status: Status::Done,
         error: None,
-        started: "2026-11-21T20:00:00Z".to_string(),
         seconds: 2.5,
         pause_seconds: 1.0,
         check_seconds: 0.25,
@@ -55,7 +67,7 @@ fn step(contender: &str, order: u32) -> StepRecord {
         target_rate: Some(100.0),
         counted_rows: Some(1_100),
         index_seconds: Some(0.5),
-        workers: vec![WorkerRecord {
+        work: vec![WorkRecord {
             client: 1,
             operation: Operation::Insert,
             operations: 41,
@@ -64,8 +76,8 @@ fn step(contender: &str, order: u32) -> StepRecord {
             writes: 39,
             others: 2,
             retries: 2,
-            service,
-            response: Some(response),
+            service: PackedHistogram::of(&service),
+            response: Some(PackedHistogram::of(&response)),
             max_lag: 77,
             seconds: vec![
                 Second { operations: 20, rows: 1_000, max_service: 5 },
@@ -73,6 +85,9 @@ fn step(contender: &str, order: u32) -> StepRecord {
             ],
         }],
         cost: Reading::from_iter([(Metric::HostCpuBusy, 123), (Metric::DatabaseBytes, 1 << 40)]),
+        slice_cost: Reading::from_iter([(Metric::DeviceFlushes, 9)]),
+        watched: 41,
+        bytes_before: Some(1 << 39),
         samples: [Sample { at: 1.0, cost: Reading::from_iter([(Metric::DeviceWrites, 3)]) }]
             .into_iter()
             .collect(),
@@ -109,135 +124,116 @@ fn a_run_is_read_back_as_it_was_written() {
     contender.settings.insert("journal_mode".into(), "wal".into());
     contender.settings.insert("page_size".into(), "4096".into());
     contender.defaults.insert("page_size".into());
+    contender.counters =
+        vec![CounterMeaning { ends: "_length".into(), meaning: Meaning::RowVersionsLeft }];
     run.save_contender(&contender).unwrap();
-    let mut first = step("again", 4);
-    run.begin_step(&mut first).unwrap();
-    first.status = Status::Done;
-    run.finish_step(&first).unwrap();
+    // What is begun and done, and a round of another arm.
+    let mut first = round("again", 2);
+    run.begin(&mut first).unwrap();
+    run.save(&first).unwrap();
+    let mut next = RoundRecord { round: 2, discarded: Some("busy".to_string()), ..first.clone() };
+    next.arms = [("sqlite".to_string(), Measurement::default())].into();
+    next.slices = vec![SliceRecord { client: 1, arm: "sqlite".to_string(), ..Default::default() }];
+    run.save(&next).unwrap();
 
     let read = Run::open(&path).unwrap();
     assert_eq!(read.plan, plan());
-    assert_eq!(read.contenders, [contender]);
-    let [found] = read.steps.as_slice() else { panic!("one step") };
-    let (worker, expected) = (&found.workers[0], &step("again", 4).workers[0]);
-    assert_eq!(worker.service, expected.service);
-    assert_eq!(worker.response, expected.response);
-    assert_eq!(worker.seconds, expected.seconds);
-    assert_eq!(
-        (worker.operations, worker.rows, worker.retries, worker.max_lag),
-        (41, 2_050, 2, 77)
-    );
-    assert_eq!((&found.cost, &found.samples), (&first.cost, &first.samples));
-    assert_eq!((&found.engine, &found.engine_samples), (&first.engine, &first.engine_samples));
-    assert_eq!((&found.note, &found.statements), (&first.note, &first.statements));
-    assert_eq!((found.target_rate, found.counted_rows), (Some(100.0), Some(1_100)));
+    assert_eq!(read.contenders, std::slice::from_ref(&contender));
+    let mut rounds = read.rounds.clone();
+    // What its counters stand for is known of who counts them.
+    let arm = rounds.iter_mut().find_map(|round| round.arms.get_mut("again")).unwrap();
+    let meanings: Vec<_> = arm.engine.iter().map(|(name, read)| (name, read.meaning)).collect();
+    let left = Some(Meaning::RowVersionsLeft);
+    let expected = [("Innodb_history_list_length", left), ("Innodb_rows_inserted", None)];
+    assert_eq!(meanings, expected);
+    assert_eq!(arm.engine_samples.column("Innodb_history_list_length").unwrap().meaning, left);
+    arm.engine.mean(|_| None);
+    arm.engine_samples.mean(|_| None);
+    rounds.sort_by_key(|round| round.round);
+    assert_eq!(rounds, [first, next]);
+
+    let results = rusqlite::Connection::open(path.join("results.sqlite")).unwrap();
+    results.execute("update work set response = x'00'", []).unwrap();
+    assert!(Run::open(&path).unwrap_err().to_string().contains("damaged"));
 }
 
 #[test]
-fn a_pass_is_read_back_as_it_was_written() {
+fn a_word_that_is_not_known_is_an_error_and_never_another() {
     let directory = tempfile::tempdir().unwrap();
     let mut run = create(directory.path());
-    // A whole run of what a step does, and the next pass of another contender.
-    let whole = step("sqlite", 0);
-    let side = SideRecord {
-        slot: 1,
-        watched: 41,
-        statements: statements(),
-        target_rate: whole.target_rate,
-        work: whole.work().into_iter().map(|work| work.packed()).collect(),
-        samples: whole.samples.clone(),
-        engine_samples: whole.engine_samples.clone(),
-        note: Some("a wait was given up".to_string()),
-        ..SideRecord::default()
+    let contender = ContenderRecord {
+        name: "sqlite".into(),
+        counters: vec![CounterMeaning { ends: "x".into(), meaning: Meaning::LogBytes }],
+        ..ContenderRecord::default()
     };
-    let pass = PassRecord {
-        round: 1,
-        test: "scan".to_string(),
-        part: 1,
-        load: 1,
-        attempt: 1,
-        cpus: vec![0, 1],
-        canary: vec![7, 8],
-        sides: [("sqlite".to_string(), side)].into(),
-        ..PassRecord::new(Class::Point)
-    };
-    let mut next = PassRecord { round: 2, ..pass.clone() };
-    next.sides = [("again".to_string(), SideRecord::default())].into();
-    run.save_pass(&pass).unwrap();
-    run.save_pass(&next).unwrap();
-    let passes = run.passes().unwrap();
-    assert_eq!(passes, [pass, next]);
-    let [read] = passes[0].sides["sqlite"].work.as_slice() else { panic!("one kind") };
-    assert_eq!(read.clone().unpacked(), whole.work()[0]);
-    assert!(run.run().unwrap().steps.is_empty(), "a whole run of a comparison is no step");
-
+    run.save_contender(&contender).unwrap();
+    run.save(&round("sqlite", 1)).unwrap();
     let results = rusqlite::Connection::open(directory.path().join("results.sqlite")).unwrap();
-    results.execute("update worker set response = x'00'", []).unwrap();
-    assert!(Run::open(directory.path()).unwrap_err().to_string().contains("damaged"));
-}
-
-#[test]
-fn a_class_that_is_not_known_is_an_error_and_never_another() {
-    let directory = tempfile::tempdir().unwrap();
-    let mut run = create(directory.path());
-    run.save_pass(&PassRecord { round: 1, ..PassRecord::new(Class::Scan) }).unwrap();
-    assert_eq!(run.passes().unwrap()[0].class, Class::Scan);
-    let results = rusqlite::Connection::open(directory.path().join("results.sqlite")).unwrap();
-    results.execute("update pass set class = 'analytic'", []).unwrap();
-    let error = Run::open(directory.path()).unwrap_err().to_string();
-    assert!(error.contains("results.sqlite' is damaged: class 'analytic' is not known"), "{error}");
+    let words = [
+        ("round", "class", "range"),
+        ("round", "counts", "queries"),
+        ("measurement", "status", "done"),
+        ("work", "operation", "insert"),
+        ("cost", "metric", ""),
+        ("engine", "kind", ""),
+        ("counter_meaning", "meaning", "log_bytes"),
+    ];
+    for (table, column, known) in words {
+        let before: String = results
+            .query_row(&format!("select {column} from {table}"), [], |row| row.get(0))
+            .unwrap();
+        assert!(known.is_empty() || before == known, "{table}.{column}: {before}");
+        let change = |from: &str, to: &str| {
+            let sql = format!("update {table} set {column} = ?2 where {column} = ?1");
+            results.execute(&sql, [from, to]).unwrap();
+        };
+        change(&before, "analytic");
+        let error = Run::open(directory.path()).unwrap_err().to_string();
+        let told = format!("results.sqlite' is damaged: {column} 'analytic' is not known");
+        assert!(error.contains(&told), "{error}");
+        change("analytic", &before);
+    }
+    Run::open(directory.path()).unwrap();
 }
 
 #[test]
 fn a_round_that_has_come_farther_takes_the_place_of_what_was_kept_of_it() {
     let directory = tempfile::tempdir().unwrap();
     let mut run = create(directory.path());
-    let side = || SideRecord {
-        work: step("sqlite", 0).work().into_iter().map(|work| work.packed()).collect(),
-        samples: step("sqlite", 0).samples,
-        ..SideRecord::default()
-    };
-    let pass = |attempt| PassRecord {
-        round: 1,
-        test: "l.i0".to_string(),
-        part: 1,
-        attempt,
-        sides: [("sqlite".to_string(), side())].into(),
-        ..PassRecord::new(Class::Point)
-    };
-    let earlier = PassRecord { round: 0, ..pass(1) };
-    run.save_pass(&earlier).unwrap();
-    run.replace_passes(&[&pass(1)]).unwrap();
-    let refused = PassRecord { sides: BTreeMap::new(), ..pass(1) };
-    let mut farther = pass(2);
-    farther.sides.insert("again".to_string(), side());
-    run.replace_passes(&[&refused, &farther]).unwrap();
-    assert_eq!(run.passes().unwrap(), [earlier, refused, farther]);
+    let earlier = RoundRecord { round: 1, ..round("sqlite", 1) };
+    run.save(&earlier).unwrap();
+    let attempt = |attempt| RoundRecord { round: 2, attempt, ..round("sqlite", 1) };
+    run.replace(&[&attempt(1)]).unwrap();
+    let discarded = Some("busy".to_string());
+    let discarded = RoundRecord { arms: BTreeMap::new(), discarded, ..attempt(1) };
+    let mut farther = attempt(2);
+    farther.arms.insert("again".to_string(), measured());
+    run.replace(&[&discarded, &farther]).unwrap();
+    assert_eq!(run.rounds().unwrap(), [earlier, discarded, farther]);
     // Nothing stays of what was kept before.
     let results = rusqlite::Connection::open(directory.path().join("results.sqlite")).unwrap();
     let count = |table: &str| -> u32 {
         let sql = format!("select count(*) from {table}");
         results.query_row(&sql, [], |row| row.get(0)).unwrap()
     };
-    assert_eq!((count("pass_side"), count("worker")), (3, 3));
+    assert_eq!((count("measurement"), count("work"), count("second")), (3, 3, 6));
 }
 
 #[test]
 fn what_several_did_together_is_their_sum_by_kind_and_by_second() {
-    let mut step = step("sqlite", 0);
-    let mut second = step.workers[0].clone();
+    let first = measured().work.remove(0);
+    let mut second = first.clone();
     (second.client, second.response, second.max_lag) = (2, None, 70);
     second.seconds = vec![Second { operations: 1, rows: 50, max_service: 9 }; 3];
-    let query = WorkerRecord { operation: Operation::Query, ..second.clone() };
-    step.workers.extend([second, query]);
-    let work = step.work();
+    let query = WorkRecord { operation: Operation::Query, ..second.clone() };
+    let work = WorkRecord::by_operation(vec![first, second, query]);
     let kinds: Vec<Operation> = work.iter().map(|work| work.operation).collect();
     assert_eq!(kinds, [Operation::Insert, Operation::Query]);
     let inserts = &work[0];
     assert_eq!((inserts.client, inserts.operations, inserts.rows), (0, 82, 4_100));
-    assert_eq!((inserts.max_lag, inserts.service.len()), (77, 82));
+    assert_eq!((inserts.max_lag, inserts.service.unpacked().len()), (77, 82));
     let response = inserts.response.as_ref().unwrap();
-    assert_eq!(response.len(), 42, "only the first has had a rate");
+    assert_eq!(response.unpacked().len(), 42, "only the first has had a rate");
     assert_eq!(
         inserts.seconds,
         [
@@ -247,42 +243,6 @@ fn what_several_did_together_is_their_sum_by_kind_and_by_second() {
         ]
     );
     assert_eq!((work[1].operations, work[1].response.is_none()), (41, true));
-}
-
-#[test]
-fn a_run_of_an_rqps_that_did_not_look_for_flags_is_read_and_resumed() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("run");
-    let mut run = create(&path);
-    let flags = Flags {
-        level: Some("-Os".to_string()),
-        lto: Some(false),
-        hardening: vec!["pie".to_string()],
-        ..Flags::default()
-    };
-    let record = |name: &str, flags: Option<&Flags>| ContenderRecord {
-        name: name.into(),
-        flags: flags.cloned(),
-        ..ContenderRecord::default()
-    };
-    let told = record("sqlite", Some(&flags));
-    run.save_contender(&told).unwrap();
-    assert_eq!(run.run().unwrap().contenders, std::slice::from_ref(&told));
-    drop(run);
-
-    let connection = rusqlite::Connection::open(path.join("results.sqlite")).unwrap();
-    connection.execute_batch("alter table contender drop column flags").unwrap();
-    assert_eq!(Run::open(&path).unwrap().contenders, [record("sqlite", None)]);
-    let mut resumed = RunDirectory::resume(&path).unwrap();
-    assert_eq!(resumed.run().unwrap().contenders, [record("sqlite", None)]);
-    let later = record("again", Some(&flags));
-    resumed.save_contender(&later).unwrap();
-    assert_eq!(resumed.run().unwrap().contenders, [record("sqlite", None), later]);
-
-    // Which an rqps that knows nothing of them reads by its own names.
-    let version: u32 =
-        connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
-    assert_eq!(version, 6);
 }
 
 #[test]
@@ -349,23 +309,28 @@ fn every_contender_has_a_log_of_its_own() {
 }
 
 #[test]
-fn a_step_that_was_begun_and_not_ended_is_seen_and_can_be_done_again() {
+fn a_test_that_was_begun_and_not_ended_is_seen_and_can_be_done_again() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("run");
     let mut run = create(&path);
-    run.begin_step(&mut step("sqlite", 0)).unwrap();
+    let status = |run: &RunDirectory| {
+        let rounds = run.rounds().unwrap();
+        let [round] = rounds.as_slice() else { panic!("one test: {rounds:?}") };
+        (round.attempt, round.arms["sqlite"].status)
+    };
+    let mut begun = round("sqlite", 1);
+    begun.arms.insert("sqlite".to_string(), Measurement::default());
+    run.begin(&mut begun).unwrap();
     drop(run);
 
     let mut run = RunDirectory::resume(&path).unwrap();
-    assert_eq!(run.done_steps("sqlite").unwrap(), [] as [u32; 0]);
-    assert_eq!(run.run().unwrap().steps[0].status, Status::Running);
-    let mut again = step("sqlite", 0);
-    run.begin_step(&mut again).unwrap();
-    again.status = Status::Done;
-    run.finish_step(&again).unwrap();
-    assert_eq!(run.done_steps("sqlite").unwrap(), [0]);
-    let steps = run.run().unwrap().steps;
-    assert_eq!((steps.len(), steps[0].attempt, steps[0].status), (1, 2, Status::Done));
+    assert_eq!(run.done(1).unwrap(), [] as [u32; 0]);
+    assert_eq!(status(&run), (1, Status::Running));
+    run.begin(&mut begun).unwrap();
+    begun.arms.insert("sqlite".to_string(), measured());
+    run.save(&begun).unwrap();
+    assert_eq!((run.done(1).unwrap(), run.done(2).unwrap()), (vec![4], vec![]));
+    assert_eq!(status(&run), (2, Status::Done));
 }
 
 #[test]
@@ -391,7 +356,7 @@ fn a_directory_in_which_a_run_was_being_made_is_taken() {
     fs::remove_file(path.join("logs/a.log")).unwrap();
     let mut run = make().unwrap();
     assert!(!path.join(".rqps-1.new").exists(), "what was begun is gone");
-    run.begin_step(&mut step("sqlite", 0)).unwrap();
+    run.begin(&mut round("sqlite", 1)).unwrap();
     drop(run);
     fs::remove_file(path.join("results.sqlite")).unwrap();
     fs::write(path.join("lock"), "").unwrap();
@@ -426,7 +391,12 @@ fn other_versions_and_damage_are_named() {
     let mut newer = whole;
     newer[60..64].copy_from_slice(&99u32.to_be_bytes());
     fs::write(&results, newer).unwrap();
-    assert!(Run::open(path).unwrap_err().to_string().contains("schema version 99"));
+    assert!(
+        Run::open(path)
+            .unwrap_err()
+            .to_string()
+            .contains("has schema 99; this rqps reads schema 7.")
+    );
 }
 
 #[test]
@@ -434,10 +404,7 @@ fn every_cut_and_every_missing_file_is_an_error_that_names_it() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let mut run = create(path);
-    let mut kept = step("sqlite", 0);
-    run.begin_step(&mut kept).unwrap();
-    kept.status = Status::Done;
-    run.finish_step(&kept).unwrap();
+    run.save(&round("sqlite", 1)).unwrap();
     drop(run);
     let results = path.join("results.sqlite");
     let whole = fs::read(&results).unwrap();
@@ -473,17 +440,13 @@ fn every_cut_and_every_missing_file_is_an_error_that_names_it() {
 fn without_samples_the_rest_is_the_same() {
     let directory = tempfile::tempdir().unwrap();
     let mut run = create(directory.path());
-    let mut kept = step("sqlite", 0);
-    run.begin_step(&mut kept).unwrap();
-    run.finish_step(&kept).unwrap();
-    let (all, few) = (Run::open(directory.path()).unwrap(), {
-        Run::open_without_samples(directory.path()).unwrap()
-    });
-    assert_eq!((few.steps[0].samples.at().len(), few.steps[0].engine_samples.at().len()), (0, 0));
-    assert_eq!((all.steps[0].samples.at().len(), all.steps[0].engine_samples.at().len()), (1, 1));
-    assert_eq!(
-        (&all.steps[0].cost, &all.steps[0].engine),
-        (&few.steps[0].cost, &few.steps[0].engine)
-    );
-    assert_eq!(all.steps[0].workers[0].seconds, few.steps[0].workers[0].seconds);
+    run.save(&round("sqlite", 1)).unwrap();
+    let arm = |read: fn(&Path) -> Result<Run, StoreError>| {
+        read(directory.path()).unwrap().rounds[0].arms["sqlite"].clone()
+    };
+    let (all, few) = (arm(Run::open), arm(Run::open_without_samples));
+    assert_eq!((few.samples.at().len(), few.engine_samples.at().len()), (0, 0));
+    assert_eq!((all.samples.at().len(), all.engine_samples.at().len()), (1, 1));
+    let (samples, engine_samples) = (all.samples.clone(), all.engine_samples.clone());
+    assert_eq!(Measurement { samples, engine_samples, ..few }, all);
 }

@@ -382,21 +382,12 @@ fn arm(measured: Measurement, turn: u32, of_data: Option<String>) -> Measurement
     Measurement {
         slot: turn,
         watched: measured.work.iter().map(|work| work.operations).sum(),
-        work: by_operation(measured.work),
+        // A comparison has many runs.
+        work: WorkRecord::by_operation(measured.work),
         samples: measured.samples.of(&BY_SECOND),
         note: (!notes.is_empty()).then(|| notes.join("; ")),
         ..measured
     }
-}
-
-/// What all connections did together: a comparison has many runs.
-fn by_operation(work: Vec<WorkRecord>) -> Vec<WorkRecord> {
-    let work: Vec<_> = work.into_iter().map(WorkRecord::unpacked).collect();
-    let all = Operation::ALL.into_iter().filter_map(|operation| {
-        let own: Vec<_> = work.iter().filter(|one| one.operation == operation).collect();
-        (!own.is_empty()).then(|| WorkRecord::together(operation, &own).packed())
-    });
-    all.collect()
 }
 
 /// A whole run as one slice. Its reads are what the task counts.

@@ -111,7 +111,7 @@ impl World {
         let (outcome, _) =
             run_injected(&alone, &mut lab, &mut directory, &ready, &[None, None]).unwrap();
         assert!(!is_there(&self.path("home/data/fake-1")), "no data are left");
-        Ran { outcome, events, passes: directory.passes().unwrap() }
+        Ran { outcome, events, passes: directory.rounds().unwrap() }
     }
 
     fn run(&self) -> Ran {

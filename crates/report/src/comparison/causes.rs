@@ -1,9 +1,9 @@
 //! What is known of a test when its cause is asked for.
 
-use rqps_plan::{Contender, Method};
-use rqps_stats::cause::{
-    Builds, Class, Environment, Evidence, Planning, Plans, Verdict as Decided,
+use rqps_analysis::diagnosis::{
+    Builds, Environment, Evidence, Planning, Plans, Verdict as Decided,
 };
+use rqps_plan::{Contender, Method};
 use rqps_stats::label::{Label, TWIN_ALPHA};
 use rqps_stats::paired::t_interval;
 use rqps_stats::verdict::Verdict;
@@ -21,23 +21,6 @@ use crate::model::{Alike, alike};
 const CANARY_TELLS: f64 = 0.03;
 /// Of the interval of how much slower it was for one side.
 const CANARY_ALPHA: f64 = 0.05;
-
-/// As the estimators have it, which know nothing of tests.
-fn class(of: rqps_plan::Class) -> Class {
-    match of {
-        rqps_plan::Class::Point => Class::Point,
-        rqps_plan::Class::HotPoint => Class::HotPoint,
-        rqps_plan::Class::Range => Class::Range,
-        rqps_plan::Class::Scan => Class::Scan,
-        rqps_plan::Class::Load => Class::Load,
-        rqps_plan::Class::Insert => Class::Insert,
-        rqps_plan::Class::DeleteOldest => Class::DeleteOldest,
-        rqps_plan::Class::Update => Class::Update,
-        rqps_plan::Class::HotUpdate => Class::HotUpdate,
-        rqps_plan::Class::Delete => Class::Delete,
-        rqps_plan::Class::ReadWrite => Class::ReadWrite,
-    }
-}
 
 impl Pair<'_> {
     pub(crate) fn evidence(
@@ -73,13 +56,17 @@ impl Pair<'_> {
         let method = self.plan.method_of(test.name);
         let clients = passes.first().map(|pass| clients_of(self.plan, pass));
         let pair = self.contenders(run);
+        let metrics = self.metrics(run, &passes);
+        let record = |name: &str| run.contenders.iter().find(|one| one.name == name);
+        let both = [record(self.base), record(self.contender)];
+        let meaning = |name: &str| both.iter().find_map(|record| (*record)?.meaning(name));
+        let meanings = metrics.keys().filter_map(|name| Some((name.clone(), meaning(name)?)));
         let again = pair.last().and_then(|contender| run.plan.command_of(contender, test.name));
         let family = test.name.split_once("_range=").map(|(family, _)| family.to_string());
         // Tests of other statements differ by more than their rows.
         let rows = family.as_ref().and_then(|_| self.rows(&passes));
         Evidence {
             test: test.name.to_string(),
-            class: class(test.class),
             base: self.base.to_string(),
             contender: self.contender.to_string(),
             verdict: decided(&verdict.label),
@@ -90,7 +77,8 @@ impl Pair<'_> {
             time: self.time(&passes),
             cpu: self.cpu(&passes),
             parts: self.parts(&passes),
-            metrics: self.metrics(run, &passes),
+            meanings: meanings.collect(),
+            metrics,
             each: self.each(&passes),
             // What the machine does in a cycle it does to everybody. Of whole runs, guards have
             // refused those in which its speed changed, but not a base of when it had another.
@@ -120,7 +108,7 @@ impl Pair<'_> {
             sync: self.sync(&passes),
             dips: course::dips(self, &passes),
             growth_within: course::growth_within(self, &passes),
-            ..Evidence::default()
+            ..Evidence::new(test.class)
         }
     }
 
@@ -294,11 +282,10 @@ mod tests {
 
     /// A round of whole runs, with the times of the canary before and after each.
     fn round(runs: &[(&str, [u64; 2])]) -> RoundRecord {
-        let slice =
-            |name: &str| SliceRecord { contender: name.to_string(), ..SliceRecord::default() };
+        let slice = |name: &str| SliceRecord { arm: name.to_string(), ..SliceRecord::default() };
         RoundRecord {
             slices: runs.iter().map(|(name, _)| slice(name)).collect(),
-            canary: runs.iter().flat_map(|(_, around)| *around).collect(),
+            reference_loop: runs.iter().flat_map(|(_, around)| *around).collect(),
             ..RoundRecord::new(rqps_plan::Class::Point, rqps_plan::Counts::Statements)
         }
     }
@@ -358,7 +345,7 @@ mod tests {
     #[test]
     fn rows_are_counted_and_not_read_from_the_name_of_a_test() {
         let slice = |contender: &str, rows: u64| SliceRecord {
-            contender: contender.to_string(),
+            arm: contender.to_string(),
             rows,
             reads: 14,
             others: 2,
@@ -390,7 +377,7 @@ mod tests {
                 vec![planned("select 1", 7.0, 9.0), planned("delete from pi1", before, after)];
             let side = Measurement { statements, ..Measurement::default() };
             RoundRecord {
-                sides: [("new".to_string(), side)].into(),
+                arms: [("new".to_string(), side)].into(),
                 ..RoundRecord::new(rqps_plan::Class::Point, rqps_plan::Counts::Statements)
             }
         };

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rqps_observe::{Kind, Metric};
+use rqps_analysis::diagnosis::{Change, Cost, Estimate, Part};
+use rqps_observe::{Kind, Meaning, Metric};
 use rqps_plan::Method;
-use rqps_stats::cause::{Change, Cost, Estimate, Part};
 use rqps_stats::paired::t_interval;
 use rqps_stats::verdict::{LogRatios, LogValues, Sample};
 use rqps_store::{RoundRecord, Run};
@@ -23,12 +23,9 @@ const LEAST_OF_COUNTS: f64 = 1e-3;
 /// Fewer rounds say nothing of a metric.
 const FEWEST_ROUNDS: usize = 3;
 const CPU: [Metric; 2] = [Metric::ServerCpuUser, Metric::ServerCpuSystem];
-/// Counters that a rule must know to have stood still, and which DBMSs have them: what did not move
-/// is not stored.
-const STILL: [(&str, [&str; 2]); 1] = [("Innodb_row_lock_waits", ["mysql", "mariadb"])];
-
-/// All that InnoDB writes: pages, twice where it does, and redo log.
-const INNODB_WRITTEN: &str = "Innodb_data_written";
+/// What a rule must know to have stood still where a DBMS counts it: what did not move is not
+/// stored.
+const STILL: [Meaning; 1] = [Meaning::RowLockWaits];
 
 /// Reads matter if they could be this much of what an operation takes longer, were each of a page
 /// and as fast as a local device can be.
@@ -249,14 +246,15 @@ impl Pair<'_> {
             true => &base | &contender,
             false => &base & &contender,
         };
-        let has_it = |name: &str, dbms: &[&str]| {
-            let of = run.contenders.iter().find(|one| one.name == name);
-            of.is_some_and(|one| dbms.contains(&one.dbms.as_str()))
+        let counts = |arm: &str, meaning: Meaning| {
+            let of = run.contenders.iter().find(|one| one.name == arm)?;
+            of.counters.iter().find(|known| known.meaning == meaning)
         };
-        for (name, dbms) in STILL {
-            if has_it(self.base, &dbms) && has_it(self.contender, &dbms) {
-                names.insert(name.to_string());
-            }
+        for meaning in STILL {
+            let both = counts(self.base, meaning).zip(counts(self.contender, meaning));
+            names.extend(
+                both.filter(|(base, other)| base == other).map(|(base, _)| base.ends.clone()),
+            );
         }
         names
     }
@@ -356,7 +354,11 @@ pub(super) fn per_statement(pass: &RoundRecord, contender: &str, metric: Metric)
     let value =
         pass.arms.get(contender)?.cost.get(metric)? as f64 / (each * (operations + heads) as f64);
     let of_innodb = match metric {
-        Metric::ServerWriteBytes => per_operation(pass, contender, INNODB_WRITTEN, 0.0),
+        Metric::ServerWriteBytes => {
+            let arm = pass.arms.get(contender).filter(|arm| arm.watched > 0);
+            let written = arm.map(|arm| arm.engine.meant(Meaning::BytesWritten).unwrap_or(0));
+            written.zip(arm).map(|(bytes, arm)| bytes as f64 / arm.watched as f64)
+        }
         _ => None,
     };
     Some(of_innodb.map_or(value, |bytes| value.max(bytes / each)))
@@ -389,7 +391,7 @@ pub(super) fn interval(rounds: &[f64]) -> Estimate {
 #[cfg(test)]
 mod tests {
     use rqps_observe::Reading;
-    use rqps_plan::{Class, Comparison, Workload};
+    use rqps_plan::{Class, Comparison, Counts, Workload};
     use rqps_store::SliceRecord;
 
     use super::*;
@@ -399,15 +401,18 @@ mod tests {
     /// tenth more in the new one.
     fn rounds() -> Vec<RoundRecord> {
         let round = |round: u64| {
-            let (test, canary) = ("l.i0".to_string(), vec![50_000_000; 4]);
-            let mut pass =
-                RoundRecord { test, canary, ..RoundRecord::new(Class::Point, Counts::Statements) };
+            let (test, reference_loop) = ("l.i0".to_string(), vec![50_000_000; 4]);
+            let mut pass = RoundRecord {
+                test,
+                reference_loop,
+                ..RoundRecord::new(Class::Point, Counts::Statements)
+            };
             for (place, (name, tenths)) in (0..).zip([("old", 10), ("new", 11)]) {
                 let nanos = 10_000_000 * tenths + 1_000 * round * tenths * tenths;
                 pass.slices.push(SliceRecord {
                     place,
                     client: 1,
-                    contender: name.to_string(),
+                    arm: name.to_string(),
                     nanos,
                     operations: 1_000,
                     writes: 1_000,
@@ -427,7 +432,7 @@ mod tests {
     fn writing(own: [u64; 3], device: Option<u64>) -> Vec<RoundRecord> {
         let mut rounds = rounds();
         for pass in &mut rounds {
-            let twin = SliceRecord { contender: TWIN.to_string(), ..pass.slices[0].clone() };
+            let twin = SliceRecord { arm: TWIN.to_string(), ..pass.slices[0].clone() };
             pass.slices.push(twin);
             for (name, bytes) in ["old", "new", TWIN].into_iter().zip(own) {
                 let cost = &mut pass.arms.entry(name.to_string()).or_default().cost;
@@ -471,7 +476,8 @@ mod tests {
         for (name, bytes) in [("old", 700), ("new", 2_500)] {
             let side = pass.arms.entry(name.to_string()).or_default();
             side.watched = 2_000;
-            side.engine.set(INNODB_WRITTEN, Kind::Counter, 2_000 * bytes);
+            side.engine.set("Innodb_data_written", Kind::Counter, 2_000 * bytes);
+            side.engine.mean(|_| Some(Meaning::BytesWritten));
         }
         let written = |name: &str| per_statement(pass, name, Metric::ServerWriteBytes);
         assert_eq!(["old", "new", TWIN].map(written), [1_000.0, 2_500.0, 1_000.0].map(Some));

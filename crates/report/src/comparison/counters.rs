@@ -1,8 +1,8 @@
 //! What the DBMSs themselves counted for an operation on both sides, which causes are computed
 //! from.
 
+use rqps_analysis::diagnosis::{Change, is_looked_at};
 use rqps_observe::Metric;
-use rqps_stats::cause::{Change, is_looked_at};
 
 use super::{Judged, Verdicts};
 
@@ -15,6 +15,8 @@ impl Verdicts<'_> {
         index: usize,
     ) -> Vec<(&'v str, &'v Change)> {
         let margin = self.margin(&self.tests[index]);
+        let meanings = &judged.evidence[index].meanings;
+        let is_looked_at = |name: &str| meanings.get(name).is_some_and(|of| is_looked_at(*of));
         let is_shown = |name: &str, change: &Change| {
             let differs = change.is_sure() && change.log.value.abs() >= margin;
             let is_something = change.base > 0.0 || change.contender > 0.0;

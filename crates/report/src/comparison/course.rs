@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use rqps_observe::{Kind, Metric};
+use rqps_analysis::diagnosis::Dips;
+use rqps_observe::{Kind, Meaning, Metric};
 use rqps_plan::Method;
-use rqps_stats::cause::Dips;
 use rqps_stats::stalls::{lag_of_stalls, stalls};
-use rqps_store::{Measurement, RoundRecord};
+use rqps_store::{Column, Measurement, RoundRecord};
 
 use super::Pair;
 use super::costs::interval;
@@ -20,13 +20,13 @@ const FEWEST_SECONDS: usize = 12;
 
 const CPU: [Metric; 2] = [Metric::ServerCpuUser, Metric::ServerCpuSystem];
 
-/// Ends of the names of counters that grow by one with each checkpoint.
-const CHECKPOINTS: [&str; 4] =
-    ["checkpoints_timed", "checkpoints_req", "num_timed", "num_requested"];
-/// Of counters that grow when old row versions are removed: vacuum, and compaction.
-const COLLECTED: [&str; 3] = ["autovacuum_count", "compact_write_bytes", "compact_read_bytes"];
-/// Of gauges that fall then: what is left to be removed.
-const TO_COLLECT: [&str; 3] = ["n_dead_tup", "history_list_length", "trx_rseg_history_len"];
+/// What grows by one with each checkpoint.
+const CHECKPOINTS: &[Meaning] = &[Meaning::CheckpointsTimed, Meaning::CheckpointsRequested];
+/// What grows when old row versions are removed: vacuum, and compaction.
+const COLLECTED: &[Meaning] =
+    &[Meaning::TablesVacuumed, Meaning::CompactionBytesWritten, Meaning::CompactionBytesRead];
+/// What falls then.
+const TO_COLLECT: &[Meaning] = &[Meaning::RowVersionsLeft];
 
 /// The dips of the slower side; none of slices, whose seconds are everybody's.
 pub(super) fn dips(pair: &Pair<'_>, passes: &[&RoundRecord]) -> Option<Dips> {
@@ -103,7 +103,7 @@ fn slower<'a>(pair: &Pair<'a>, passes: &[&RoundRecord]) -> Option<&'a str> {
 fn checkpoints(side: &Measurement) -> Option<f64> {
     let samples = &side.engine_samples;
     let has_one = |index: usize| {
-        let mut columns = samples.columns().filter(|(name, _)| ends(name, &CHECKPOINTS));
+        let mut columns = samples.columns().filter(|(_, column)| means(column, CHECKPOINTS));
         columns.any(|(_, column)| column.get(index).is_some_and(|value| value > 0))
     };
     let times = samples.at().iter().enumerate().filter(|(index, _)| has_one(*index));
@@ -117,26 +117,25 @@ fn collecting(side: &Measurement, seconds: usize) -> Vec<bool> {
     let mut seconds = vec![false; seconds];
     let mut left: Option<u64> = None;
     for (index, at) in side.engine_samples.at().iter().enumerate() {
-        let grown = |kind: Kind, names: &[&str]| -> u64 {
+        let grown = |kind: Kind, of: &[Meaning]| -> u64 {
             let columns = side.engine_samples.columns();
-            let known = columns.filter(|(name, one)| one.kind == kind && ends(name, names));
+            let known = columns.filter(|(_, one)| one.kind == kind && means(one, of));
             known.filter_map(|(_, column)| column.get(index)).sum()
         };
-        let now = grown(Kind::Gauge, &TO_COLLECT);
+        let now = grown(Kind::Gauge, TO_COLLECT);
         let fell = left.is_some_and(|before| now < before);
         left = Some(now);
         // A sample at the end of a second is of that second.
         let second = (at.round() as usize).saturating_sub(1);
         if let Some(second) = seconds.get_mut(second) {
-            *second = fell || grown(Kind::Counter, &COLLECTED) > 0;
+            *second = fell || grown(Kind::Counter, COLLECTED) > 0;
         }
     }
     seconds
 }
 
-fn ends(name: &str, ends: &[&str]) -> bool {
-    let name = name.to_lowercase();
-    ends.iter().any(|end| name.ends_with(end))
+fn means(column: &Column, of: &[Meaning]) -> bool {
+    column.meaning.is_some_and(|meaning| of.contains(&meaning))
 }
 
 fn middle(mut values: Vec<f64>) -> Option<f64> {
@@ -147,8 +146,8 @@ fn middle(mut values: Vec<f64>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use rqps_observe::EngineReading;
-    use rqps_plan::{Class, Comparison};
-    use rqps_store::{EngineSample, Operation, Second, SliceRecord, WorkRecord};
+    use rqps_plan::{Class, Comparison, Counts};
+    use rqps_store::{EngineSample, Operation, Second, Series, SliceRecord, WorkRecord};
 
     use super::*;
     use crate::comparison::fixture;
@@ -163,7 +162,7 @@ mod tests {
             pass.slices.push(SliceRecord {
                 place,
                 client: 1,
-                contender: name.to_string(),
+                arm: name.to_string(),
                 nanos: (seconds * 1e9) as u64,
                 writes: 20_000,
                 ..SliceRecord::default()
@@ -184,10 +183,11 @@ mod tests {
     fn what_is_read_when_a_second_is_over_is_of_that_second() {
         let sample = |second: u32| {
             let mut values = EngineReading::default();
-            values.set(COLLECTED[0], Kind::Counter, u64::from(second == 3));
+            values.set("autovacuum_count", Kind::Counter, u64::from(second == 3));
             EngineSample { at: f64::from(second) + 0.002, values }
         };
-        let engine_samples = (1..5).map(sample).collect();
+        let mut engine_samples: Series<String> = (1..5).map(sample).collect();
+        engine_samples.mean(|_| Some(Meaning::TablesVacuumed));
         let side = Measurement { engine_samples, ..Measurement::default() };
         assert_eq!(collecting(&side, 4), [false, false, true, false]);
     }

@@ -62,7 +62,7 @@ impl<'a> Drift<'a> {
 
 #[cfg(test)]
 mod tests {
-    use rqps_plan::Class;
+    use rqps_plan::{Class, Counts};
     use rqps_store::RoundRecord;
 
     use super::*;
@@ -71,7 +71,7 @@ mod tests {
     fn drift(now: &[u64]) -> f64 {
         let mut plan = fixture::plan();
         let pass = RoundRecord {
-            canary: now.to_vec(),
+            reference_loop: now.to_vec(),
             ..RoundRecord::new(Class::Point, Counts::Statements)
         };
         let passes = [pass];

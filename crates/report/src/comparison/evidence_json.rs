@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use rqps_analysis::diagnosis::{self, Change, Evidence, budget, budget_text};
 use rqps_observe::Metric;
-use rqps_stats::cause::{self, Change, Evidence, budget, budget_text};
 use serde::Serialize;
 
 use super::json::{Ratio, finite, ratio};
@@ -87,7 +87,7 @@ pub(super) fn time_budget(evidence: &Evidence) -> TimeBudget {
     let (low, high) = time.change.ends().unzip();
     let parts = budget(evidence).into_iter().map(|bar| {
         let (low, high) = bar.interval.unzip();
-        let name = bar.part.map(cause::Part::name);
+        let name = bar.part.map(diagnosis::Part::name);
         Part { name, change: bar.change, low, high, is_sure: bar.is_sure }
     });
     TimeBudget {
@@ -144,7 +144,7 @@ fn changed(change: &Change) -> Changed {
     }
 }
 
-pub(super) fn finding(of: &cause::Finding) -> Finding {
+pub(super) fn finding(of: &diagnosis::Finding) -> Finding {
     let checks = of.contradicted_by.iter().map(|check| (check.what, check.looked_at));
     Finding {
         rule: of.cause.rule(),
@@ -159,7 +159,7 @@ pub(super) fn finding(of: &cause::Finding) -> Finding {
     }
 }
 
-fn number(of: &cause::Number) -> Number {
+fn number(of: &diagnosis::Number) -> Number {
     let (low, high) = of.interval.unzip();
     Number {
         test: of.test.clone(),

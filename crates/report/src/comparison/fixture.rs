@@ -27,9 +27,8 @@ pub(super) fn run(plan: &Comparison, contenders: [&str; 2]) -> Run {
         },
         manifest: Manifest::default(),
         contenders: Vec::new(),
-        steps: Vec::new(),
         profiles: Vec::new(),
-        passes: Vec::new(),
+        rounds: Vec::new(),
         parts: Vec::new(),
         differences: Vec::new(),
     }

@@ -33,8 +33,8 @@ mod together;
 mod verdict_row;
 mod whole;
 
+use rqps_analysis::diagnosis::{Evidence, Finding, explain_suite};
 use rqps_plan::{Cache, Comparison, Method};
-use rqps_stats::cause::{Evidence, Finding, explain_suite};
 use rqps_stats::label::Label;
 use rqps_stats::noise::Noise;
 use rqps_stats::verdict::Verdict;

@@ -359,7 +359,7 @@ mod tests {
         let slice = |place: u32, contender: &str, reads: u64| SliceRecord {
             place,
             client: 1,
-            contender: contender.to_string(),
+            arm: contender.to_string(),
             nanos: 10_000_000,
             reads,
             server_cpu: 5_000_000,
@@ -380,7 +380,7 @@ mod tests {
     fn of_four_clients(server_cpu: u64) -> RoundRecord {
         let slice = |client: u32| SliceRecord {
             client,
-            contender: "new".to_string(),
+            arm: "new".to_string(),
             nanos: 10_000_000,
             reads: 250,
             client_cpu: 1_000_000,

@@ -235,7 +235,7 @@ pub(crate) fn kind(is_io_bound: bool, test: &Observed<'_>) -> Kind {
 
 #[cfg(test)]
 mod tests {
-    use rqps_plan::Class;
+    use rqps_plan::{Class, Counts};
     use rqps_store::RoundRecord;
 
     use super::*;

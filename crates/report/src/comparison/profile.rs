@@ -1,7 +1,7 @@
 //! The profiles of a comparison: which functions cost more, and which less.
 
+use rqps_analysis::diagnosis::{Estimate, Growth};
 use rqps_observe::CUT;
-use rqps_stats::cause::{Estimate, Growth};
 use rqps_stats::digits::decimals;
 use rqps_stats::profile::{
     Anchored, Function, Measure, Profile, anchored, falls, functions, growths, innermost, merged,

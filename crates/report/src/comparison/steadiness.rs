@@ -103,6 +103,7 @@ impl Verdicts<'_> {
 #[cfg(test)]
 mod tests {
     use rqps_plan::Class::{DeleteOldest, Scan};
+    use rqps_plan::Counts;
     use rqps_store::{Measurement, Operation, RoundRecord, Second, SliceRecord, WorkRecord};
 
     use super::*;
@@ -119,11 +120,11 @@ mod tests {
             test: "scan".to_string(),
             slices: vec![SliceRecord {
                 client: 1,
-                contender: "new".to_string(),
+                arm: "new".to_string(),
                 nanos: 60_200_000_000,
                 ..SliceRecord::default()
             }],
-            sides: [("new".to_string(), side)].into(),
+            arms: [("new".to_string(), side)].into(),
             ..RoundRecord::new(class, Counts::Statements)
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use rqps_stats::cause::Change;
+use rqps_analysis::diagnosis::Change;
 
 use crate::comparison::{Judged, Verdicts};
 use crate::model::number::significant;

@@ -1,8 +1,8 @@
 //! The verdicts of a comparison: what was found, then each test with its interval drawn.
 
 use maud::{Markup, html};
+use rqps_analysis::diagnosis::Finding;
 use rqps_stats::Estimate;
-use rqps_stats::cause::Finding;
 use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
 use rqps_store::Run;

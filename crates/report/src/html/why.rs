@@ -2,8 +2,8 @@
 //! of it changed.
 
 use maud::{Markup, html};
+use rqps_analysis::diagnosis::{Bar, Change, Estimate, Evidence, Part, budget};
 use rqps_stats::Interval;
-use rqps_stats::cause::{Bar, Change, Estimate, Evidence, Part, budget};
 use rqps_stats::digits::Digits;
 use rqps_stats::label::Label;
 

@@ -1,7 +1,7 @@
 //! What went on in the background of a test, as lanes below its charts: a cell for each second, or
 //! for each stretch of them.
 
-use rqps_observe::Kind;
+use rqps_observe::{Kind, Meaning};
 use rqps_stats::stalls::stalled;
 use rqps_store::{Column, Series};
 use serde::Serialize;
@@ -32,44 +32,35 @@ pub(crate) struct Watched<'r> {
 struct Background {
     kind: &'static str,
     legend: &'static str,
-    /// Ends of the names that DBMSs have for it, in lower case.
-    counters: &'static [&'static str],
+    /// What it is that counters stand for.
+    of: &'static [Meaning],
 }
 
 const BACKGROUND: [Background; 5] = [
     Background {
         kind: "checkpoint",
         legend: "pages that checkpoints wrote; InnoDB's are spread over time, so all that it flushed",
-        counters: &[
-            "buffers_checkpoint",
-            "pg_stat_checkpointer.buffers_written",
-            "innodb_buffer_pool_pages_flushed",
-        ],
+        of: &[Meaning::CheckpointPages, Meaning::FlushedPages],
     },
     Background {
         kind: "autovacuum",
         legend: "tables whose autovacuum ended",
-        counters: &["autovacuum_count"],
+        of: &[Meaning::TablesVacuumed],
     },
     Background {
         kind: "purge lag",
         legend: "old row versions that vacuum or purge has not removed yet",
-        counters: &["n_dead_tup", "innodb_history_list_length", "trx_rseg_history_len"],
+        of: &[Meaning::RowVersionsLeft],
     },
     Background {
         kind: "compaction",
         legend: "bytes that compaction wrote",
-        counters: &["rocksdb_compact_write_bytes"],
+        of: &[Meaning::CompactionBytesWritten],
     },
     Background {
         kind: "writers wait",
         legend: "the DBMS held writers back: full log buffers, no free pages, compaction behind",
-        counters: &[
-            "rocksdb_stall_micros",
-            "innodb_log_waits",
-            "innodb_buffer_pool_wait_free",
-            "wal_buffers_full",
-        ],
+        of: &[Meaning::WriterWaits],
     },
 ];
 
@@ -136,10 +127,10 @@ impl Background {
     fn cells(&self, rounds: &[Watched<'_>], stretch: usize) -> Option<(String, Vec<Vec<u64>>)> {
         let columns = || rounds.iter().flat_map(|round| round.samples.columns());
         let moved = |column: &Column| column.values().any(|value| value.is_some_and(|v| v > 0));
-        let has = |end: &&str| {
-            columns().find(|(name, column)| name.to_lowercase().ends_with(*end) && moved(column))
+        let has = |meaning: &Meaning| {
+            columns().find(|(_, column)| column.meaning == Some(*meaning) && moved(column))
         };
-        let (counter, _) = self.counters.iter().find_map(has)?;
+        let (counter, _) = self.of.iter().find_map(has)?;
         let of = |round: &Watched<'_>| match round.samples.column(counter) {
             Some(column) => cells(round.samples, column, stretch),
             None => Vec::new(),
@@ -203,7 +194,9 @@ mod tests {
             // The servers are read when the second is over, which takes a moment.
             EngineSample { at: f64::from(second) + 0.002, values }
         };
-        (1..).zip(pages).map(sample).collect()
+        let mut samples: Series<String> = (1..).zip(pages).map(sample).collect();
+        samples.mean(|_| Some(Meaning::CheckpointPages));
+        samples
     }
 
     #[test]
@@ -214,7 +207,8 @@ mod tests {
             values.set("Innodb_buffer_pool_wait_free", Kind::Counter, u64::from(second == 2));
             EngineSample { at: f64::from(second), values }
         };
-        let samples: Series<String> = (1..4).map(sample).collect();
+        let mut samples: Series<String> = (1..4).map(sample).collect();
+        samples.mean(|_| Some(Meaning::WriterWaits));
         let found = lanes(&[("new", vec![Watched { rates: Vec::new(), samples: &samples }])], 1);
         let told: Vec<(&str, &str)> =
             found.iter().map(|lane| (lane.counter.as_str(), lane.cells.as_str())).collect();

@@ -223,8 +223,8 @@ fn kinds<T: PartialEq>(cells: &[impl Borrow<Cell>], of: impl Fn(&Cell) -> T) -> 
 
 #[cfg(test)]
 pub(super) mod tests {
+    use rqps_analysis::diagnosis::Cause;
     use rqps_stats::acceptance::Known;
-    use rqps_stats::cause::Cause;
     use rqps_stats::{Estimate, Interval};
 
     use super::*;

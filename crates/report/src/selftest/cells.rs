@@ -1,10 +1,10 @@
 //! Cells of an experiment: pairs of contenders of which it is known how much the one is slower, or
 //! why they differ.
 
+use rqps_analysis::diagnosis::{Cause, Confidence, Evidence, Finding, Part, budget, explain};
 use rqps_observe::Metric;
 use rqps_plan::{Comparison, Dose, Injection, Method};
 use rqps_stats::acceptance::Known;
-use rqps_stats::cause::{Cause, Confidence, Evidence, Finding, Part, budget, explain};
 use rqps_stats::label::Label;
 use rqps_stats::verdict::{self, Cost, LogRatios, LogValues, Options, Sample, Verdict};
 use rqps_store::RoundRecord;
@@ -327,7 +327,7 @@ fn told(findings: &[Finding], evidence: &Evidence) -> String {
 
 #[cfg(test)]
 mod tests {
-    use rqps_plan::{Class, Count, Design, Dose, Microbenchmark, Plan, Span};
+    use rqps_plan::{Class, Count, Counts, Design, Dose, Microbenchmark, Plan, Span};
     use rqps_store::{Manifest, Run, SliceRecord, StatementRecord};
 
     use super::*;
@@ -367,7 +367,7 @@ mod tests {
         let slice = |round: u64, (place, (name, nanos)): (usize, (&str, u64))| SliceRecord {
             place: place as u32,
             client: 1,
-            contender: name.to_string(),
+            arm: name.to_string(),
             nanos: nanos * (100 + round) * 5,
             operations: 500,
             reads: 500,
@@ -376,7 +376,7 @@ mod tests {
         let pass = |round: u64| RoundRecord {
             round: round as u32,
             test: "point-query".to_string(),
-            group: "Point queries".to_string(),
+            group: Some("Point queries".to_string()),
             attempt: 1,
             slices: TIMES.into_iter().enumerate().map(|one| slice(round, one)).collect(),
             ..RoundRecord::new(Class::Point, Counts::Statements)
@@ -397,9 +397,8 @@ mod tests {
             plan,
             manifest: Manifest::default(),
             contenders: Vec::new(),
-            steps: Vec::new(),
             profiles: Vec::new(),
-            passes: (1..=4).map(pass).collect(),
+            rounds: (1..=4).map(pass).collect(),
             parts: Vec::new(),
             differences: Vec::new(),
         };
@@ -518,8 +517,8 @@ mod tests {
     #[test]
     fn too_few_rounds_are_no_cell() {
         let mut experiment = experiment(Method::Slices);
-        experiment.run.rounds[0].invalid = Some("busy".to_string());
-        experiment.run.rounds[1].invalid = Some("busy".to_string());
+        experiment.run.rounds[0].discarded = Some("busy".to_string());
+        experiment.run.rounds[1].discarded = Some("busy".to_string());
         assert!(cells(&experiment).iter().all(|cell| !cell.is_counted && cell.known.is_none()));
     }
 }

@@ -7,10 +7,10 @@ mod synthetic;
 mod text;
 mod variants;
 
+use rqps_analysis::diagnosis::Cause;
 use rqps_plan::{Dose, Injection, Method};
 use rqps_stats::acceptance::{Known, LEVEL};
 use rqps_stats::binomial::Share;
-use rqps_stats::cause::Cause;
 use rqps_store::Run;
 use rqps_store::selftest::Fitness;
 use serde::{Serialize, Serializer};

@@ -256,7 +256,7 @@ fn seen(selftest: &SelfTest) -> String {
 
 #[cfg(test)]
 mod tests {
-    use rqps_stats::cause::Cause;
+    use rqps_analysis::diagnosis::Cause;
 
     use super::super::bounds::tests::{cell, equals, varied};
     use super::super::lines;

@@ -2,8 +2,8 @@
 //! that no slowdown brings about are told is tried with them. How large the effect is nobody knows
 //! beforehand.
 
+use rqps_analysis::diagnosis::Cause;
 use rqps_plan::{Contender, Method};
-use rqps_stats::cause::Cause;
 use rqps_store::selftest::engine;
 
 /// A name and a value.

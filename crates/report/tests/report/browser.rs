@@ -57,7 +57,7 @@ fn whole_runs_have_their_seconds_with_lanes_and_say_what_they_count() {
     assert_eq!(seen["lanes"], json!(["checkpoint", "stall"]), "over progress, too");
 
     let mut at_once = whole_runs::compared();
-    let sides = at_once.passes.iter_mut().flat_map(|pass| pass.arms.values_mut());
+    let sides = at_once.rounds.iter_mut().flat_map(|pass| pass.arms.values_mut());
     sides.for_each(|side| side.engine_samples = suite::checkpoint_at(1));
     let seen = used(&html(&at_once), "#test-l.i0&sort=change", LIGHT).unwrap();
     assert_eq!(seen["lanes"], json!(["checkpoint", "stall"]));
@@ -111,14 +111,14 @@ fn whatever_the_names_and_numbers_the_page_works() {
     let mut silent = run(&["sqlite", "postgres@17.6"], 1);
     sample::silence(&mut silent);
     let mut nothing = run(&["sqlite"], 1);
-    (nothing.steps, nothing.contenders) = (Vec::new(), Vec::new());
+    (nothing.rounds, nothing.contenders) = (Vec::new(), Vec::new());
     let contenders = fifty();
     let mut many = run(&contenders.iter().map(String::as_str).collect::<Vec<_>>(), 3);
-    many.steps.retain(|step| step.step == "l.i0");
+    many.rounds.retain(|round| round.test == "l.i0");
     let mut early = suite::judged();
-    early.passes.clear();
+    early.rounds.clear();
     let (mut idle, mut hostile) = (suite::released(), suite::released());
-    for pass in &mut idle.passes {
+    for pass in &mut idle.rounds {
         for slice in &mut pass.slices {
             (slice.operations, slice.reads, slice.server_cpu, slice.client_cpu) = (0, 0, 0, 0);
         }
@@ -133,12 +133,12 @@ fn whatever_the_names_and_numbers_the_page_works() {
     let mut silent_tests = few(suite::run(&["sqlite", "postgres@17.6"], &[1]));
     let mut brief_tests = silent_tests.clone();
     sample::silence(&mut silent_tests);
-    for step in &mut brief_tests.steps {
+    for step in brief_tests.rounds.iter_mut().map(sample::only) {
         step.seconds = 1.0;
-        step.workers.iter_mut().for_each(|worker| worker.seconds.truncate(1));
+        step.work.iter_mut().for_each(|worker| worker.seconds.truncate(1));
     }
     let mut brief = whole_runs::compared();
-    for pass in &mut brief.passes {
+    for pass in &mut brief.rounds {
         pass.slices.iter_mut().for_each(|slice| slice.nanos = 1_000_000_000);
         let work = pass.arms.values_mut().flat_map(|side| &mut side.work);
         work.for_each(|work| work.seconds.truncate(1));
@@ -155,12 +155,11 @@ fn whatever_the_names_and_numbers_the_page_works() {
 /// A contender was never started.
 fn without(mut run: Run, contender: &str) -> Run {
     run.contenders.retain(|one| one.name != contender);
-    run.steps.retain(|step| step.contender != contender);
     for pass in &mut run.rounds {
         pass.slices.retain(|slice| slice.arm != contender);
         pass.arms.remove(contender);
-        pass.cost.remove(contender);
     }
+    run.rounds.retain(|pass| !pass.arms.is_empty() || !pass.slices.is_empty());
     run
 }
 
@@ -171,10 +170,10 @@ fn whoever_is_missing_and_however_many_there_are_a_narrow_page_works() {
     // The base is missing, and another contender of a suite ended early.
     let steps = without(run(&THREE, 3), THREE[0]);
     let mut tests = without(few(suite::run(&THREE, &[1])), THREE[0]);
-    tests.steps.retain(|step| step.contender != THREE[1] || step.step == "load");
+    tests.rounds.retain(|round| !sample::is_of(round, THREE[1]) || round.test == "load");
     // In half of the rounds two are missing.
     let mut rounds = without(suite::judged(), "like");
-    for pass in rounds.passes.iter_mut().filter(|pass| pass.round <= 4) {
+    for pass in rounds.rounds.iter_mut().filter(|pass| pass.round <= 4) {
         pass.slices.retain(|slice| slice.arm != "slow");
     }
     for run in [few(many), steps, tests, rounds] {

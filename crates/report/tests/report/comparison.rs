@@ -1,7 +1,7 @@
 //! What a comparison comes to, format by format.
 
 use jsonschema::Validator;
-use rqps_plan::{Class, Design, Flags, Method, StoredBase};
+use rqps_plan::{Class, Counts, Design, Flags, Method, StoredBase};
 use rqps_report::{Colour, Gate, gate, html, interim, junit, result_json, summary_markdown, text};
 use rqps_store::{RoundRecord, Run, SliceRecord};
 use serde_json::Value;
@@ -36,15 +36,15 @@ fn noise(of: [u32; 3]) -> f64 {
 /// many percent faster, all a little faster or slower than in other rounds.
 fn pass(round: u32, place: usize, name: &str, changes: &[(&str, f64)]) -> RoundRecord {
     let mut slices = Vec::new();
-    let sides: Vec<(&str, f64)> =
+    let arms: Vec<(&str, f64)> =
         [("base", 0.0), ("twin", 0.0)].iter().chain(changes).copied().collect();
     for cycle in 0..3 {
-        for (turn, (side, change)) in (0..).zip(&sides) {
+        for (turn, (side, change)) in (0..).zip(&arms) {
             let speed = 1.0 + change / 100.0 + noise([round, place as u32, turn]);
             slices.push(SliceRecord {
-                place: cycle * sides.len() as u32 + turn,
+                place: cycle * arms.len() as u32 + turn,
                 client: 1,
-                contender: side.to_string(),
+                arm: side.to_string(),
                 nanos: 10_000_000,
                 operations: (100_000.0 * speed) as u64,
                 reads: (100_000.0 * speed) as u64,
@@ -58,7 +58,7 @@ fn pass(round: u32, place: usize, name: &str, changes: &[(&str, f64)]) -> RoundR
         round,
         test: name.to_string(),
         place: place as u32,
-        group: "Point queries".to_string(),
+        group: Some("Point queries".to_string()),
         load: 1 + round % 2,
         attempt: 1,
         started: "2026-11-21T20:16:00Z".to_string(),
@@ -75,7 +75,7 @@ pub(crate) fn comparison(contenders: &[&str], rounds: u32, confirm: Option<u32>)
     let mut specs = vec!["base=sqlite"];
     specs.extend(names.iter().map(String::as_str));
     let mut run = suite::run(&specs, &[1]);
-    run.steps.clear();
+    run.rounds.clear();
     let mut plan = suite::comparison_plan(&run);
     (plan.method, plan.rounds, plan.confirm) = (Method::Slices, rounds, confirm);
     run.plan.design = Design::Comparison(plan);
@@ -208,7 +208,7 @@ fn a_comparison_has_the_stated_shape() {
     let validator: Validator = schema();
     for run in [comparison(&["new"], 6, None), comparison(&["new"], 3, Some(3)), {
         let mut nothing = comparison(&["new"], 6, None);
-        nothing.passes.clear();
+        nothing.rounds.clear();
         nothing
     }] {
         let result = parsed(&run);

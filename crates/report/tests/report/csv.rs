@@ -40,10 +40,10 @@ fn a_failed_step_has_seconds_but_no_metrics() {
 fn seconds_hold_the_work_of_all_connections_and_its_cost() {
     let mut run = run(&["postgres@17.6"], 3);
     let step = sample::step(&mut run, "postgres@17.6", "qp100");
-    let mut second = step.workers.last().unwrap().clone();
+    let mut second = step.work.last().unwrap().clone();
     second.client = 2;
     let queries = second.seconds[1].operations;
-    step.workers.push(second);
+    step.work.push(second);
     let rows = rows(&seconds_csv(&run));
     let column = |name: &str| rows[0].iter().position(|heading| heading == name).expect(name);
     let row = rows.iter().find(|row| row[1] == "qp100" && row[2] == "2").unwrap();

@@ -225,8 +225,8 @@ fn the_most_that_others_used_of_the_cpus_stands_beside_what_speaks_for_trust() {
     assert_eq!(parsed(&run)["comparison"]["most_foreign_cpu"], Value::Null);
 
     let mut busy = run;
-    for (index, pass) in busy.passes.iter_mut().enumerate() {
-        for cost in pass.cost.values_mut() {
+    for (index, pass) in busy.rounds.iter_mut().enumerate() {
+        for cost in pass.arms.values_mut().map(|arm| &mut arm.cost) {
             let server = cost.get(Metric::ServerCpuUser).unwrap();
             // Of two CPUs for 20.3 seconds 1 %, and 3 % once.
             let others = if index == 4 { 1_218_000 } else { 406_000 };

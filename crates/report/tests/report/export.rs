@@ -108,7 +108,7 @@ fn parquet_steps_are_those_of_the_result() {
     sample::trouble(&mut run);
     let result = result(&run);
     let rows = rows(&parquet(&run), "steps.parquet");
-    assert_eq!(rows.len(), run.steps.len());
+    assert_eq!(rows.len(), run.rounds.len());
     for (contender, step) in [("postgres@17.6", "l.i0"), ("postgres@18.0", "qp1000")] {
         let row = rows.iter().find(|row| is(row, "contender", contender) && is(row, "step", step));
         let (row, expected) = (row.unwrap(), of(&result, contender, step));
@@ -229,10 +229,11 @@ fn extremes_make_exports() {
     let mut silent = run(&["sqlite", "postgres@17.6"], 1);
     sample::silence(&mut silent);
     let mut nothing = run(&["sqlite"], 1);
-    (nothing.steps, nothing.contenders) = (Vec::new(), Vec::new());
+    (nothing.rounds, nothing.contenders) = (Vec::new(), Vec::new());
     let mut begun = run(&["sqlite"], 1);
-    begun.steps.truncate(1);
-    (begun.steps[0].status, begun.steps[0].seconds) = (Status::Running, 0.0);
+    begun.rounds.truncate(1);
+    let only = sample::only(&mut begun.rounds[0]);
+    (only.status, only.seconds) = (Status::Running, 0.0);
     for run in [silent, nothing, begun, run(&[HOSTILE], 1)] {
         hdr(&run);
         assert_eq!(parquet(&run).len(), 3);

@@ -96,7 +96,7 @@ fn a_step_has_all_its_parts() {
 #[test]
 fn steps_without_data_are_left_out() {
     let mut run = run(&THREE, 2);
-    run.steps.retain(|step| step.step.starts_with('l'));
+    run.rounds.retain(|round| round.test.starts_with('l'));
     let page = html(&run);
     assert!(page.contains("id=\"step-l.i2\""));
     assert!(!page.contains("qr100"));
@@ -134,7 +134,7 @@ fn extremes_make_a_page() {
     let mut silent = run(&["sqlite", "postgres@17.6"], 1);
     sample::silence(&mut silent);
     let mut nothing = run_of_one();
-    nothing.steps.clear();
+    nothing.rounds.clear();
     nothing.contenders.clear();
     let contenders = fifty();
     let contenders: Vec<&str> = contenders.iter().map(String::as_str).collect();
@@ -155,8 +155,8 @@ fn the_lines_of_a_chart_are_the_seconds_that_were_stored() {
     let of = |chart: &&Value| chart["step"] == "qr100" && chart["operation"] == "query";
     let chart = charts.as_array().unwrap().iter().find(of).unwrap();
     assert_eq!(chart["lines"].as_array().unwrap().len(), 3);
-    let stored = run.steps.iter().find(|step| step.step == "qr100").unwrap();
-    let seconds = &stored.workers.last().unwrap().seconds;
+    let stored = run.rounds.iter().find(|round| round.test == "qr100").unwrap();
+    let seconds = &stored.arms[THREE[0]].work.last().unwrap().seconds;
     for (index, second) in seconds.iter().enumerate() {
         let line = &chart["lines"][0];
         assert_eq!(line["rates"][index].as_f64(), Some(second.operations as f64));
@@ -170,7 +170,7 @@ fn the_lines_of_a_chart_are_the_seconds_that_were_stored() {
 fn a_long_step_has_few_points_and_keeps_its_worst_second() {
     let mut run = run(&["postgres@17.6"], 1_000);
     let step = sample::step(&mut run, "postgres@17.6", "qp100");
-    step.workers.last_mut().unwrap().seconds[777].max_service = 59_000_000_000;
+    step.work.last_mut().unwrap().seconds[777].max_service = 59_000_000_000;
     let charts = json(&html(&run), "charts");
     let of = |chart: &&Value| chart["step"] == "qp100" && chart["operation"] == "query";
     let chart = charts.as_array().unwrap().iter().find(of).unwrap();

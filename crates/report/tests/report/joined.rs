@@ -17,7 +17,7 @@ fn whole_and_halves() -> (Run, [(String, Run); 2]) {
         let mut run = comparison(&["new"], 6, None);
         run.manifest.id = name.to_string();
         run.manifest.created = format!("2026-11-2{}T20:15:00Z", 1 + before / 6);
-        run.rounds = all.passes.clone();
+        run.rounds = all.rounds.clone();
         run.rounds.retain(|pass| (before + 1..=before + 6).contains(&pass.round));
         run.rounds.iter_mut().for_each(|pass| pass.round -= before);
         (name.to_string(), run)
@@ -138,8 +138,8 @@ fn a_share_of_the_cpus_is_of_one_machine() {
         let [mut first, mut second] = ["a", "b"].map(|name| {
             let mut run = whole_runs::compared();
             run.manifest.id = name.to_string();
-            for cost in run.rounds.iter_mut().flat_map(|pass| pass.cost.values_mut()) {
-                cost.set(Metric::HostCpuBusy, 20_000_000);
+            for arm in run.rounds.iter_mut().flat_map(|pass| pass.arms.values_mut()) {
+                arm.cost.set(Metric::HostCpuBusy, 20_000_000);
             }
             (name.to_string(), run)
         });

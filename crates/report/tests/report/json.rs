@@ -23,11 +23,11 @@ fn every_result_has_the_stated_shape() {
     let mut silent = run(&["sqlite", "postgres@17.6"], 5);
     sample::silence(&mut silent);
     let mut begun = run(&["sqlite"], 1);
-    begun.steps.truncate(1);
-    begun.steps[0].status = Status::Running;
-    begun.steps[0].seconds = 0.0;
+    begun.rounds.truncate(1);
+    let only = sample::only(&mut begun.rounds[0]);
+    (only.status, only.seconds) = (Status::Running, 0.0);
     let mut nothing = run(&["sqlite"], 1);
-    nothing.steps.clear();
+    nothing.rounds.clear();
     nothing.contenders.clear();
     let validator = schema();
     for run in [run(&THREE, 12), troubled, silent, run(&[HOSTILE], 1), begun, nothing] {
@@ -86,7 +86,7 @@ fn levels_and_stalls_of_a_step_are_told() {
     let mut run = run(&["sqlite", "postgres@17.6"], 60);
     let queries = |run: &mut Run, contender: &str, change: fn(usize, &mut u64)| {
         let step = sample::step(run, contender, "qr100");
-        for worker in step.workers.iter_mut().filter(|one| one.operation == Operation::Query) {
+        for worker in step.work.iter_mut().filter(|one| one.operation == Operation::Query) {
             for (second, done) in worker.seconds.iter_mut().enumerate() {
                 change(second, &mut done.operations);
             }

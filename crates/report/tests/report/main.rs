@@ -40,6 +40,6 @@ fn fifty() -> Vec<String> {
 #[cfg(feature = "servers")]
 fn few(mut run: rqps_store::Run) -> rqps_store::Run {
     let tests = ["load", "scan", "point-query", "insert"];
-    run.steps.retain(|step| tests.contains(&step.step.split('@').next().unwrap()));
+    run.rounds.retain(|round| tests.contains(&round.test.split('@').next().unwrap()));
     run
 }

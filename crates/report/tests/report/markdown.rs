@@ -15,9 +15,7 @@ fn fifty_contenders_in_trouble_stay_below_sixty_lines() {
     let contenders = fifty();
     let contenders: Vec<&str> = contenders.iter().map(String::as_str).collect();
     let mut run = run(&contenders, 1);
-    for step in &mut run.steps {
-        step.attempt = 3;
-    }
+    run.rounds.iter_mut().for_each(|round| round.attempt = 3);
     let markdown = summary_markdown(&run);
     assert!(markdown.lines().count() <= 60, "{} lines", markdown.lines().count());
     assert!(markdown.contains("and 42 more"), "{markdown}");

@@ -25,7 +25,7 @@ fn number(cell: &str) -> Option<f64> {
 #[test]
 fn a_run_reads_as_it_should() {
     let mut run = run(&THREE, &[1]);
-    run.steps.retain(|step| !step.step.starts_with("update-z"));
+    run.rounds.retain(|round| !round.test.starts_with("update-z"));
     let failed = sample::step(&mut run, THREE[1], "insert");
     failed.status = Status::Failed;
     failed.error = Some("the server is gone".to_string());
@@ -160,7 +160,7 @@ fn every_result_has_the_stated_shape() {
     let mut silent = run(&["sqlite", "postgres@17.6"], &[1]);
     sample::silence(&mut silent);
     let mut nothing = run(&["sqlite"], &[1, 2]);
-    nothing.steps.clear();
+    nothing.rounds.clear();
     nothing.contenders.clear();
     for run in [run(&THREE, &[1]), run(&[HOSTILE], &[1, 2, 4]), silent, nothing] {
         let result = json(&run);
@@ -242,7 +242,7 @@ fn a_page_of_scale_up_has_its_curves() {
 #[test]
 fn short_steps_have_no_chart() {
     let mut run = run(&["sqlite"], &[1]);
-    for worker in &mut sample::step(&mut run, "sqlite", "scan").workers {
+    for worker in &mut sample::step(&mut run, "sqlite", "scan").work {
         worker.seconds.truncate(2);
     }
     let page = html(&run);
@@ -262,17 +262,17 @@ fn seven_contenders_make_a_page_below_three_megabytes() {
 fn nothing_done_in_no_time_still_prints() {
     let mut silent = run(&["sqlite", "postgres@17.6"], &[1, 2, 4]);
     sample::silence(&mut silent);
-    for step in &mut silent.steps {
+    for step in silent.rounds.iter_mut().map(sample::only) {
         step.seconds = 0.0;
     }
     assert!(text_of(&silent).contains("point-query"));
     assert!(summary_markdown(&silent).contains("point-query"));
     assert!(html(&silent).ends_with("</html>"));
     let mut begun = run(&THREE, &[1]);
-    begun.steps.truncate(1);
+    begun.rounds.truncate(1);
     begun.contenders.truncate(1);
     assert!(text_of(&begun).contains("load"));
-    begun.steps.clear();
+    begun.rounds.clear();
     begun.contenders.clear();
     assert!(text_of(&begun).starts_with("Microbenchmarks: nothing was started"));
     assert!(html(&begun).ends_with("</html>"));

@@ -38,7 +38,7 @@ fn several_contenders_are_side_by_side_with_their_intervals_and_labels() {
     let mut run = comparison(&["quiet", "noisy"], 6, None);
     swing(&mut run, "noisy", 0.03);
     for pass in run.rounds.iter_mut().filter(|pass| pass.test.starts_with("read-only")) {
-        pass.group = "Range queries with aggregation".to_string();
+        pass.group = Some("Range queries with aggregation".to_string());
         pass.discarded = (pass.test == "read-only-sum").then(|| "the machine was busy".to_string());
     }
     insta::assert_snapshot!("side_by_side_text", side_by_side(&run, "quiet"));
@@ -110,7 +110,7 @@ fn a_number_has_the_digits_that_its_interval_supports_in_every_format() {
 fn the_forest_begins_with_the_largest_slowdown_and_has_groups_as_labels() {
     let mut run = comparison(&["new"], 6, None);
     for pass in run.rounds.iter_mut().filter(|pass| pass.place == 1) {
-        pass.group = "Writes".to_string();
+        pass.group = Some("Writes".to_string());
     }
     let page = html(&run);
     let forest = page.split("id=\"forest\"").nth(1).unwrap().split("</section>").next().unwrap();
@@ -142,7 +142,7 @@ fn below(run: &Run) -> String {
 fn below_its_summary_a_post_has_rates_sizes_and_response_times() {
     let mut steps = sample::run(&THREE, 12);
     sample::trouble(&mut steps);
-    steps.steps.retain(|step| ["l.i0", "qr1000"].contains(&step.step.as_str()));
+    steps.rounds.retain(|round| ["l.i0", "qr1000"].contains(&round.test.as_str()));
     insta::assert_snapshot!("steps_below", below(&steps));
     let runs = whole_runs::complete();
     insta::assert_snapshot!("whole_runs_text", post(&runs, Colour::Never));

@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use rqps_observe::{EngineReading, Kind, Metric, Reading};
-use rqps_plan::{Count, Design, InsertBenchmark, Plan, Profile, Span, Step, StepKind, Workload};
+use rqps_observe::{CounterMeaning, EngineReading, Kind, Meaning, Metric, Reading};
+use rqps_plan::{
+    Class, Count, Design, InsertBenchmark, Plan, Profile, Span, Step, StepKind, Workload,
+};
 use rqps_store::{
-    ContenderRecord, EngineSample, KernelRecord, Manifest, Operation, Run, Sample, Second, Status,
-    StepRecord, WorkRecord,
+    ContenderRecord, EngineSample, KernelRecord, Manifest, Measurement, Operation, RoundRecord,
+    Run, Sample, Second, Series, Status, WorkRecord,
 };
 
 /// A finished run of all ten steps, each `seconds` long, in which every contender is a little
@@ -24,11 +26,19 @@ pub(crate) fn run(contenders: &[&str], seconds: u64) -> Run {
         design: Design::Single(Workload::InsertBenchmark(benchmark.clone())),
     };
     let records: Vec<ContenderRecord> = plan.contenders.iter().map(contender).collect();
-    let mut steps = Vec::new();
+    let mut rounds = Vec::new();
     for (index, record) in records.iter().enumerate() {
         for (order, step) in benchmark.steps().iter().enumerate() {
             let draws = Draws((index * 1000 + order) as u64);
-            steps.push(step_record(record, step, order as u32, index, seconds, draws));
+            rounds.push(RoundRecord {
+                test: step.name.clone(),
+                title: step.title(),
+                place: order as u32,
+                part: index as u32 + 1,
+                started: "2026-11-21T20:16:00Z".to_string(),
+                arms: [(record.name.clone(), measured(record, step, index, seconds, draws))].into(),
+                ..RoundRecord::new(Class::Insert, step.counts())
+            });
         }
     }
     let order = records.iter().rev().map(|record| record.name.clone()).collect();
@@ -36,23 +46,36 @@ pub(crate) fn run(contenders: &[&str], seconds: u64) -> Run {
         plan,
         manifest: manifest("ibench", contenders, order),
         contenders: records,
-        steps,
-        passes: Vec::new(),
+        rounds,
         profiles: Vec::new(),
         parts: Vec::new(),
         differences: Vec::new(),
     }
 }
 
-/// The step of a contender, to be changed.
-pub(crate) fn step<'a>(run: &'a mut Run, contender: &str, step: &str) -> &'a mut StepRecord {
-    let mut steps = run.steps.iter_mut();
-    steps.find(|r| r.contender == contender && r.step == step).expect("it is in the sample")
+/// The test of a contender, to be changed.
+pub(crate) fn round<'a>(run: &'a mut Run, contender: &str, test: &str) -> &'a mut RoundRecord {
+    let mut rounds = run.rounds.iter_mut();
+    rounds.find(|round| is_of(round, contender) && round.test == test).expect("it is in the sample")
+}
+
+/// What was measured in it.
+pub(crate) fn step<'a>(run: &'a mut Run, contender: &str, test: &str) -> &'a mut Measurement {
+    only(round(run, contender, test))
+}
+
+/// A round of a single run has one arm.
+pub(crate) fn only(round: &mut RoundRecord) -> &mut Measurement {
+    round.arms.values_mut().next().expect("a contender is in it")
+}
+
+pub(crate) fn is_of(round: &RoundRecord, contender: &str) -> bool {
+    round.arms.contains_key(contender)
 }
 
 /// Everything that was counted becomes zero, as if nothing had been done.
 pub(crate) fn silence(run: &mut Run) {
-    for step in &mut run.steps {
+    for step in run.rounds.iter_mut().map(only) {
         step.counted_rows = step.counted_rows.map(|_| 0);
         step.cost = zero(&step.cost);
         let silent = |index| Sample {
@@ -61,12 +84,14 @@ pub(crate) fn silence(run: &mut Run) {
         };
         step.samples = (0..step.samples.at().len()).map(silent).collect();
         (step.engine, step.engine_samples) = (EngineReading::default(), Default::default());
-        for worker in &mut step.workers {
-            (worker.operations, worker.rows, worker.max_lag) = (0, 0, 0);
-            (worker.reads, worker.writes) = (0, 0);
-            worker.service.reset();
-            worker.response.iter_mut().for_each(|response| response.reset());
-            worker.seconds.fill(Second::default());
+        for work in &mut step.work {
+            let mut silent = work.clone().unpacked();
+            (silent.operations, silent.rows, silent.max_lag) = (0, 0, 0);
+            (silent.reads, silent.writes) = (0, 0);
+            silent.service.reset();
+            silent.response.iter_mut().for_each(|response| response.reset());
+            silent.seconds.fill(Second::default());
+            *work = silent.packed();
         }
     }
 }
@@ -80,17 +105,16 @@ pub(crate) fn trouble(run: &mut Run) {
     failed.error = Some("the server is gone: killed by signal 9\nlast lines of its log".into());
     let noted = step(run, &names[1], "qr100");
     noted.note = Some("the maintenance before it was given up: 7 dirty pages".into());
-    let again = step(run, &names[0], "l.i1");
-    again.attempt = 2;
+    round(run, &names[0], "l.i1").attempt = 2;
     let slow = step(run, &names[0], "qp1000");
-    for worker in slow.workers.iter_mut().filter(|worker| worker.operation != Operation::Query) {
+    for worker in slow.work.iter_mut().filter(|worker| worker.operation != Operation::Query) {
         worker.rows = worker.rows * 9 / 10;
         worker.max_lag = 12_000_000_000;
     }
     let stopped = step(run, &names[2], "qr1000");
     stopped.status = Status::Interrupted;
     stopped.error = Some("Ctrl-C".into());
-    run.steps.retain(|step| !(step.contender == names[2] && step.step == "qp1000"));
+    run.rounds.retain(|round| !(is_of(round, &names[2]) && round.test == "qp1000"));
     run.plan.contenders.push("never=postgres@15.14".parse().unwrap());
 }
 
@@ -124,6 +148,7 @@ pub(crate) fn contender(contender: &rqps_plan::Contender) -> ContenderRecord {
         } else {
             BTreeSet::from(["work_mem".to_string()])
         },
+        counters: counters(),
         start_seconds: 1.25,
         name,
     }
@@ -164,14 +189,25 @@ impl Draws {
     }
 }
 
-fn step_record(
+/// What counters stand for.
+fn counters() -> Vec<CounterMeaning> {
+    let known = [
+        ("wal_bytes", Meaning::LogBytes),
+        ("buffers_checkpoint", Meaning::CheckpointPages),
+        ("blks_hit", Meaning::CacheHits),
+        ("n_dead_tup", Meaning::RowVersionsLeft),
+    ];
+    let known = known.map(|(ends, meaning)| CounterMeaning { ends: ends.to_string(), meaning });
+    known.into()
+}
+
+fn measured(
     contender: &ContenderRecord,
     step: &Step,
-    order: u32,
     place: usize,
     seconds: u64,
     mut draws: Draws,
-) -> StepRecord {
+) -> Measurement {
     let speed = 1.0 / (1.0 + 0.08 * place as f64);
     let rate = f64::from(step.kind.rate().unwrap_or(0));
     let batch = f64::from(step.rows_per_commit);
@@ -197,36 +233,32 @@ fn step_record(
     let counted_rows = (step.kind == StepKind::Index).then_some((speed * 9e5) as u64 * seconds);
     // An indexed row costs as much as a fiftieth of an operation.
     let per_second = counted_rows.map_or(operations, |rows| rows / 50) / seconds;
-    StepRecord {
-        contender: contender.name.clone(),
-        step: step.name.clone(),
-        title: step.title(),
-        group: None,
-        counts: step.counts(),
-        order,
-        attempt: 1,
+    let mut engine_samples: Series<String> = (1..=if embedded { 0 } else { seconds })
+        .map(|second| EngineSample { at: second as f64, values: engine(per_second) })
+        .collect();
+    engine_samples.mean(meaning);
+    Measurement {
         status: Status::Done,
-        error: None,
-        started: "2026-11-21T20:16:00Z".to_string(),
         seconds: seconds as f64 + 0.004,
-        pause_seconds: 0.0,
         check_seconds: 0.1,
         clients: 1,
         target_rate: paced.then_some(rate),
         counted_rows,
         index_seconds: (step.kind == StepKind::Index).then_some(seconds as f64 * 0.9),
-        workers,
+        work: workers,
         cost: cost(per_second, seconds, embedded),
         samples: (1..=seconds)
             .map(|second| Sample { at: second as f64, cost: cost(per_second, 1, embedded) })
             .collect(),
         engine: if embedded { EngineReading::default() } else { engine(operations) },
-        engine_samples: (1..=if embedded { 0 } else { seconds })
-            .map(|second| EngineSample { at: second as f64, values: engine(per_second) })
-            .collect(),
-        note: None,
-        statements: Vec::new(),
+        engine_samples,
+        ..Measurement::default()
     }
+}
+
+/// What a counter of a made-up run stands for.
+pub(crate) fn meaning(counter: &str) -> Option<Meaning> {
+    counters().iter().find(|known| known.is_of(counter)).map(|known| known.meaning)
 }
 
 fn worker(
@@ -272,10 +304,10 @@ fn worker(
         record.rows += rows;
         record.seconds.push(Second { operations, rows, max_service: longest });
     }
-    record
+    record.packed()
 }
 
-fn record_times(record: &mut WorkRecord, nanoseconds: u64, count: u64) {
+fn record_times(record: &mut WorkRecord<Histogram<u64>>, nanoseconds: u64, count: u64) {
     record.service.record_n(nanoseconds, count).unwrap();
     if let Some(response) = &mut record.response {
         response.record_n(nanoseconds * 3 / 2, count).unwrap();
@@ -316,6 +348,7 @@ fn engine(operations: u64) -> EngineReading {
     reading.set("pg_stat_wal.wal_bytes", Kind::Counter, operations * 300);
     reading.set("pg_stat_user_tables.n_dead_tup", Kind::Gauge, 1234);
     reading.set("pg_stat_database.deadlocks", Kind::Counter, 0);
+    reading.mean(meaning);
     reading
 }
 

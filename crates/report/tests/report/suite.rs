@@ -9,10 +9,10 @@ use rqps_plan::{
 };
 use rqps_store::{
     ContenderRecord, EngineSample, Measurement, Operation, ProfileRecord, RoundRecord, Run, Sample,
-    Second, Series, SliceRecord, StatementRecord, Status, StepRecord, WorkRecord,
+    Second, Series, SliceRecord, StatementRecord, Status, WorkRecord,
 };
 
-use crate::sample::{contender, manifest};
+use crate::sample::{contender, manifest, meaning};
 
 /// What a test is, in the order in which it runs.
 struct Made {
@@ -108,18 +108,17 @@ pub(crate) fn run(contenders: &[&str], clients: &[u32]) -> Run {
         design: Design::Single(Workload::Microbenchmark(benchmark)),
     };
     let records: Vec<ContenderRecord> = plan.contenders.iter().map(contender).collect();
-    let steps = records
+    let rounds = records
         .iter()
         .enumerate()
-        .flat_map(|(place, record)| steps(record, place, clients))
+        .flat_map(|(place, record)| rounds(record, place, clients))
         .collect();
     let order = records.iter().map(|record| record.name.clone()).collect();
     Run {
         plan,
         manifest: manifest("micro", contenders, order),
         contenders: records,
-        steps,
-        passes: Vec::new(),
+        rounds,
         profiles: Vec::new(),
         parts: Vec::new(),
         differences: Vec::new(),
@@ -132,10 +131,9 @@ pub(crate) fn comparison() -> Run {
     let mut run = run(&["sqlite", "slow=sqlite?cache_size=1"], &[1]);
     let plan = comparison_plan(&run);
     run.plan.design = Design::Comparison(Comparison { method: Method::Runs, ..plan });
-    run.steps.clear();
     let slice = |round: u32, contender: &str, millis: u64| SliceRecord {
         client: 1,
-        contender: contender.to_string(),
+        arm: contender.to_string(),
         nanos: (millis + u64::from(round) % 3) * 1_000_000,
         reads: 1_000,
         ..SliceRecord::default()
@@ -146,7 +144,7 @@ pub(crate) fn comparison() -> Run {
         place,
         class: Class::from_name(test).unwrap(),
         attempt: 1,
-        invalid: invalid.map(str::to_string),
+        discarded: invalid.map(str::to_string),
         slices: vec![slice(round, "sqlite", 500), slice(round + 1, "slow", 1_000)],
         ..RoundRecord::new(Class::Point, Counts::Statements)
     };
@@ -181,12 +179,13 @@ pub(crate) fn judged() -> Run {
                     "scan" | "point-query" => Class::Point,
                     other => Class::from_name(other).unwrap(),
                 },
-                group: if test == "scan" || test == "point-query" {
-                    "Point queries"
-                } else {
-                    "Writes"
-                }
-                .to_string(),
+                group: Some(
+                    match test {
+                        "scan" | "point-query" => "Point queries",
+                        _ => "Writes",
+                    }
+                    .to_string(),
+                ),
                 attempt: 1,
                 seconds: 1.0,
                 load: 1 + round % 2,
@@ -202,7 +201,7 @@ pub(crate) fn judged() -> Run {
                 pass.slices.push(SliceRecord {
                     place: index,
                     client: 1,
-                    contender: name.to_string(),
+                    arm: name.to_string(),
                     nanos,
                     operations: 1_000,
                     reads: 1_000,
@@ -215,7 +214,7 @@ pub(crate) fn judged() -> Run {
                     (Metric::ServerCpuSystem, 40_000 + u64::from(round % 2) * 100),
                     (Metric::ServerVoluntarySwitches, 1_000 + u64::from(round % 4)),
                 ]);
-                pass.cost.insert(name.to_string(), cost);
+                pass.arms.entry(name.to_string()).or_default().cost = cost;
             }
             passes.push(pass);
         }
@@ -238,7 +237,7 @@ pub(crate) fn released() -> Run {
     }];
     let plan = Comparison { method: Method::Slices, choices, twin: false, ..plan };
     run.plan.design = Design::Comparison(plan);
-    run.steps.clear();
+    run.rounds.clear();
     for round in 1..=6 {
         for (place, test) in (0..).zip(["point-query", "update-index"]) {
             let mut pass = RoundRecord {
@@ -246,7 +245,7 @@ pub(crate) fn released() -> Run {
                 test: test.to_string(),
                 place,
                 class: if place == 0 { Class::Point } else { Class::Update },
-                group: if place == 0 { "Point queries" } else { "Writes" }.to_string(),
+                group: Some(if place == 0 { "Point queries" } else { "Writes" }.to_string()),
                 attempt: 1,
                 load: 1,
                 ..RoundRecord::new(Class::Point, Counts::Statements)
@@ -279,7 +278,7 @@ pub(crate) fn crowd(names: &[String], tests: usize, rounds: u32, cycles: usize) 
     let plan = comparison_plan(&run);
     run.plan.design =
         Design::Comparison(Comparison { method: Method::Slices, twin: false, ..plan });
-    run.steps.clear();
+    run.rounds.clear();
     let names: Vec<String> = run.contenders.iter().map(|one| one.name.clone()).collect();
     let mut noise = 7_u64;
     let mut slices = || {
@@ -297,7 +296,7 @@ pub(crate) fn crowd(names: &[String], tests: usize, rounds: u32, cycles: usize) 
                 round,
                 place,
                 test: test.name.to_string(),
-                group: test.group.unwrap_or("Writes").to_string(),
+                group: Some(test.group.unwrap_or("Writes").to_string()),
                 attempt: 1,
                 slices: slices(),
                 ..RoundRecord::new(Class::Point, Counts::Statements)
@@ -311,7 +310,7 @@ fn slice(contender: &str, place: u32, nanos: u64, reads: u64) -> SliceRecord {
     SliceRecord {
         place,
         client: 1,
-        contender: contender.to_string(),
+        arm: contender.to_string(),
         nanos,
         operations: reads,
         reads,
@@ -329,7 +328,9 @@ pub(crate) fn checkpoint_at(second: u32) -> Series<String> {
         values.set("pg_stat_bgwriter.buffers_checkpoint", Kind::Counter, pages);
         EngineSample { at: f64::from(at), values }
     };
-    (1..=20).map(sample).collect()
+    let mut samples: Series<String> = (1..=20).map(sample).collect();
+    samples.mean(meaning);
+    samples
 }
 
 /// What each second of a whole run cost.
@@ -394,8 +395,8 @@ pub(crate) fn vacuum_each_write(run: &mut Run) {
     benchmark.pay_after_each_write = true;
 }
 
-fn steps(contender: &ContenderRecord, place: usize, clients: &[u32]) -> Vec<StepRecord> {
-    let mut steps = vec![load(contender)];
+fn rounds(contender: &ContenderRecord, place: usize, clients: &[u32]) -> Vec<RoundRecord> {
+    let mut rounds = vec![load(contender)];
     for (index, test) in TESTS.iter().enumerate() {
         let change = if index % 2 == 0 { -0.04 } else { 0.03 };
         let speed = 1.0 + change * place as f64;
@@ -404,31 +405,55 @@ fn steps(contender: &ContenderRecord, place: usize, clients: &[u32]) -> Vec<Step
                 [_] => test.name.to_string(),
                 _ => format!("{}@{clients_now}", test.name),
             };
-            let record = step_record(contender, test, step, clients_now, speed, place);
-            steps.push(StepRecord { order: steps.len() as u32, ..record });
+            let measured = measured(contender, test, clients_now, speed, place);
+            let made = round(contender, test, step, measured);
+            rounds.push(RoundRecord { place: rounds.len() as u32, ..made });
         }
     }
-    steps
+    let part = place as u32 + 1;
+    rounds.into_iter().map(|round| RoundRecord { part, ..round }).collect()
 }
 
-fn load(contender: &ContenderRecord) -> StepRecord {
-    let test = made("load", None, 0, [0; 3]);
-    StepRecord {
-        title: "fill the tables, then create the secondary indexes".to_string(),
-        counts: Counts::RowsInserted,
-        workers: vec![worker(1, Operation::Insert, 25, [0, 25, 0], ROWS / SECONDS)],
-        ..step_record(contender, &test, "load".to_string(), 1, 1.0, 0)
+fn round(
+    contender: &ContenderRecord,
+    test: &Made,
+    name: String,
+    measured: Measurement,
+) -> RoundRecord {
+    let counts = match test.name.starts_with("scan") {
+        true => Counts::RowsScanned,
+        false => Counts::Statements,
+    };
+    RoundRecord {
+        test: name,
+        title: test.group.unwrap_or("warm-up").to_string(),
+        group: test.group.map(str::to_string),
+        started: "2026-11-21T20:16:00Z".to_string(),
+        arms: [(contender.name.clone(), measured)].into(),
+        ..RoundRecord::new(Class::Point, counts)
     }
 }
 
-fn step_record(
+fn load(contender: &ContenderRecord) -> RoundRecord {
+    let test = made("load", None, 0, [0; 3]);
+    let measured = Measurement {
+        work: vec![worker(1, Operation::Insert, 25, [0, 25, 0], ROWS / SECONDS)],
+        ..measured(contender, &test, 1, 1.0, 0)
+    };
+    RoundRecord {
+        title: "fill the tables, then create the secondary indexes".to_string(),
+        counts: Counts::RowsInserted,
+        ..round(contender, &test, "load".to_string(), measured)
+    }
+}
+
+fn measured(
     contender: &ContenderRecord,
     test: &Made,
-    step: String,
     clients: u32,
     speed: f64,
     place: usize,
-) -> StepRecord {
+) -> Measurement {
     let is_scan = test.name.starts_with("scan");
     // Each client after the first is less of a help.
     let others = f64::from(clients - 1);
@@ -447,31 +472,16 @@ fn step_record(
         let events_now = events * u64::from(clients) * seconds;
         cost(events_now.max(seconds), seconds, test.name == "point-query", contender, clients)
     };
-    StepRecord {
-        contender: contender.name.clone(),
-        step,
-        title: test.group.unwrap_or("warm-up").to_string(),
-        group: test.group.map(str::to_string),
-        counts: if is_scan { Counts::RowsScanned } else { Counts::Statements },
-        order: 0,
-        attempt: 1,
+    Measurement {
         status: Status::Done,
-        error: None,
-        started: "2026-11-21T20:16:00Z".to_string(),
         seconds: SECONDS as f64,
-        pause_seconds: 0.0,
         check_seconds: 0.1,
         clients,
-        target_rate: None,
         counted_rows: is_scan.then_some(done * ROWS),
-        index_seconds: None,
-        workers,
+        work: workers,
         cost: cost(SECONDS),
         samples: (1..=SECONDS).map(|second| Sample { at: second as f64, cost: cost(1) }).collect(),
-        engine: EngineReading::default(),
-        engine_samples: Default::default(),
-        note: None,
-        statements: Vec::new(),
+        ..Measurement::default()
     }
 }
 
@@ -492,7 +502,7 @@ fn worker(
         service.record_n(time, operations).unwrap();
         seconds.push(Second { operations, rows, max_service: time * 3 });
     }
-    WorkRecord {
+    let work = WorkRecord {
         client,
         operation,
         operations: events * SECONDS,
@@ -505,7 +515,8 @@ fn worker(
         response: None,
         max_lag: 0,
         seconds,
-    }
+    };
+    work.packed()
 }
 
 fn cost(

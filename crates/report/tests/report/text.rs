@@ -30,12 +30,12 @@ fn ten_steps_fit_a_terminal_even_with_long_names() {
 fn the_older_profile_with_fifteen_steps_is_cut_into_tables_that_fit() {
     let mut run = run(&["sqlite"], 12);
     let benchmark = InsertBenchmark::new(Profile::P2020, Count(200_000));
-    let template = run.steps[0].clone();
+    let template = run.rounds[0].clone();
     let named = |(order, step): (usize, Step)| {
-        let order = order as u32;
-        rqps_store::StepRecord { step: step.name, order, ..template.clone() }
+        let place = order as u32;
+        rqps_store::RoundRecord { test: step.name, place, ..template.clone() }
     };
-    run.steps = benchmark.steps().into_iter().enumerate().map(named).collect();
+    run.rounds = benchmark.steps().into_iter().enumerate().map(named).collect();
     let text = text(&run, Colour::Never);
     assert!(text.contains("q1000.2"));
     for line in summaries(&text) {
@@ -62,7 +62,7 @@ fn a_failed_step_has_no_number_and_says_why() {
 fn without_the_first_contender_nothing_is_relative() {
     let mut run = run(&THREE, 12);
     run.contenders.remove(0);
-    run.steps.retain(|step| step.contender != THREE[0]);
+    run.rounds.retain(|round| !sample::is_of(round, THREE[0]));
     let text = text(&run, Colour::Never);
     let relative = text.split("as a share of").nth(1).unwrap();
     let row = relative.lines().find(|line| line.starts_with("postgres@18.0 ")).unwrap();
@@ -97,13 +97,13 @@ fn nothing_done_in_no_time_still_prints() {
     let mut silent = run(&["sqlite", "postgres@17.6"], 1);
     sample::silence(&mut silent);
     assert!(text(&silent, Colour::Never).contains("l.i0"));
-    for step in &mut silent.steps {
+    for step in silent.rounds.iter_mut().map(sample::only) {
         step.seconds = 0.0;
-        step.workers.clear();
+        step.work.clear();
         step.samples = Default::default();
     }
     assert!(text(&silent, Colour::Never).contains("NA"));
-    silent.steps.clear();
+    silent.rounds.clear();
     assert!(text(&silent, Colour::Never).starts_with("Insert Benchmark: sqlite, postgres@17.6"));
     silent.contenders.clear();
     assert!(text(&silent, Colour::Never).contains("not started: sqlite, postgres@17.6"));

@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 use rqps_observe::{Metric, Reading};
-use rqps_plan::{Class, Comparison, Design, Workload};
+use rqps_plan::{Class, Comparison, Counts, Design, Workload};
 use rqps_report::{
     Colour, csv, has_metrics, html, metrics_csv, result_json, summary_markdown, text, verdicts_csv,
 };
@@ -35,14 +35,14 @@ pub(crate) fn compared() -> Run {
     };
     let plan = Comparison::new(Workload::InsertBenchmark(benchmark));
     run.plan.design = Design::Comparison(Comparison { twin: false, ..plan });
-    run.steps.clear();
+    run.rounds.clear();
     for round in 1..=6 {
         for (place, (step, class, counted, done)) in (0..).zip(STEPS) {
             let mut pass = RoundRecord {
                 round,
                 test: step.to_string(),
                 place,
-                group: "Insert Benchmark".to_string(),
+                group: Some("Insert Benchmark".to_string()),
                 part: 1,
                 attempt: 1,
                 load: 1,
@@ -56,7 +56,7 @@ pub(crate) fn compared() -> Run {
                 pass.slices.push(SliceRecord {
                     place: slot,
                     client: 1,
-                    contender: name.to_string(),
+                    arm: name.to_string(),
                     nanos: SECONDS * 1_000_000_000 + 300_000_000,
                     operations: SECONDS * done,
                     reads: SECONDS * counted * share / 1_000,
@@ -65,12 +65,12 @@ pub(crate) fn compared() -> Run {
                     ..SliceRecord::default()
                 });
                 let of_second = [counted * share / 1_000, done * share / 1_000];
-                pass.arms.insert(name.to_string(), side(step, name, of_second));
                 let cost = Reading::from_iter([
                     (Metric::ServerCpuUser, micros),
                     (Metric::ServerWriteBytes, SECONDS << 24),
                 ]);
-                pass.cost.insert(name.to_string(), cost);
+                let arm = Measurement { cost, ..side(step, name, of_second) };
+                pass.arms.insert(name.to_string(), arm);
             }
             run.rounds.push(pass);
         }
@@ -99,7 +99,7 @@ fn side(step: &str, name: &str, [counted, done]: [u64; 2]) -> Measurement {
 }
 
 /// The same in every second but one. The last is not a whole one.
-fn work(operation: Operation, operations: u64, rows: u64) -> WorkRecord {
+fn work(operation: Operation, operations: u64, rows: u64) -> WorkRecord<Histogram<u64>> {
     let second = |at: u64| match at {
         4 => Second::default(),
         _ => Second { operations, rows, max_service: 5_000_000 },
@@ -131,7 +131,8 @@ pub(crate) fn complete() -> Run {
                 work.response = is_due.then(|| PackedHistogram::of(&times));
             }
         }
-        for (name, cost) in &mut pass.cost {
+        for (name, arm) in &mut pass.arms {
+            let cost = &mut arm.cost;
             let directory = if name == "slow" { 150 } else { 100 };
             cost.set(Metric::DeviceReads, 203 * round);
             cost.set(Metric::DatabaseBytes, (50 + round) << 20);
@@ -168,11 +169,9 @@ fn three_rounds_leave_no_interval_and_all_estimates_are_where_they_belong() {
     run.rounds.retain(|pass| pass.round <= 3);
     for pass in &mut run.rounds {
         let base = pass.slices[0].clone();
-        pass.slices.push(SliceRecord { place: 2, contender: "twin".to_string(), ..base });
-        for (name, side) in pass.arms.clone().into_iter().filter(|(name, _)| name == "base") {
-            pass.cost.insert("twin".to_string(), pass.cost[&name].clone());
-            pass.arms.insert("twin".to_string(), side);
-        }
+        pass.slices.push(SliceRecord { place: 2, arm: "twin".to_string(), ..base });
+        let twin = pass.arms["base"].clone();
+        pass.arms.insert("twin".to_string(), twin);
     }
     let Design::Comparison(plan) = &mut run.plan.design else { unreachable!() };
     (plan.twin, plan.guards, plan.rounds, plan.fewest_rounds) = (true, false, 3, 3);
@@ -378,28 +377,22 @@ fn a_run_that_was_refused_is_out_by_itself() {
     let mut run = sample::run(&names, 1);
     let two = compared();
     run.plan.design = two.plan.design;
-    run.steps.clear();
-    for mut pass in two.passes {
-        let like_base = |slice: &SliceRecord| SliceRecord {
-            place: 2,
-            contender: "new".to_string(),
-            ..slice.clone()
-        };
+    run.rounds.clear();
+    for mut pass in two.rounds {
+        let like_base =
+            |slice: &SliceRecord| SliceRecord { place: 2, arm: "new".to_string(), ..slice.clone() };
         let new = pass.slices.iter().find(|slice| slice.arm == "base").map(like_base);
         pass.slices.extend(new);
-        let (side, cost) = (pass.arms["base"].clone(), pass.cost["base"].clone());
+        let side = pass.arms["base"].clone();
         pass.arms.insert("new".to_string(), side);
-        pass.cost.insert("new".to_string(), cost);
         if pass.test == "qr100" {
             let mut refused = pass.clone();
             refused.attempt = 2;
-            refused.invalid = Some("slow: inserts fell behind".to_string());
+            refused.discarded = Some("slow: inserts fell behind".to_string());
             refused.slices.retain(|slice| slice.arm == "slow");
-            refused.sides.retain(|name, _| name == "slow");
-            refused.cost.retain(|name, _| name == "slow");
+            refused.arms.retain(|name, _| name == "slow");
             pass.slices.retain(|slice| slice.arm != "slow");
             pass.arms.remove("slow");
-            pass.cost.remove("slow");
             run.rounds.push(refused);
         }
         run.rounds.push(pass);

@@ -73,7 +73,7 @@ mod tests {
         let evidence = Evidence {
             time: cost(20.1),
             parts: parts.map(|(part, change)| (part, cost(change))).into(),
-            ..Evidence::default()
+            ..Evidence::new(rqps_plan::Class::Point)
         };
         let bars = budget(&evidence);
         let sum: f64 = bars.iter().map(|bar| bar.change).sum();

@@ -1,6 +1,9 @@
 //! What rules look for and what they say of it.
 
-use super::evidence::{Change, Class, Cost, Evidence, Part, Planning};
+use rqps_observe::Meaning;
+use rqps_plan::Class;
+
+use super::evidence::{Change, Cost, Evidence, Part, Planning};
 use super::number::Number;
 use super::rule::Claim;
 use super::view::{View, all, any, at_least, engine, metric};
@@ -257,7 +260,7 @@ pub(super) fn waits_for_reads(view: &View) -> Option<bool> {
 }
 
 /// What a DBMS writes, by its counters.
-pub(super) const WRITTEN: [(&[&str], &str); 4] = [
+pub(super) const WRITTEN: [(&[Meaning], &str); 4] = [
     (engine::LOG_BYTES, "the log: look at full page images, compression, size of records"),
     (engine::PAGES, "pages: look at checkpoints and at random changes of secondary indexes"),
     (engine::COMPACTION, "compaction"),
@@ -268,9 +271,9 @@ pub(super) const WRITTEN: [(&[&str], &str); 4] = [
 /// what was added. Of pages it is not known how many bytes they are: a sum grows by no more than
 /// that of its parts that grows most, so pages that grow by less than half as much are not what it
 /// is about.
-pub(super) fn is_behind(view: &View, ends: &[&str], all: Change) -> Option<bool> {
-    let (_, kind) = view.engine(ends)?;
-    let (added, of) = match [engine::LOG_BYTES, engine::COMPACTION].contains(&ends) {
+pub(super) fn is_behind(view: &View, meanings: &[Meaning], all: Change) -> Option<bool> {
+    let (_, kind) = view.engine(meanings)?;
+    let (added, of) = match [engine::LOG_BYTES, engine::COMPACTION].contains(&meanings) {
         true => (view.added_amount(kind) / view.evidence.each?, view.added_amount(all)),
         false => (kind.log.value.abs(), all.log.value.abs()),
     };
@@ -279,13 +282,13 @@ pub(super) fn is_behind(view: &View, ends: &[&str], all: Change) -> Option<bool>
 
 pub(super) fn writes(view: &View) -> Option<Claim> {
     let (what, more) = more_of(view, &[(metric::WRITE_BYTES, "KiB written")])?;
-    let behind = WRITTEN.map(|(ends, _)| is_behind(view, ends, more));
+    let behind = WRITTEN.map(|(meanings, _)| is_behind(view, meanings, more));
     let kind = WRITTEN.iter().zip(behind).find(|(_, behind)| *behind == Some(true));
     // The last two are counted by one engine each. A log that is synced more often has its last
     // block written more often, which are no bytes of records.
     let other = behind[..2] == [Some(false); 2]
         && !behind[2..].contains(&Some(true))
-        && view.engine_up(engine::LOG_SYNCS) != Some(true);
+        && view.engine_up(engine::LOG_FLUSHES) != Some(true);
     let kind = match kind {
         Some(((_, kind), _)) => format!("; it is {kind}"),
         None if other => {
@@ -293,7 +296,7 @@ pub(super) fn writes(view: &View) -> Option<Claim> {
         }
         None => String::new(),
     };
-    let counted = WRITTEN.iter().filter_map(|(ends, _)| view.engine(ends));
+    let counted = WRITTEN.iter().filter_map(|(meanings, _)| view.engine(meanings));
     let counted = counted.map(|(name, change)| Number::ratio(name, &change.log));
     Some(Claim {
         text: format!("{}: {what} per operation change by {}{kind}", view.rate(), interval(&more)),
@@ -493,7 +496,7 @@ pub(super) fn commit(view: &View) -> Option<Claim> {
     });
     let counted = || {
         // Pages are flushed, too, so it is the log where the DBMS counts how often it syncs that.
-        if view.engine_up(engine::LOG_SYNCS) == Some(false) {
+        if view.engine_up(engine::LOG_FLUSHES) == Some(false) {
             return None;
         }
         let flushes = view.change(metric::FLUSHES).filter(|flushes| view.is_up(*flushes))?;

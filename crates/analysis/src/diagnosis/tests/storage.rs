@@ -101,7 +101,8 @@ fn r5_is_the_log_where_half_of_the_bytes_that_were_added_are_its() {
             let log = sure((contender / base).ln());
             Change { base: base * 1024.0, contender: contender * 1024.0, log, noise: 0.002 }
         };
-        more_writes().metric("buffers_written", 62.0 / 44.0).with(|evidence| {
+        let case = more_writes().metric("buffers_written", 62.0 / 44.0).metric("wal_bytes", 2.0);
+        case.with(|evidence| {
             evidence.metrics.insert("device_write_bytes".to_string(), kib(45.0, 64.0));
             evidence.metrics.insert("wal_bytes".to_string(), kib(base, contender));
         })
@@ -256,6 +257,7 @@ fn of_two_engines_of_a_server_the_one_that_works_is_looked_at() {
             noise: 0.01,
         };
         let case = Case::slower("insert", Class::Insert, -30.0).part(Part::Rest, 0.9);
+        let case = case.metric("Innodb_os_log_written", 1.0).metric("Rocksdb_wal_bytes", 1.0);
         case.metric("device_write_bytes", 4.0).with(|evidence| {
             evidence.metrics.insert("Innodb_os_log_written".to_string(), log(innodb, 4.0));
             evidence.metrics.insert("Rocksdb_wal_bytes".to_string(), log(myrocks, 1.0));

@@ -1,7 +1,25 @@
 //! Each rule with its evidence, from the published findings where they have numbers, and with what
 //! contradicts it.
 
+use rqps_observe::Meaning;
+use rqps_plan::Class;
+
 use super::*;
+
+/// What counters stand for, as their DBMSs' tables have it.
+const MEANINGS: [(&str, Meaning); 11] = [
+    ("Innodb_dblwr_pages_written", Meaning::DoubleWrites),
+    ("Innodb_os_log_fsyncs", Meaning::LogFlushes),
+    ("Innodb_os_log_written", Meaning::LogBytes),
+    ("Innodb_pages_written", Meaning::PagesWritten),
+    ("Innodb_row_lock_waits", Meaning::RowLockWaits),
+    ("Rocksdb_wal_bytes", Meaning::LogBytes),
+    ("buffers_written", Meaning::CheckpointPages),
+    ("pg_stat_checkpointer.num_requested", Meaning::CheckpointsRequested),
+    ("pg_stat_database.blks_hit", Meaning::CacheHits),
+    ("rocksdb_bloom_filter_useful", Meaning::BloomFilterHits),
+    ("wal_bytes", Meaning::LogBytes),
+];
 
 /// A test of two builds: the contender's operations take `change` of 50 us longer.
 struct Case(Evidence);
@@ -14,7 +32,6 @@ impl Case {
         let verdict = if percent < 0.0 { Verdict::Regression } else { Verdict::Improvement };
         Case(Evidence {
             test: test.to_string(),
-            class,
             base: "postgres@17.6".to_string(),
             contender: "postgres@18.0".to_string(),
             again: format!("rqps compare postgres@17.6 postgres@18.0 --workload micro:{test}"),
@@ -24,7 +41,7 @@ impl Case {
             clients: 8,
             time: Cost { base, contender, change },
             each: Some(1.0),
-            ..Evidence::default()
+            ..Evidence::new(class)
         })
     }
 
@@ -38,6 +55,8 @@ impl Case {
 
     /// A metric per operation that has changed by that factor.
     fn metric(mut self, name: &str, factor: f64) -> Case {
+        let known = MEANINGS.iter().find(|(known, _)| *known == name);
+        self.0.meanings.extend(known.map(|(known, meaning)| (known.to_string(), *meaning)));
         let log = if factor == 1.0 { unsure(0.0) } else { sure(factor.ln()) };
         self.0
             .metrics

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use rqps_observe::Meaning;
+use rqps_plan::Class;
+
 /// A value with its 95 % interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
@@ -47,53 +50,6 @@ pub enum Verdict {
     NoChange,
     Inconclusive,
     Invalid,
-}
-
-/// What the statements of a test do; tests of a class share their causes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Class {
-    #[default]
-    Point,
-    /// Point queries of a few rows by all clients.
-    HotPoint,
-    Range,
-    Scan,
-    Load,
-    Insert,
-    Update,
-    /// All clients update the same row.
-    HotUpdate,
-    Delete,
-    /// Deletes from the end of an index at which the dead entries lie, with inserts at the other
-    /// end.
-    DeleteOldest,
-    ReadWrite,
-}
-
-impl Class {
-    pub fn name(self) -> &'static str {
-        match self {
-            Class::Point => "point queries",
-            Class::HotPoint => "point queries of hot rows",
-            Class::Range => "range queries",
-            Class::Scan => "scans",
-            Class::Load => "loads",
-            Class::Insert => "inserts",
-            Class::Update => "updates",
-            Class::HotUpdate => "updates of a hot row",
-            Class::Delete => "deletes",
-            Class::DeleteOldest => "deletes of the oldest rows",
-            Class::ReadWrite => "reads with writes",
-        }
-    }
-
-    pub(super) fn writes(self) -> bool {
-        !matches!(self, Class::Point | Class::HotPoint | Class::Range | Class::Scan)
-    }
-
-    pub(super) fn is_hot(self) -> bool {
-        matches!(self, Class::HotPoint | Class::HotUpdate)
-    }
 }
 
 /// Where the time of an operation goes.
@@ -239,7 +195,7 @@ pub enum Builds {
 }
 
 /// All that rules may look at. What was not looked at is `None`, absent or empty.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
     pub test: String,
     pub class: Class,
@@ -261,6 +217,8 @@ pub struct Evidence {
     pub cpu: Option<Cost>,
     /// By the name in the store, or the DBMS's own.
     pub metrics: BTreeMap<String, Change>,
+    /// What those of the DBMS's own stand for, by their names.
+    pub meanings: BTreeMap<String, Meaning>,
     /// What the DBMS counts is for an operation of a client, all else for a statement or a row: so
     /// many of these an operation has.
     pub each: Option<f64>,
@@ -285,4 +243,40 @@ pub struct Evidence {
     /// Settings with different values.
     pub settings: Vec<String>,
     pub profile: Vec<Growth>,
+}
+
+impl Evidence {
+    /// Nothing was looked at yet.
+    pub fn new(class: Class) -> Self {
+        Evidence {
+            test: String::new(),
+            class,
+            base: String::new(),
+            contender: String::new(),
+            verdict: Verdict::default(),
+            again: String::new(),
+            can_be_profiled: false,
+            theta: Estimate::default(),
+            clients: 0,
+            time: Cost::default(),
+            parts: BTreeMap::new(),
+            cpu: None,
+            metrics: BTreeMap::new(),
+            meanings: BTreeMap::new(),
+            each: None,
+            environment: Environment::default(),
+            family: None,
+            rows: None,
+            dips: None,
+            growth_within: None,
+            plans: None,
+            planning: [None; 2],
+            sync: None,
+            reads_unaffected: None,
+            suite: None,
+            builds: Builds::default(),
+            settings: Vec::new(),
+            profile: Vec::new(),
+        }
+    }
 }

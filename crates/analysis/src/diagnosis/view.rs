@@ -1,7 +1,10 @@
 //! Evidence as rules look at it: always at what makes an operation dearer. For an improvement that
 //! is the base, so that each rule is written once.
 
-use super::evidence::{Change, Class, Estimate, Evidence, Growth, Part, Planning, Verdict};
+use rqps_observe::Meaning;
+use rqps_plan::Class;
+
+use super::evidence::{Change, Estimate, Evidence, Growth, Part, Planning, Verdict};
 use super::number::Number;
 use super::words::change;
 
@@ -21,29 +24,24 @@ pub(super) mod metric {
     pub(crate) const DATABASE: &str = "database_bytes";
 }
 
-/// What counters of the DBMS stand for, by the ends of their names.
+/// What rules look at of what a DBMS counts itself.
 pub(super) mod engine {
-    pub(crate) const ROW_LOCKS: &[&str] = &["row_lock_waits", "lock_waits"];
-    pub(crate) const LOG_BYTES: &[&str] = &["wal_bytes", "os_log_written"];
-    pub(crate) const LOG_SYNCS: &[&str] = &["os_log_fsyncs", "wal_sync", "wal_synced"];
-    pub(crate) const PAGES: &[&str] = &[
-        "buffers_checkpoint",
-        "buffers_written",
-        "innodb_pages_written",
-        "buffer_pages_written",
-        "buffers_clean",
-    ];
-    pub(crate) const DOUBLE_WRITES: &[&str] = &["dblwr_pages_written"];
-    pub(crate) const COMPACTION: &[&str] = &["compaction_bytes", "compact_write_bytes"];
-    pub(crate) const CHECKPOINTS: &[&str] = &["checkpoints_req", "num_requested"];
-    pub(crate) const BUFFERS: &[&str] =
-        &["blks_hit", "buffers_hit", "buffer_pool_read_requests", "block_cache_hit"];
-    pub(crate) const BLOOM: &[&str] = &["bloom_filter_useful", "bloom_useful"];
+    use rqps_observe::Meaning;
 
-    pub(crate) const ALL: [&[&str]; 9] = [
+    pub(crate) const ROW_LOCKS: &[Meaning] = &[Meaning::RowLockWaits];
+    pub(crate) const LOG_BYTES: &[Meaning] = &[Meaning::LogBytes];
+    pub(crate) const LOG_FLUSHES: &[Meaning] = &[Meaning::LogFlushes];
+    pub(crate) const PAGES: &[Meaning] = &[Meaning::CheckpointPages, Meaning::PagesWritten];
+    pub(crate) const DOUBLE_WRITES: &[Meaning] = &[Meaning::DoubleWrites];
+    pub(crate) const COMPACTION: &[Meaning] = &[Meaning::CompactionBytesWritten];
+    pub(crate) const CHECKPOINTS: &[Meaning] = &[Meaning::CheckpointsRequested];
+    pub(crate) const BUFFERS: &[Meaning] = &[Meaning::CacheHits];
+    pub(crate) const BLOOM: &[Meaning] = &[Meaning::BloomFilterHits];
+
+    pub(crate) const ALL: [&[Meaning]; 9] = [
         ROW_LOCKS,
         LOG_BYTES,
-        LOG_SYNCS,
+        LOG_FLUSHES,
         PAGES,
         DOUBLE_WRITES,
         COMPACTION,
@@ -53,14 +51,9 @@ pub(super) mod engine {
     ];
 }
 
-/// Whether a rule looks at a counter of the DBMS of this name.
-pub fn is_looked_at(counter: &str) -> bool {
-    engine::ALL.iter().any(|ends| stands_for(counter, ends))
-}
-
-fn stands_for(counter: &str, ends: &[&str]) -> bool {
-    let counter = counter.to_lowercase();
-    ends.iter().any(|end| counter.ends_with(end))
+/// Whether a rule looks at counters of the DBMS that stand for this.
+pub fn is_looked_at(meaning: Meaning) -> bool {
+    engine::ALL.iter().any(|meanings| meanings.contains(&meaning))
 }
 
 pub(super) struct View<'a> {
@@ -128,8 +121,10 @@ impl<'a> View<'a> {
 
     /// The counter of the DBMS that stands for something, with its name: of several the one that
     /// counts most, since a server also counts what an engine does that hardly works.
-    pub(super) fn engine(&self, ends: &[&str]) -> Option<(&'a str, Change)> {
-        let found = self.evidence.metrics.iter().filter(|(name, _)| stands_for(name, ends));
+    pub(super) fn engine(&self, of: &[Meaning]) -> Option<(&'a str, Change)> {
+        let meanings = &self.evidence.meanings;
+        let stands_for = |name: &String| meanings.get(name).is_some_and(|one| of.contains(one));
+        let found = self.evidence.metrics.iter().filter(|(name, _)| stands_for(name));
         let amount = |change: &Change| change.base.max(change.contender);
         let most = found.max_by(|(_, one), (_, other)| amount(one).total_cmp(&amount(other)));
         most.map(|(name, change)| (name.as_str(), *change))
@@ -168,16 +163,16 @@ impl<'a> View<'a> {
         self.change(name)?.is_flat()
     }
 
-    pub(super) fn engine_up(&self, ends: &[&str]) -> Option<bool> {
-        self.engine(ends).map(|(_, change)| self.is_up(change))
+    pub(super) fn engine_up(&self, of: &[Meaning]) -> Option<bool> {
+        self.engine(of).map(|(_, change)| self.is_up(change))
     }
 
-    pub(super) fn engine_flat(&self, ends: &[&str]) -> Option<bool> {
-        self.engine(ends)?.1.is_flat()
+    pub(super) fn engine_flat(&self, of: &[Meaning]) -> Option<bool> {
+        self.engine(of)?.1.is_flat()
     }
 
-    pub(super) fn engine_down(&self, ends: &[&str]) -> Option<bool> {
-        self.engine(ends).map(|(_, change)| self.is_down(change))
+    pub(super) fn engine_down(&self, of: &[Meaning]) -> Option<bool> {
+        self.engine(of).map(|(_, change)| self.is_down(change))
     }
 
     /// There is one client. Of several it is not known what one alone would lose.

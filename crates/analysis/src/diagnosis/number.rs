@@ -56,7 +56,7 @@ mod tests {
             verdict: Verdict::Regression,
             time: cost(10.0),
             parts: [(Part::ServerUser, cost(8.0))].into(),
-            ..Evidence::default()
+            ..Evidence::new(rqps_plan::Class::Point)
         }
     }
 

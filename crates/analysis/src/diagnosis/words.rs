@@ -1,8 +1,8 @@
 //! Numbers as statements have them.
 
 use super::evidence::{Change, Estimate};
-use crate::digits::{Digits, decimals};
-use crate::estimate::Interval;
+use rqps_stats::Interval;
+use rqps_stats::digits::{Digits, decimals};
 
 /// The logarithm of a ratio as a change in percent, `-2.9 %`; from twofold on as a factor.
 pub(super) fn change(log: f64) -> String {

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::evidence::{Class, Estimate, Evidence, Part, Verdict};
+use rqps_plan::Class;
+
+use super::evidence::{Estimate, Evidence, Part, Verdict};
 use super::line::{Line, fit_line};
 use super::next::Next;
 use super::number::Number;
@@ -76,7 +78,7 @@ fn merged(findings: Vec<Finding>, tests: &[Evidence]) -> Vec<Finding> {
         changes.sort_by(f64::total_cmp);
         let is_of_class = |test: &&Evidence| class.is_none_or(|class| test.class == class);
         let of_class = tests.iter().filter(is_of_class).count();
-        let scope = class.map_or(String::new(), |class| format!("{}: ", class.name()));
+        let scope = class.map_or(String::new(), |class| format!("{}: ", class.title()));
         let range = match (changes.first(), changes.last()) {
             (Some(low), Some(high)) if change(*low) == change(*high) => change(*low),
             (Some(low), Some(high)) => format!("{} to {}", change(*low), change(*high)),
