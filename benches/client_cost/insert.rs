@@ -3,6 +3,7 @@
 use anyhow::Context;
 use rqps_load::Crew;
 use rqps_plan::{Count, InsertBenchmark, Profile};
+use rqps_wire::Cancel;
 use rqps_workload::insert_benchmark::Benchmark;
 
 use crate::own::failed;
@@ -21,7 +22,7 @@ pub(crate) fn cpu_per_row(running: &Running, rows: u64) -> anyhow::Result<f64> {
     let (work, orders): (Vec<_>, Vec<_>) =
         cast.roles.into_iter().map(|role| (role.work, role.order)).unzip();
     let mut crew = Crew::start(work)?;
-    crew.run(&orders, &mut |_, _| {}, &|| false).map_err(failed)?;
+    crew.run(&orders, &mut |_, _| {}, &Cancel::default()).map_err(failed)?;
     let cpu: u64 =
         crew.live().iter().map(|live| live.cost().cpu_user + live.cost().cpu_system).sum();
     benchmark.check(load, &cast.books)?;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, bail, ensure};
 use rqps_load::{Crew, Failure, Order, Schedule, Until};
 use rqps_plan::{Count, Microbenchmark, Span};
+use rqps_wire::Cancel;
 use rqps_workload::microbenchmark::{Benchmark, Sequence, select};
 
 use crate::allocations;
@@ -55,7 +56,7 @@ pub(crate) fn run(arguments: &[OsString]) -> anyhow::Result<()> {
     let mut crew = Crew::start(benchmark.cast(test, 1, 0)?.work)?;
     let order = Order { schedule: Schedule::Closed, until: Until::Operations(operations) };
     let before = allocations::so_far();
-    crew.run(&[order], &mut |_, _| {}, &|| false).map_err(failed)?;
+    crew.run(&[order], &mut |_, _| {}, &Cancel::default()).map_err(failed)?;
     let allocations = allocations::so_far() - before;
     // Everything recorded is still held.
     let memory = memory()?;

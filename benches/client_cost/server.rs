@@ -1,12 +1,11 @@
 //! The server that all clients ask, and the table they read.
 
 use std::fs;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use rqps_dbms::{Home, Place, Server, source::Progress};
-use rqps_load::Crew;
+use rqps_load::{Cancel, Crew};
 use rqps_plan::{Contender, Dbms};
 use rqps_wire::{Address, Target};
 use rqps_workload::Assigned;
@@ -53,14 +52,14 @@ impl Running {
             if let Progress::Fetching { what } = progress {
                 eprintln!("fetching {what}");
             }
-            ControlFlow::Continue(())
+            Ok(())
         };
-        let dbms = rqps_dbms::prepare(home, &contender, &mut tell)?;
+        let dbms = rqps_dbms::prepare(home, &contender, &mut tell, &Cancel::default())?;
         let name = format!("client-cost-{}-{}", subject.dbms, std::process::id());
         let own = home.data()?.join(name);
         fs::create_dir(&own).with_context(|| format!("cannot make {}", own.display()))?;
         let place = Place { data: own.join("data"), log: own.join("log"), ..Place::default() };
-        let server = dbms.start(home, &place, &|| false)?;
+        let server = dbms.start(home, &place, &Cancel::default())?;
         let (Target::Postgres(login) | Target::Mysql(login)) = server.target().clone() else {
             bail!("{} is no server", subject.contender);
         };
@@ -119,7 +118,7 @@ impl Running {
 pub(crate) fn run(assigned: Vec<Assigned>) -> anyhow::Result<()> {
     let (work, orders): (Vec<_>, Vec<_>) = assigned.into_iter().unzip();
     let mut crew = Crew::start(work)?;
-    crew.run(&orders, &mut |_, _| {}, &|| false).map_err(failed)?;
+    crew.run(&orders, &mut |_, _| {}, &Cancel::default()).map_err(failed)?;
     crew.finish();
     Ok(())
 }

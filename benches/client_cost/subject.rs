@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use rqps_plan::Dbms;
-use rqps_wire::{Address, Login, Target, Terms};
+use rqps_wire::{Address, Cancel, Login, Target, Terms};
 use rqps_workload::Dialect;
 
 use crate::raw::Exchange;
@@ -75,6 +75,7 @@ impl Subject {
             parameters: Vec::new(),
             setup: Vec::new(),
             terms: Terms::default(),
+            cancel: Cancel::default(),
         })
     }
 }

@@ -1,6 +1,5 @@
 //! `rqps dbms build`: builds from source, ahead of time.
 
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::bail;
@@ -8,8 +7,8 @@ use clap::Args;
 use rqps_dbms::Home;
 use rqps_dbms::source::{self, BuildOptions, Built, Installed, Progress};
 use rqps_plan::{Build, Contender, Source, Span, Sweep};
+use rqps_system::Cancel;
 
-use super::cancel::Cancel;
 use super::exit::Exit;
 use super::output;
 use super::progress::{Fetching, clock};
@@ -51,7 +50,7 @@ pub(super) fn run(home: &Home, cancel: &Cancel, arguments: &Arguments) -> anyhow
     for (contender, version) in contenders.into_iter().zip(wanted) {
         let mut fetching = Fetching::new();
         let mut is_new = false;
-        let mut tell = |event| -> ControlFlow<()> {
+        let mut tell = |event| {
             is_new |= matches!(event, Progress::Building { .. });
             fetching.tell(event, cancel)
         };

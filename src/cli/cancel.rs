@@ -1,41 +1,23 @@
 //! Ctrl-C: once to end in an orderly way, twice to end at once.
 
 use std::fs;
-use std::ops::ControlFlow;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
+use rqps_system::Cancel;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
-/// Whether the user wants to stop.
-#[derive(Clone, Debug)]
-pub(crate) struct Cancel(Arc<AtomicBool>);
-
-impl Cancel {
-    /// Listens from now on. The second signal ends the process, and with it the servers, which
-    /// the kernel tells of their parent's death.
-    pub(crate) fn listen() -> std::io::Result<Self> {
-        let cancelled = Arc::new(AtomicBool::new(false));
-        // What a script starts in the background ignores SIGINT, and is interrupted all the same.
-        let signals = [SIGINT, SIGTERM, SIGHUP];
-        for signal in signals.into_iter().filter(|signal| *signal != SIGHUP || !is_ignored(SIGHUP))
-        {
-            // Order matters: at the first signal the flag is not set yet.
-            flag::register_conditional_shutdown(signal, 130, cancelled.clone())?;
-            flag::register(signal, cancelled.clone())?;
-        }
-        Ok(Cancel(cancelled))
+/// Listens from now on. The second signal ends the process, and with it the servers, which the
+/// kernel tells of their parent's death.
+pub(crate) fn listen() -> std::io::Result<Cancel> {
+    let cancel = Cancel::default();
+    // What a script starts in the background ignores SIGINT, and is interrupted all the same.
+    let signals = [SIGINT, SIGTERM, SIGHUP];
+    for signal in signals.into_iter().filter(|signal| *signal != SIGHUP || !is_ignored(SIGHUP)) {
+        // Order matters: at the first signal the flag is not set yet.
+        flag::register_conditional_shutdown(signal, 130, cancel.flag())?;
+        flag::register(signal, cancel.flag())?;
     }
-
-    pub(crate) fn is_wanted(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    /// For whoever is asked whether to go on.
-    pub(crate) fn go_on(&self) -> ControlFlow<()> {
-        if self.is_wanted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
+    Ok(cancel)
 }
 
 /// Whether whoever started this process wants it to go on at a signal, as `nohup` does

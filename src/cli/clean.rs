@@ -5,19 +5,15 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use rqps_dbms::{Guesthouse, Left, Needs};
 use rqps_plan::Contender;
+use rqps_system::Cancel;
 use rqps_workload::is_table;
 
-use super::cancel::Cancel;
 use super::dbms::table;
 use super::exit::Exit;
 use super::output;
 
 pub(super) fn run(contender: &Contender, cancel: &Cancel) -> anyhow::Result<Exit> {
-    rqps_lab::interruptible(&|| cancel.is_wanted(), || clean(contender))
-}
-
-fn clean(contender: &Contender) -> anyhow::Result<Exit> {
-    let Some(server) = Guesthouse::at(contender)? else {
+    let Some(server) = Guesthouse::at(contender, cancel)? else {
         bail!(
             "'{contender}' is not the URL of a server: what rqps makes for servers of its own is \
              removed by rqps dbms prune"

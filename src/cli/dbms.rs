@@ -12,10 +12,10 @@ use comfy_table::presets::NOTHING;
 use rqps_dbms::{Home, Installed, Lease, Left, Place, all_configs, source};
 use rqps_plan::{Build, Contender, Dbms, Flags, Source, Sweep};
 use rqps_store::RunDirectory;
+use rqps_system::Cancel;
 use rqps_wire::{Connection, Row, Target};
 
 use super::build;
-use super::cancel::Cancel;
 use super::clean;
 use super::configs;
 use super::exit::Exit;
@@ -87,7 +87,7 @@ pub(crate) enum Verb {
 
 pub(crate) fn run(verb: &Verb) -> anyhow::Result<Exit> {
     let home = Home::from_env().map_err(rqps_dbms::DbmsError::from)?;
-    let cancel = Cancel::listen().context("signals cannot be caught")?;
+    let cancel = super::cancel::listen().context("signals cannot be caught")?;
     rqps_dbms::reap(&home)?;
     match verb {
         Verb::List => list(&home, &cancel),
@@ -200,7 +200,7 @@ fn fetch(
                 source::obtain_with_any_hash(home, contender.dbms, &contender.build, &mut tell);
             obtained.map_err(rqps_dbms::DbmsError::from)?;
         }
-        let ready = rqps_dbms::prepare(home, contender, &mut tell)?;
+        let ready = rqps_dbms::prepare(home, contender, &mut tell, cancel)?;
         fetching.finish();
         let text = match ready.build() {
             Some(build) => describe(contender, build),
@@ -245,7 +245,8 @@ fn start(
     tcp: bool,
 ) -> anyhow::Result<Exit> {
     let mut fetching = Fetching::new();
-    let ready = rqps_dbms::prepare(home, contender, &mut |event| fetching.tell(event, cancel))?;
+    let mut tell = |event| fetching.tell(event, cancel);
+    let ready = rqps_dbms::prepare(home, contender, &mut tell, cancel)?;
     if ready.build().is_none() {
         bail!("'{contender}' has no server that could be started");
     }
@@ -268,7 +269,7 @@ fn start(
     let log = home.logs().map_err(rqps_dbms::DbmsError::from)?.join(format!("{name}.log"));
     let password = tcp.then(rqps_dbms::new_password);
     let place = Place { data, log, detached: true, password, ..Place::default() };
-    let server = ready.start(home, &place, &|| cancel.is_wanted())?;
+    let server = ready.start(home, &place, cancel)?;
     fetching.finish();
     let started = Lease::all(home)?.into_iter().find(|lease| Some(&*lease.data) == server.data());
     let lease = started.context("the server ended as soon as it had started; see its log")?;
@@ -326,17 +327,18 @@ fn log_beside(data: &Path) -> PathBuf {
 fn shell(home: &Home, cancel: &Cancel, contender: &Contender) -> anyhow::Result<Exit> {
     // A running server is shown as any client would see it, not as a benchmark's target.
     if let Build::Server { url } = &contender.build {
-        if let Some(target) = rqps_dbms::target(contender.dbms, url)? {
+        if let Some(target) = rqps_dbms::target(contender.dbms, url, cancel)? {
             converse(&target, cancel)?;
         }
         return Ok(Exit::Done);
     }
     let mut fetching = Fetching::new();
-    let ready = rqps_dbms::prepare(home, contender, &mut |event| fetching.tell(event, cancel))?;
+    let mut tell = |event| fetching.tell(event, cancel);
+    let ready = rqps_dbms::prepare(home, contender, &mut tell, cancel)?;
     let temporary = home.data().map_err(rqps_dbms::DbmsError::from)?;
     let temporary = temporary.join(format!("{SHELL}{}", std::process::id()));
     let place = Place { log: log_beside(&temporary), data: temporary, ..Place::default() };
-    let mut server = ready.start(home, &place, &|| cancel.is_wanted())?;
+    let mut server = ready.start(home, &place, cancel)?;
     fetching.finish();
     let result = converse(server.target(), cancel);
     server.discard()?;
@@ -348,8 +350,7 @@ fn shell(home: &Home, cancel: &Cancel, contender: &Contender) -> anyhow::Result<
 
 /// Reads statements, one a line, and prints what they return.
 fn converse(target: &Target, cancel: &Cancel) -> anyhow::Result<()> {
-    let is_wanted = || cancel.is_wanted();
-    let mut connection = rqps_lab::interruptible(&is_wanted, || target.connect())?;
+    let mut connection = target.connect()?;
     let ask = || match std::io::stdin().is_terminal() {
         true => output::print("sql> "),
         false => Ok(()),
@@ -357,11 +358,11 @@ fn converse(target: &Target, cancel: &Cancel) -> anyhow::Result<()> {
     ask()?;
     for line in std::io::stdin().lock().lines() {
         let line = line?;
-        if cancel.is_wanted() || matches!(line.trim(), "exit" | "quit" | "\\q") {
+        if cancel.is_requested() || matches!(line.trim(), "exit" | "quit" | "\\q") {
             break;
         }
         if !line.trim().is_empty() {
-            rqps_lab::interruptible(&is_wanted, || answer(&mut *connection, &line))?;
+            answer(&mut *connection, &line)?;
         }
         ask()?;
     }

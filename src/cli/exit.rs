@@ -55,7 +55,7 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
     if let Some(error) = error.downcast_ref::<StoreError>() {
         return of_store(error);
     }
-    if let Some(rqps_wire::Error::Interrupted) = error.downcast_ref() {
+    if let Some(rqps_wire::Error::Interrupted(_)) = error.downcast_ref() {
         return Exit::Interrupted;
     }
     if let Some(error) = error.downcast_ref::<DbmsError>() {
@@ -92,7 +92,9 @@ fn of_store(error: &StoreError) -> Exit {
 
 fn of_dbms(error: &DbmsError) -> Exit {
     match error {
-        DbmsError::Cancelled | DbmsError::Wire(rqps_wire::Error::Interrupted) => Exit::Interrupted,
+        DbmsError::Cancelled(_) | DbmsError::Wire(rqps_wire::Error::Interrupted(_)) => {
+            Exit::Interrupted
+        }
         DbmsError::Source(error) => of_source(error),
         DbmsError::Guest(error) if error.is_refusal() => Exit::Usage,
         DbmsError::Config { .. }
@@ -115,7 +117,7 @@ fn of_dbms(error: &DbmsError) -> Exit {
 
 fn of_source(error: &SourceError) -> Exit {
     match error {
-        SourceError::Cancelled => Exit::Interrupted,
+        SourceError::Cancelled(_) => Exit::Interrupted,
         SourceError::Home(HomeError::Unsafe { .. }) => Exit::Usage,
         SourceError::Build(error) if !error.is_refusal() => Exit::Failed,
         SourceError::Build(_)

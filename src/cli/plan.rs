@@ -1,6 +1,5 @@
 //! `rqps plan`: what a plan file comes to, with the time and the disk that it will take.
 
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -8,6 +7,7 @@ use rqps_dbms::source::{self, Progress, SourceError};
 use rqps_dbms::{DbmsError, Descriptor, Home};
 use rqps_lab::{Estimate, Time, pace};
 use rqps_plan::{Build, Contender, Count, Dbms, Plan, Source};
+use rqps_system::Cancelled;
 use serde::Serialize;
 
 use super::dbms::table;
@@ -131,7 +131,7 @@ fn is_present(home: &Home, contender: &Contender) -> anyhow::Result<bool> {
     if contender.dbms.is_bundled() || matches!(contender.build, Build::Server { .. }) {
         return Ok(true);
     }
-    let mut tell = |_| ControlFlow::Continue(());
+    let mut tell = |_| Ok(());
     let present = source::present(home, contender.dbms, &contender.build, &mut tell);
     Ok(present.map_err(DbmsError::from)?.is_some())
 }
@@ -142,7 +142,7 @@ fn as_taken(home: &Home, plan: &Plan) -> anyhow::Result<Vec<Contender>> {
     let wanted: Vec<_> = plan.contenders.iter().map(|it| (it.dbms, it.build.clone())).collect();
     let builds = match source::alike(home, &wanted, &mut ask_nobody) {
         Ok(builds) => builds,
-        Err(SourceError::Cancelled) => wanted.iter().map(|(_, build)| build.clone()).collect(),
+        Err(SourceError::Cancelled(_)) => wanted.iter().map(|(_, build)| build.clone()).collect(),
         Err(error) => return Err(DbmsError::from(error).into()),
     };
     let only = |(build, one): (Build, &Contender)| Contender {
@@ -157,12 +157,10 @@ fn as_taken(home: &Home, plan: &Plan) -> anyhow::Result<Vec<Contender>> {
 }
 
 /// A plan asks no registry, and fetches and builds nothing: what the system has is looked at.
-fn ask_nobody(progress: Progress) -> ControlFlow<()> {
+fn ask_nobody(progress: Progress) -> Result<(), Cancelled> {
     match progress {
-        Progress::Looking { source: Source::System } | Progress::Asking { .. } => {
-            ControlFlow::Continue(())
-        }
-        _ => ControlFlow::Break(()),
+        Progress::Looking { source: Source::System } | Progress::Asking { .. } => Ok(()),
+        _ => Err(Cancelled),
     }
 }
 
@@ -170,7 +168,7 @@ fn ask_nobody(progress: Progress) -> ControlFlow<()> {
 /// up to its first question to one. Whether they have that version only they can tell.
 fn refuse_unknown(home: &Home, contender: &Contender) -> anyhow::Result<()> {
     match source::obtain(home, contender.dbms, &contender.build, &mut ask_nobody) {
-        Ok(_) | Err(SourceError::Cancelled) => Ok(()),
+        Ok(_) | Err(SourceError::Cancelled(_)) => Ok(()),
         Err(error) => Err(DbmsError::from(error).into()),
     }
 }

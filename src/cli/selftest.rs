@@ -260,11 +260,10 @@ fn measure(
     let mut directory = setup.create_for_selftest(&out.join(&part.title), part.plan.clone())?;
     progress.begin(place);
     let mut watch = |event| progress.event(&event);
-    let cancelled = || setup.cancel.is_wanted();
     let mut lab = Lab {
         home: &setup.home,
         watch: &mut watch,
-        cancelled: &cancelled,
+        cancel: &setup.cancel,
         keep_data: false,
         judge: &|_, _| Interim::default(),
     };

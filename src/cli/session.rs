@@ -16,8 +16,8 @@ use rqps_observe::KernelCost;
 use rqps_plan::{Cache, Contender, Memory, Plan};
 use rqps_report::Gate;
 use rqps_store::{KernelRecord, Manifest, Run, RunDirectory, StoreError};
+use rqps_system::Cancel;
 
-use super::cancel::Cancel;
 use super::exit::Exit;
 use super::output;
 use super::plan::Forecast;
@@ -133,7 +133,7 @@ pub(crate) struct Measured {
 
 impl Setup {
     pub(crate) fn new() -> anyhow::Result<Self> {
-        let cancel = Cancel::listen().context("signals cannot be caught")?;
+        let cancel = super::cancel::listen().context("signals cannot be caught")?;
         Ok(Setup { home: Home::from_env().map_err(rqps_dbms::DbmsError::from)?, cancel })
     }
 
@@ -142,7 +142,7 @@ impl Setup {
     pub(crate) fn prepare(&self, plan: &Plan) -> anyhow::Result<Vec<Box<dyn Dbms>>> {
         let mut fetching = Fetching::new();
         let mut tell = |event| fetching.tell(event, &self.cancel);
-        let ready = rqps_lab::prepare(&self.home, plan, &mut tell)?;
+        let ready = rqps_lab::prepare(&self.home, plan, &mut tell, &self.cancel)?;
         for (contender, dbms) in plan.contenders.iter().zip(&ready) {
             if let Some(unusual) = dbms.flags().unusual() {
                 output::note(&format!(
@@ -156,7 +156,7 @@ impl Setup {
 
     /// Looks at the servers of a plan that are running already, and keeps other runs out of them.
     pub(crate) fn arrive(&self, plan: &Plan, ready: &[Box<dyn Dbms>]) -> anyhow::Result<()> {
-        Ok(rqps_lab::arrive(plan, ready, &|| self.cancel.is_wanted())?)
+        Ok(rqps_lab::arrive(plan, ready)?)
     }
 
     /// Makes the directory of a new run.
@@ -220,9 +220,8 @@ impl Setup {
         output::note(&format!("results go to {}", directory.path().display()));
         progress.begin(workload);
         let mut watch = |event| progress.event(&event);
-        let cancelled = || self.cancel.is_wanted();
         let (home, keep_data, judge) = (&self.home, sitting.keep_data, &standing);
-        let mut lab = Lab { home, watch: &mut watch, cancelled: &cancelled, keep_data, judge };
+        let mut lab = Lab { home, watch: &mut watch, cancel: &self.cancel, keep_data, judge };
         let outcome = rqps_lab::run(&mut lab, directory, ready);
         progress.end();
         let outcome =

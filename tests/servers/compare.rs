@@ -91,7 +91,7 @@ fn slices_are_in_balanced_random_order_and_all_are_kept() {
     assert!(ended.status.code().is_some_and(|code| code < 2), "{}", ended.stderr);
     let results = Connection::open(rqps.out().join("results.sqlite")).unwrap();
     let mut select = results
-        .prepare("select contender from slice where pass = ?1 and client = 1 order by place")
+        .prepare("select arm from slice where round = ?1 and client = 1 order by place")
         .unwrap();
     let mut orders = Vec::new();
     for pass in 1..=3 {
@@ -117,7 +117,7 @@ fn slices_are_in_balanced_random_order_and_all_are_kept() {
 /// The rounds and the loads that they worked on.
 fn loads(rqps: &Rqps) -> Vec<(u32, u32)> {
     let results = Connection::open(rqps.out().join("results.sqlite")).unwrap();
-    let mut select = results.prepare("select round, load from pass order by round").unwrap();
+    let mut select = results.prepare("select round, load from round order by round").unwrap();
     let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
     rows.collect::<Result<_, _>>().unwrap()
 }
@@ -222,8 +222,8 @@ fn a_whole_run_whose_server_stands_still_does_not_count_and_is_told() {
         let mut why = first.lines().filter_map(|line| line.split_once(&start)?.1.split_once(": "));
         let of_rate = |why: &str| why.starts_with("qr100: inserts reached ") && !why.contains("; ");
         if why.next_back().is_some_and(|(_, why)| of_rate(why)) {
-            let sql = "select count(*) from slice join pass on pass.id = pass \
-                       where test = 'qr100' and round = 1 and invalid is null and contender = ?1";
+            let sql = "select count(*) from slice s join round r on r.id = s.round \
+                       where test = 'qr100' and r.round = 1 and discarded is null and arm = ?1";
             let counted: i64 = results.query_row(sql, [name], |row| row.get(0)).unwrap();
             assert_eq!(counted, 0, "{name}: {}", ended.stderr);
         }
@@ -340,23 +340,24 @@ fn what_contenders_cost_is_told_apart_although_they_share_a_machine() {
     assert!(ended.status.code().is_some_and(|code| code < 2), "{}", ended.stderr);
     let results = Connection::open(rqps.out().join("results.sqlite")).unwrap();
     let count = |sql: &str| results.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
-    let of_updates = "from pass_engine join pass on pass.id = pass where test = 'update-index'";
+    let of_updates = "from engine join measurement m on m.id = measurement \
+                      join round r on r.id = m.round where test = 'update-index'";
     assert_eq!(
         count(&format!("select count(*) {of_updates} and name = 'pg_stat_wal.wal_bytes'")),
         9,
         "three rounds of two contenders and the twin"
     );
     // Each operation of the window is in the counters of its DBMS: the warm-up, too.
-    let updated = "select sum(value) from pass_engine where name = 'pg_stat_user_tables.n_tup_upd'";
-    let watched = "select sum(watched) from pass_side join pass on pass.id = pass \
+    let updated = "select sum(value) from engine where name = 'pg_stat_user_tables.n_tup_upd'";
+    let watched = "select sum(watched) from measurement m join round r on r.id = m.round \
                    where test = 'update-index'";
     assert_eq!(count(updated), count(watched));
-    let plans = "select count(distinct statements ->> '$[0].plan') from pass_side";
+    let plans = "select count(distinct statements ->> '$[0].plan') from measurement";
     assert_eq!(count(plans), 2, "a plan of each test");
-    let cpus = "select count(*) from pass where json_array_length(cpus) != 2";
+    let cpus = "select count(*) from round where json_array_length(cpus) != 2";
     assert_eq!(count(cpus), 0, "each client has a CPU, with those who answer it");
-    let flushes = "select sum(value) from pass_slice_cost where metric = 'device_flushes' \
-                   and contender = 'more'";
+    let flushes = "select sum(value) from slice_cost join measurement m on m.id = measurement \
+                   where metric = 'device_flushes' and arm = 'more'";
     assert!(count(flushes) >= 0);
     let found = comparison(&rqps);
     let update = test(&found, "update-index");
@@ -427,7 +428,7 @@ fn whole_runs_are_compared_where_slices_cannot_be() {
     assert_eq!(tests.len(), 4, "every step has a verdict");
     let results = Connection::open(rqps.out().join("results.sqlite")).unwrap();
     let count = |condition: &str| {
-        let sql = format!("select count(*) from pass_side where {condition}");
+        let sql = format!("select count(*) from measurement where {condition}");
         results.query_row(&sql, [], |row| row.get::<_, i64>(0)).unwrap()
     };
     assert_eq!(count("statements like '%insert into pi1%'"), 4 * 3 * 2);
@@ -437,16 +438,16 @@ fn whole_runs_are_compared_where_slices_cannot_be() {
         "l.i1, l.i2"
     );
     let have = |operation: &str| {
-        count(&format!("id in (select side from worker where operation = '{operation}')"))
+        count(&format!("id in (select measurement from work where operation = '{operation}')"))
     };
     assert_eq!((have("insert"), have("delete")), (4 * 3 * 2, 2 * 3 * 2));
-    let sql = "select distinct rows from worker join pass_side on pass_side.id = side \
-               join pass on pass.id = pass where operation = 'insert' and test in ('l.i1', 'l.i2') order by 1";
+    let sql = "select distinct rows from work join measurement m on m.id = measurement \
+               join round r on r.id = m.round where operation = 'insert' and test in ('l.i1', 'l.i2') order by 1";
     let mut sql = results.prepare(sql).unwrap();
     let inserted = sql.query_map([], |row| row.get(0)).unwrap();
     let inserted: Vec<i64> = inserted.collect::<Result<_, _>>().unwrap();
     assert_eq!(inserted, [150, 600], "l.i2, l.i1");
-    assert_eq!(count("id in (select side from series where source = 'host')"), 4 * 3 * 2);
+    assert_eq!(count("id in (select measurement from series where source = 'host')"), 4 * 3 * 2);
     let out = rqps.out();
     rqps.run(&format!("report {} --format hdr", out.display())).ok();
     assert_eq!(
@@ -530,14 +531,14 @@ fn a_stored_base_stands_for_one_of_now_and_is_told() {
     let of_rounds = |out: &str, what: &str, who: &str| -> Vec<(i64, i64)> {
         let results = results(out);
         let sql = format!(
-            "select {what} join pass on pass.id = pass where contender = ?1 order by round"
+            "select {what} join round r on r.id = m.round where m.arm = ?1 order by r.round"
         );
         let mut select = results.prepare(&sql).unwrap();
         let rows = select.query_map([who], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
         rows.collect::<Result<_, _>>().unwrap()
     };
-    let slices = "operations, nanos from slice";
-    let work = "operations, rows from worker join pass_side on pass_side.id = side";
+    let slices = "operations, nanos from slice m";
+    let work = "operations, rows from work join measurement m on m.id = measurement";
     for who in ["sqlite", "twin"] {
         for what in [slices, work] {
             let [then, now] = ["first", "second"].map(|out| of_rounds(out, what, who));

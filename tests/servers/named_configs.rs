@@ -1,11 +1,11 @@
 //! The named configs on real builds: each starts, and is in force.
 
 use std::fs;
-use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt;
 
 use rqps_dbms::{DbmsError, Home, InForce, Place, configs};
 use rqps_plan::Contender;
+use rqps_system::Cancel;
 use tempfile::TempDir;
 
 /// A build with one data directory, which is started under one config after another.
@@ -33,8 +33,8 @@ impl Bench {
     fn run(&self, contender: &str) -> Result<InForce, DbmsError> {
         let contender: Contender = contender.parse().unwrap();
         let ready =
-            rqps_dbms::prepare(&self.store, &contender, &mut |_| ControlFlow::Continue(()))?;
-        let mut server = ready.start(&self.home, &self.place, &|| false)?;
+            rqps_dbms::prepare(&self.store, &contender, &mut |_| Ok(()), &Cancel::default())?;
+        let mut server = ready.start(&self.home, &self.place, &Cancel::default())?;
         let in_force = server.settings()?;
         server.stop()?;
         // They say how a server works: two that work alike have the same wherever they are.

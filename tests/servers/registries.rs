@@ -2,7 +2,6 @@
 //! in a folder that all checkouts on the machine share.
 
 use std::fs;
-use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,9 +9,10 @@ use std::process::Command;
 use rqps_dbms::Home;
 use rqps_dbms::source::{Installed, Progress, SourceError, available, installed, obtain, remove};
 use rqps_plan::{Build, Dbms, Source};
+use rqps_system::Cancelled;
 
-fn go_on(_: Progress) -> ControlFlow<()> {
-    ControlFlow::Continue(())
+fn go_on(_: Progress) -> Result<(), Cancelled> {
+    Ok(())
 }
 
 fn kept_home() -> Home {

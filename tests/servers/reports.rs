@@ -74,7 +74,7 @@ fn formats_of_other_programs_go_where_they_are_told_to() {
     let mut rows = select.query([]).unwrap();
     let (mut steps, mut cpu_us) = (BTreeSet::new(), 0);
     while let Some(row) = rows.next().unwrap() {
-        steps.insert(row.get::<_, i64>("step").unwrap());
+        steps.insert(row.get::<_, String>("test").unwrap());
         cpu_us += row.get::<_, i64>("cpu_us").unwrap();
     }
     assert_eq!(steps.len(), 5, "{steps:?}");

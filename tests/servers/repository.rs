@@ -2,7 +2,6 @@
 //! test. The packages are kept beside the builds that tests fetch.
 
 use std::fs;
-use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,6 +9,7 @@ use std::process::Command;
 use rqps_dbms::source::{Installed, Progress, SourceError, obtain};
 use rqps_dbms::{Home, Place, prepare};
 use rqps_plan::Contender;
+use rqps_system::{Cancel, Cancelled};
 use rqps_wire::scalar;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
@@ -18,8 +18,8 @@ use tempfile::TempDir;
 const SUITE: &str = "bullseye";
 const PACKAGES: [&str; 2] = ["postgresql-13", "postgresql-client-13"];
 
-fn go_on(_: Progress) -> ControlFlow<()> {
-    ControlFlow::Continue(())
+fn go_on(_: Progress) -> Result<(), Cancelled> {
+    Ok(())
 }
 
 fn run(program: &str, args: &[&str], folder: &Path) -> String {
@@ -195,13 +195,13 @@ fn a_server_of_a_named_repository_starts_and_answers() {
     assert!(installed.libc.as_ref().unwrap().starts_with("its own glibc 2.31"));
 
     let contender: Contender = "postgres@own-13".parse().unwrap();
-    let postgres = prepare(&world.home, &contender, &mut go_on).unwrap();
+    let postgres = prepare(&world.home, &contender, &mut go_on, &Cancel::default()).unwrap();
     let place = Place {
         data: world.folder.path().join("data"),
         log: world.folder.path().join("log"),
         ..Place::default()
     };
-    let mut server = postgres.start(&world.home, &place, &|| false).unwrap();
+    let mut server = postgres.start(&world.home, &place, &Cancel::default()).unwrap();
     let mut connection = server.target().connect().unwrap();
     let mut ask = |sql: &str| scalar(&mut *connection, sql).unwrap().unwrap_or_default();
     assert!(ask("SHOW server_version").starts_with(&installed.version));

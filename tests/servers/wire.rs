@@ -5,6 +5,7 @@ use std::sync::mpsc::channel;
 
 use crate::common::{await_that, processes};
 use rqps_dbms::{Home, Place, Server};
+use rqps_system::Cancel;
 use rqps_wire::{Address, Class, Connection, Error, Login, Target, Type, Value, scalar};
 use tempfile::TempDir;
 
@@ -22,12 +23,12 @@ impl Fixture {
         let directory = crate::common::directory();
         let home = Home::at(rqps.home()).unwrap();
         let contender = "postgres@17.6".parse().unwrap();
-        let mut patient = |_| std::ops::ControlFlow::Continue(());
-        let dbms = rqps_dbms::prepare(&home, &contender, &mut patient).unwrap();
+        let mut patient = |_| Ok(());
+        let dbms = rqps_dbms::prepare(&home, &contender, &mut patient, &Cancel::default()).unwrap();
         let (data, log) = (directory.path().join("data"), directory.path().join("log"));
         let password = Some(rqps_dbms::new_password());
         let place = Place { data, log, password, ..Place::default() };
-        let server = dbms.start(&home, &place, &|| false).unwrap();
+        let server = dbms.start(&home, &place, &Cancel::default()).unwrap();
         let Target::Postgres(login) = server.target().clone() else { panic!("not Postgres") };
         Fixture { server, login, _directory: directory, _turn: rqps }
     }
@@ -218,7 +219,7 @@ fn a_blocked_call_can_be_interrupted_and_a_dead_server_is_noticed() {
     interrupter.interrupt();
     let result = ended.recv_timeout(std::time::Duration::from_secs(60)).expect("it ends at once");
     let error = result.unwrap_err();
-    assert!(matches!(error, Error::Closed | Error::Interrupted), "{error}");
+    assert!(matches!(error, Error::Closed | Error::Interrupted(_)), "{error}");
 
     // One backend ended by an administrator, then the whole server by a signal.
     let mut victim = fixture.connect();

@@ -1,6 +1,7 @@
 //! The MySQL client against real servers: logging in, counting rows, long payloads, errors.
 
 use rqps_dbms::{Home, Place, Server};
+use rqps_system::Cancel;
 use rqps_wire::{Address, Class, Connection, Error, Login, ServerKey, Target, Type, Value, scalar};
 
 /// A server that ends with the test.
@@ -17,12 +18,12 @@ impl Fixture {
         let directory = crate::common::directory();
         let home = Home::at(rqps.home()).unwrap();
         let contender = contender.parse().unwrap();
-        let mut patient = |_| std::ops::ControlFlow::Continue(());
-        let dbms = rqps_dbms::prepare(&home, &contender, &mut patient).unwrap();
+        let mut patient = |_| Ok(());
+        let dbms = rqps_dbms::prepare(&home, &contender, &mut patient, &Cancel::default()).unwrap();
         let (data, log) = (directory.path().join("data"), directory.path().join("log"));
         let password = Some(rqps_dbms::new_password());
         let place = Place { data, log, password, ..Place::default() };
-        let server = dbms.start(&home, &place, &|| false).unwrap();
+        let server = dbms.start(&home, &place, &Cancel::default()).unwrap();
         let Target::Mysql(login) = server.target().clone() else { panic!("not MySQL") };
         Fixture { server, login, _directory: directory, _turn: rqps }
     }

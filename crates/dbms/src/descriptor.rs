@@ -5,6 +5,7 @@ use std::path::Path;
 
 use rqps_observe::{CounterMeaning, Meaning};
 use rqps_plan::{Build, CacheNeed, Contender, Dbms};
+use rqps_system::Cancel;
 use rqps_wire::Target;
 
 use crate::Dialect;
@@ -57,8 +58,8 @@ pub struct Descriptor {
     pub(crate) target: Option<Lead>,
 }
 
-type Reach = fn(&Contender, &str) -> Result<Remote, DbmsError>;
-type Lead = fn(&str) -> Result<Target, rqps_wire::Error>;
+type Reach = fn(&Contender, &str, &Cancel) -> Result<Remote, DbmsError>;
+type Lead = fn(&str, &Cancel) -> Result<Target, rqps_wire::Error>;
 type Prepare = fn(&Home, &Contender, &mut Tell) -> Result<Box<dyn crate::Dbms>, DbmsError>;
 
 /// How a build is asked for its version.

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rqps_plan::Dbms;
+use rqps_system::Cancelled;
 use rustix::io::Errno;
 
 use crate::guest::GuestError;
@@ -72,8 +73,8 @@ pub enum DbmsError {
     NotText { path: PathBuf },
     #[error("cannot {what} '{}': {source}", path.display())]
     File { what: &'static str, path: PathBuf, source: io::Error },
-    #[error("interrupted")]
-    Cancelled,
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
 }
 
 fn because(why: Option<Errno>) -> String {

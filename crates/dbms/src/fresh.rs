@@ -114,6 +114,7 @@ fn series(dbms: Dbms, name: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use rqps_plan::Source;
+    use rqps_system::Cancelled;
 
     use super::*;
     use crate::source::Archive;
@@ -182,7 +183,7 @@ mod tests {
         let build = installed(&root, vec![archive]);
         let (data, log) = (folder.path().join("data"), folder.path().join("log"));
         let place = Place { data, log, ..Place::default() };
-        let fails = |_: &Path| Err(DbmsError::Cancelled);
+        let fails = |_: &Path| Err(DbmsError::Cancelled(Cancelled));
         assert!(place.make_data(&build, None, &[], fails).is_err());
         assert!(place.make_data(&build, None, &[], |_| Ok(())).is_ok());
         assert!(place.data.join(MAKER).is_file());

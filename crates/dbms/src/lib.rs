@@ -36,6 +36,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use rqps_plan::{Build, Contender, Dbms as Name, Flags};
+use rqps_system::Cancel;
 use rqps_wire::Target;
 
 pub use config::{NamedConfig, all_configs, cache_bytes, configs, memory, resolved, with_cache};
@@ -92,12 +93,12 @@ pub trait Dbms {
     }
 
     /// Creates the data directory if there is none, starts the server and waits until it answers.
-    /// `cancelled` is asked while waiting.
+    /// That, and waiting for answers on its connections, ends with `cancel`.
     fn start(
         &self,
         home: &Home,
         place: &Place,
-        cancelled: &dyn Fn() -> bool,
+        cancel: &Cancel,
     ) -> Result<Box<dyn Server>, DbmsError>;
 
     /// Looks whether a run could work on a server that is running already, and keeps other runs out
@@ -198,18 +199,19 @@ pub fn prepare(
     home: &Home,
     contender: &Contender,
     tell: &mut source::Tell,
+    cancel: &Cancel,
 ) -> Result<Box<dyn Dbms>, DbmsError> {
     let descriptor: &Descriptor = contender.into();
     match (&contender.build, descriptor.remote) {
-        (Build::Server { url }, Some(remote)) => Ok(Box::new(remote(contender, url)?)),
+        (Build::Server { url }, Some(remote)) => Ok(Box::new(remote(contender, url, cancel)?)),
         _ => (descriptor.prepare)(home, contender, tell),
     }
 }
 
 /// Where a URL leads any client of its DBMS; none if that has no servers.
-pub fn target(dbms: Name, url: &str) -> Result<Option<Target>, DbmsError> {
+pub fn target(dbms: Name, url: &str, cancel: &Cancel) -> Result<Option<Target>, DbmsError> {
     let target = descriptor(dbms, None).target;
-    Ok(target.map(|target| target(url)).transpose()?)
+    Ok(target.map(|target| target(url, cancel)).transpose()?)
 }
 
 /// What rqps has left on a server that is running already, and a handle that removes it.
@@ -217,10 +219,10 @@ pub struct Guesthouse(remote::Remote);
 
 impl Guesthouse {
     /// By the contender's URL; none for a contender without one.
-    pub fn at(contender: &Contender) -> Result<Option<Self>, DbmsError> {
+    pub fn at(contender: &Contender, cancel: &Cancel) -> Result<Option<Self>, DbmsError> {
         let Build::Server { url } = &contender.build else { return Ok(None) };
         let remote = <&Descriptor>::from(contender).remote;
-        Ok(remote.map(|remote| remote(contender, url)).transpose()?.map(Guesthouse))
+        Ok(remote.map(|remote| remote(contender, url, cancel)).transpose()?.map(Guesthouse))
     }
 
     /// Looks, and keeps runs out from now on; an error if there is anything that rqps did not make.

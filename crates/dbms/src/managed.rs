@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use rqps_system::{User, program};
+use rqps_system::{Cancel, User, program};
 use rqps_wire::{Error, Target};
 use rustix::process::Signal;
 
@@ -74,6 +74,8 @@ pub(crate) struct Start<'a> {
     pub(crate) folder: &'a ServerFolder,
     /// The port on loopback, if the server is to listen there.
     pub(crate) port: Option<u16>,
+    /// Ends waiting for its answers.
+    pub(crate) cancel: &'a Cancel,
 }
 
 /// What a DBMS's own part of a start makes: the command, and how to reach what it starts.
@@ -108,11 +110,11 @@ impl Launch<'_> {
     pub(crate) fn start(
         &self,
         prepare: &dyn Fn(&Start<'_>) -> Result<Prepared, DbmsError>,
-        cancelled: &dyn Fn() -> bool,
+        cancel: &Cancel,
     ) -> Result<Managed, DbmsError> {
         let mut attempt = 1;
         loop {
-            match self.try_start(prepare, cancelled) {
+            match self.try_start(prepare, cancel) {
                 Err(DbmsError::Start { reason, .. })
                     if reason.contains("Address already in use") && attempt < PORT_ATTEMPTS =>
                 {
@@ -127,13 +129,13 @@ impl Launch<'_> {
     fn try_start(
         &self,
         prepare: &dyn Fn(&Start<'_>) -> Result<Prepared, DbmsError>,
-        cancelled: &dyn Fn() -> bool,
+        cancel: &Cancel,
     ) -> Result<Managed, DbmsError> {
         let place = self.place;
         let folder = Kept(Some(ServerFolder::make(self.home, self.user)?));
         let port = place.password.as_ref().map(|_| self.free_port()).transpose()?;
         let Prepared { mut command, first, target, url } =
-            prepare(&Start { folder: folder.get(), port })?;
+            prepare(&Start { folder: folder.get(), port, cancel })?;
         let log_start = process::length(&place.log);
         process::log_to(&mut command, &place.log)?;
         folder.get().lend_lock(&mut command)?;
@@ -169,7 +171,7 @@ impl Launch<'_> {
             version: String::new(),
         };
         server.lease.sign()?;
-        self.await_answer(&mut server, &first, cancelled)?;
+        self.await_answer(&mut server, &first, cancel)?;
         server.version = self.control.version(&first)?;
         (self.create_database)(&first)?;
         if let Some(password) = &place.password {
@@ -188,13 +190,11 @@ impl Launch<'_> {
         &self,
         server: &mut Managed,
         first: &Target,
-        cancelled: &dyn Fn() -> bool,
+        cancel: &Cancel,
     ) -> Result<(), DbmsError> {
         let deadline = Instant::now() + START_PATIENCE;
         loop {
-            if cancelled() {
-                return Err(DbmsError::Cancelled);
-            }
+            cancel.check()?;
             if server.has_ended() {
                 return Err(self.failed(server.tail()));
             }

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use rqps_system::Cancel;
 use rqps_wire::{Connection, Target, scalar};
 use serde::{Deserialize, Serialize};
 
@@ -138,9 +139,7 @@ impl Hold {
         match self.guest.holds(&mut **connection) {
             Ok(true) => Ok(connection),
             Ok(false) => Err(lost("its lock is gone".to_string()).into()),
-            Err(DbmsError::Wire(rqps_wire::Error::Interrupted)) => {
-                Err(rqps_wire::Error::Interrupted.into())
-            }
+            Err(DbmsError::Wire(rqps_wire::Error::Interrupted(wish))) => Err(wish.into()),
             Err(error) => Err(lost(error.to_string()).into()),
         }
     }
@@ -351,7 +350,7 @@ impl Dbms for Remote {
         &self,
         _home: &Home,
         place: &Place,
-        _cancelled: &dyn Fn() -> bool,
+        _cancel: &Cancel,
     ) -> Result<Box<dyn Server>, DbmsError> {
         let hold = self.hold()?;
         let needs = lock(&self.stay).needs;

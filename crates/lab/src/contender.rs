@@ -53,7 +53,7 @@ pub(crate) fn run(
 
     (lab.watch)(Event::Starting { contender: name.clone() });
     let begun = Instant::now();
-    let mut server = dbms.start(lab.home, &place, lab.cancelled)?;
+    let mut server = dbms.start(lab.home, &place, lab.cancel)?;
     let start_seconds = begun.elapsed().as_secs_f64();
     let held = plan.memory.zip(server.process());
     let group = held.map(|(memory, root)| confine(root, memory, &name)).transpose()?;

@@ -1,7 +1,7 @@
 //! Why a run, or a contender's part in it, ends early.
 
 use rqps_dbms::DbmsError;
-use rqps_load::Failure;
+use rqps_load::{Cancelled, Failure};
 use rqps_plan::CacheError;
 use rqps_store::StoreError;
 use rqps_workload::{CheckError, WorkloadError};
@@ -100,10 +100,16 @@ impl LabError {
     }
 }
 
+impl From<Cancelled> for LabError {
+    fn from(_: Cancelled) -> Self {
+        LabError::Interrupted
+    }
+}
+
 impl From<rqps_wire::Error> for LabError {
     fn from(error: rqps_wire::Error) -> Self {
         match error {
-            rqps_wire::Error::Interrupted => LabError::Interrupted,
+            rqps_wire::Error::Interrupted(_) => LabError::Interrupted,
             other => LabError::Wire(other),
         }
     }
@@ -112,7 +118,7 @@ impl From<rqps_wire::Error> for LabError {
 impl From<DbmsError> for LabError {
     fn from(error: DbmsError) -> Self {
         match error {
-            DbmsError::Cancelled | DbmsError::Wire(rqps_wire::Error::Interrupted) => {
+            DbmsError::Cancelled(_) | DbmsError::Wire(rqps_wire::Error::Interrupted(_)) => {
                 LabError::Interrupted
             }
             other => LabError::Dbms(other),
@@ -123,7 +129,7 @@ impl From<DbmsError> for LabError {
 impl From<CheckError> for LabError {
     fn from(error: CheckError) -> Self {
         match error {
-            CheckError::Wire(rqps_wire::Error::Interrupted) => LabError::Interrupted,
+            CheckError::Wire(rqps_wire::Error::Interrupted(_)) => LabError::Interrupted,
             other => LabError::Check(other),
         }
     }
@@ -156,10 +162,10 @@ mod tests {
     #[test]
     fn what_was_interrupted_has_not_failed() {
         for error in [
-            LabError::from(Error::Interrupted),
-            DbmsError::from(Error::Interrupted).into(),
-            CheckError::from(Error::Interrupted).into(),
-            WorkloadError::from(Error::Interrupted).into(),
+            LabError::from(Error::Interrupted(Cancelled)),
+            DbmsError::from(Error::Interrupted(Cancelled)).into(),
+            CheckError::from(Error::Interrupted(Cancelled)).into(),
+            WorkloadError::from(Error::Interrupted(Cancelled)).into(),
         ] {
             assert!(matches!(error, LabError::Interrupted), "{error}");
         }

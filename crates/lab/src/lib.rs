@@ -12,7 +12,6 @@ mod engine;
 mod error;
 mod estimate;
 mod event;
-mod interruptible;
 mod measure;
 mod remaining;
 mod selftest;
@@ -23,6 +22,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rqps_dbms::{Dbms, Descriptor, Home, source, with_cache};
+use rqps_load::Cancel;
 use rqps_observe::SessionLock;
 use rqps_plan::{Build, Contender, Design, Plan};
 use rqps_store::{RoundRecord, RunDirectory};
@@ -33,7 +33,6 @@ pub use confine::memory_hold;
 pub use error::LabError;
 pub use estimate::{Estimate, Time, build_bytes, estimate, log_share, pace};
 pub use event::{Enough, Event, Pace, Watch};
-pub use interruptible::interruptible;
 pub use remaining::Remaining;
 pub use selftest::{obstacle, run_injected};
 
@@ -42,8 +41,8 @@ pub struct Lab<'a> {
     pub home: &'a Home,
     /// Is told what happens, to show it.
     pub watch: &'a mut Watch<'a>,
-    /// Asked several times a second whether the user wants to stop.
-    pub cancelled: &'a (dyn Fn() -> bool + Sync),
+    /// Whether the user wants to stop.
+    pub cancel: &'a Cancel,
     /// Data directories stay when a contender is done.
     pub keep_data: bool,
     /// Is shown the rounds of a comparison so far.
@@ -121,6 +120,7 @@ pub fn prepare(
     home: &Home,
     plan: &Plan,
     tell: &mut source::Tell,
+    cancel: &Cancel,
 ) -> Result<Vec<Box<dyn Dbms>>, LabError> {
     validate(plan)?;
     rqps_dbms::reap(home)?;
@@ -133,7 +133,7 @@ pub fn prepare(
             Some(bytes) => with_cache(contender, bytes),
             None => contender.clone(),
         };
-        Ok(rqps_dbms::prepare(home, &Contender { build, ..contender }, tell)?)
+        Ok(rqps_dbms::prepare(home, &Contender { build, ..contender }, tell, cancel)?)
     };
     if let Some(comparison) = plan.comparison() {
         compare::Parts::new(plan, comparison)?;
@@ -146,15 +146,9 @@ pub fn prepare(
 
 /// Looks at the servers of a plan that are running already: whether they let it be carried out, and
 /// whether another rqps is there, which is kept out from now on. Nothing is made.
-pub fn arrive(
-    plan: &Plan,
-    ready: &[Box<dyn Dbms>],
-    cancelled: &(dyn Fn() -> bool + Sync),
-) -> Result<(), LabError> {
+pub fn arrive(plan: &Plan, ready: &[Box<dyn Dbms>]) -> Result<(), LabError> {
     let mut both = plan.contenders.iter().zip(ready);
-    interruptible(cancelled, || {
-        both.try_for_each(|(contender, dbms)| contender::arrive(plan, contender, &**dbms))
-    })
+    both.try_for_each(|(contender, dbms)| contender::arrive(plan, contender, &**dbms))
 }
 
 /// Runs what the journal of `directory` does not have yet. `ready` is what [`prepare`] answered.
@@ -168,11 +162,9 @@ pub fn run(
     if let Some(comparison) = plan.comparison() {
         let _alone = SessionLock::take(&SessionLock::host_path())?;
         let as_they_are = selftest::Treatment::default();
-        return interruptible(lab.cancelled, || {
-            compare::run(lab, directory, &plan, comparison, ready, &as_they_are)
-        });
+        return compare::run(lab, directory, &plan, comparison, ready, &as_they_are);
     }
-    interruptible(lab.cancelled, || run_in_turn(lab, directory, &plan, ready))
+    run_in_turn(lab, directory, &plan, ready)
 }
 
 /// Each contender does all of its steps before the next one begins.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rqps_load::{Crew, Failure, Live, Moment, Order, Tally, Until, Work};
+use rqps_load::{Cancel, Crew, Failure, Live, Moment, Order, Tally, Until, Work};
 use rqps_observe::{Metric, Observer, Reading};
 use rqps_store::Sample;
 
@@ -82,14 +82,14 @@ impl Ready {
     pub(crate) fn new(
         work: Vec<(Box<dyn Work>, Order)>,
         warm_up: Option<Duration>,
-        cancelled: &dyn Fn() -> bool,
+        cancel: &Cancel,
     ) -> Result<Self, Failure> {
         let (work, orders): (Vec<_>, Vec<_>) = work.into_iter().unzip();
         let mut crew = Crew::start(work).map_err(|error| Failure::Worker { index: 0, error })?;
         if let Some(warm_up) = warm_up {
             let briefly = |order: &Order| Order { until: Until::Elapsed(warm_up), ..*order };
             let orders: Vec<Order> = orders.iter().map(briefly).collect();
-            crew.run(&orders, &mut |_, _| {}, cancelled)?;
+            crew.run(&orders, &mut |_, _| {}, cancel)?;
             crew.forget();
         }
         Ok(Ready { crew, orders })
@@ -102,7 +102,7 @@ pub(crate) fn measure(
     observer: &mut Observer,
     embedded: bool,
     tick: &mut dyn FnMut(Tick),
-    cancelled: &dyn Fn() -> bool,
+    cancel: &Cancel,
 ) -> Result<Window, Failure> {
     let Ready { mut crew, orders } = ready;
     let live = crew.live();
@@ -128,7 +128,7 @@ pub(crate) fn measure(
         seen.clone_from(&operations);
         tick(Tick { elapsed: Duration::from_nanos(elapsed), operations, recent });
     };
-    let elapsed = crew.run(&orders, &mut watch, cancelled)?;
+    let elapsed = crew.run(&orders, &mut watch, cancel)?;
     let seconds = elapsed as f64 / 1e9;
     let cost = last.since(&first);
     join_last(&mut samples);

@@ -119,16 +119,7 @@ impl Stage<'_, '_> {
     }
 
     pub(crate) fn sleep_until(&self, deadline: Instant) -> Result<(), LabError> {
-        loop {
-            if (self.lab.cancelled)() {
-                return Err(LabError::Interrupted);
-            }
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(());
-            }
-            std::thread::sleep(left.min(Duration::from_millis(50)));
-        }
+        Ok(self.lab.cancel.sleep_until(deadline)?)
     }
 
     /// Pays the debt of the writes so far, and waits for the rest of the time. What did not come to

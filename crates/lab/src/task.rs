@@ -121,7 +121,7 @@ impl Windows<'_> {
             .into_iter()
             .map(|part| ((part.client, part.operation), (part.work, part.order)))
             .unzip();
-        let ready = Ready::new(work, self.task.warm_up, stage.lab.cancelled)?;
+        let ready = Ready::new(work, self.task.warm_up, stage.lab.cancel)?;
         let Rest::Beside(head_start) = self.task.rest else {
             return self.watched(stage, ready, &of, measured);
         };
@@ -153,7 +153,7 @@ impl Windows<'_> {
                 return Ok(());
             }
             stage.tell(|contender, step| Event::Indexing { contender, step });
-            let ready = Ready::new(indexers, None, stage.lab.cancelled)?;
+            let ready = Ready::new(indexers, None, stage.lab.cancel)?;
             let window = self.window(stage, ready, &[])?;
             measured.index_seconds = Some(window.seconds);
             add_window(measured, window, &[], false);
@@ -185,7 +185,7 @@ impl Windows<'_> {
                 done: self.goal.done(inserts, tick.elapsed),
             });
         };
-        let (embedded, cancelled) = (stage.server.is_embedded(), stage.lab.cancelled);
-        Ok(measure(ready, &mut observer, embedded, &mut tick, cancelled)?)
+        let (embedded, cancel) = (stage.server.is_embedded(), stage.lab.cancel);
+        Ok(measure(ready, &mut observer, embedded, &mut tick, cancel)?)
     }
 }

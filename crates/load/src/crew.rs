@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rqps_wire::{Error, Interrupter};
+use rqps_wire::{Cancel, Error, Interrupter};
 
 use crate::clock::now;
 use crate::halt::Halt;
@@ -131,14 +131,14 @@ impl Crew {
     }
 
     /// Runs all workers, an order each, from one instant on, and waits until they have ended.
-    /// `watch` is called at each [`Moment`] with the nanoseconds since then; `cancelled` is asked
+    /// `watch` is called at each [`Moment`] with the nanoseconds since then; `cancel` is looked at
     /// some times a second. Answers the nanoseconds until the last worker that others wait for had
     /// ended.
     pub fn run(
         &mut self,
         orders: &[Order],
         watch: &mut dyn FnMut(Moment, u64),
-        cancelled: &dyn Fn() -> bool,
+        cancel: &Cancel,
     ) -> Result<u64, Failure> {
         assert_eq!(orders.len(), self.members.len(), "an order for every worker");
         self.halt.reset();
@@ -159,7 +159,7 @@ impl Crew {
                 watch(Moment::Second, next_second - epoch);
                 next_second += SECOND;
             }
-            if failure.is_none() && cancelled() {
+            if failure.is_none() && cancel.is_requested() {
                 failure = Some(Failure::Cancelled);
                 self.halt.abandon();
             }

@@ -24,5 +24,6 @@ pub use live::{Live, ThreadCost};
 pub use pair::{Pair, Side};
 pub use recorder::{SecondTally, Tally};
 pub use relay::{COUNTERS, Counters, Driving, Meter, Relay, Slice, Slicing, Turns};
+pub use rqps_wire::{Cancel, Cancelled};
 pub use schedule::Schedule;
 pub use worker::{Until, Work};

@@ -8,7 +8,7 @@ use std::sync::{Arc, Barrier};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rqps_wire::{Class, Error, Interrupter};
+use rqps_wire::{Cancel, Class, Error, Interrupter};
 
 use crate::clock::{now, thread_cpu};
 use crate::crew::Failure;
@@ -205,13 +205,13 @@ impl Relay {
     }
 
     /// Drives the contenders in turn and answers each client's slices. `progress` is told some
-    /// times a second how many slices have ended; `cancelled` is asked as often.
+    /// times a second how many slices have ended; `cancel` is looked at as often.
     pub fn run(
         &mut self,
         turns: &Turns,
         slicing: Slicing,
         progress: &mut dyn FnMut(usize),
-        cancelled: &dyn Fn() -> bool,
+        cancel: &Cancel,
     ) -> Result<Vec<Vec<Slice>>, Failure> {
         self.halt.reset();
         self.done.store(0, Ordering::Relaxed);
@@ -225,7 +225,7 @@ impl Relay {
         let mut abandoned_at = None;
         let mut running = self.clients.len();
         while running > 0 {
-            if failure.is_none() && cancelled() {
+            if failure.is_none() && cancel.is_requested() {
                 failure = Some(Failure::Cancelled);
             }
             if failure.is_some() {

@@ -8,7 +8,7 @@ use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use rqps_load::{Crew, Effect, Failure, Halt, Moment, Order, Schedule, Until, Work};
-use rqps_wire::{Class, Error, Interrupter};
+use rqps_wire::{Cancel, Class, Error, Interrupter};
 
 /// Work that does what a test wants of its nth operation.
 struct Scripted<F> {
@@ -58,7 +58,7 @@ fn closed(until: Until) -> Order {
 }
 
 fn run(crew: &mut Crew, orders: &[Order]) -> Result<u64, Failure> {
-    crew.run(orders, &mut |_, _| {}, &|| false)
+    crew.run(orders, &mut |_, _| {}, &Cancel::default())
 }
 
 #[test]
@@ -150,18 +150,17 @@ fn a_worker_that_panics_does_not_leave_the_others_running() {
 
 #[test]
 fn a_cancelled_run_cuts_a_connection_that_blocks() {
-    let entered = Arc::new(AtomicBool::new(false));
-    let entering = entered.clone();
+    let cancel = Cancel::default();
+    let entering = cancel.clone();
     let blocks = move |_, socket: &mut UnixStream| {
-        entering.store(true, Ordering::Relaxed);
+        entering.request();
         match socket.read(&mut [0]) {
             Ok(0) => Err(Error::Closed),
             other => panic!("nobody writes to this socket: {other:?}"),
         }
     };
     let mut crew = Crew::start(vec![work(brief), work(blocks)]).unwrap();
-    let is_blocked = || entered.load(Ordering::Relaxed);
-    let cancelled = crew.run(&[ENDLESS, ENDLESS], &mut |_, _| {}, &is_blocked);
+    let cancelled = crew.run(&[ENDLESS, ENDLESS], &mut |_, _| {}, &cancel);
     assert!(matches!(cancelled, Err(Failure::Cancelled)));
 }
 
@@ -199,7 +198,7 @@ fn each_second_of_a_run_is_told() {
         }
     };
     let order = closed(Until::Elapsed(Duration::from_millis(1_100)));
-    let elapsed = crew.run(&[order], &mut each_second, &|| false).unwrap();
+    let elapsed = crew.run(&[order], &mut each_second, &Cancel::default()).unwrap();
     // At the least, on a machine that stood still: it is not told of the one that was running out.
     let told = seconds.load(Ordering::Relaxed);
     assert!((1..=elapsed / 1_000_000_000).contains(&told), "{told} seconds of {elapsed} ns");
@@ -226,7 +225,7 @@ fn the_end_of_the_leaders_is_told_while_a_follower_is_busy_yet() {
             ends.push(elapsed);
         }
     };
-    let elapsed = crew.run(&orders, &mut watch, &|| false).unwrap();
+    let elapsed = crew.run(&orders, &mut watch, &Cancel::default()).unwrap();
     assert_eq!(ends, [elapsed], "once, and with what the run answers");
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rqps_load::{Counters, Effect, Failure, Halt, Meter, Relay, Slicing, Turns, Work};
-use rqps_wire::{Class, Error, Interrupter};
+use rqps_wire::{Cancel, Class, Error, Interrupter};
 
 /// Notes the order in which contenders are driven.
 struct Noted {
@@ -71,7 +71,7 @@ fn slices_come_in_the_order_asked_for() {
     let (mut relay, log) = relay(1, 3, u64::MAX);
     let order = [0, 2, 1, 0, 1, 2];
     let turns = Turns::all(order.to_vec());
-    let slices = relay.run(&turns, SLICING, &mut |_| {}, &|| false).unwrap().remove(0);
+    let slices = relay.run(&turns, SLICING, &mut |_| {}, &Cancel::default()).unwrap().remove(0);
     assert_eq!(slices.iter().map(|slice| slice.contender).collect::<Vec<_>>(), order);
     assert_eq!(*log.lock().unwrap(), order);
     for slice in &slices {
@@ -96,7 +96,7 @@ fn several_clients_drive_the_same_contender_at_a_time() {
     let (mut relay, log) = relay(3, 2, u64::MAX);
     let order = [1, 0, 1, 0, 0, 1];
     let turns = Turns::all(order.to_vec());
-    let slices = relay.run(&turns, SLICING, &mut |_| {}, &|| false).unwrap();
+    let slices = relay.run(&turns, SLICING, &mut |_| {}, &Cancel::default()).unwrap();
     assert_eq!(slices.len(), 3);
     let mut ended_before = Some(0);
     for (index, contender) in order.into_iter().enumerate() {
@@ -115,7 +115,7 @@ fn the_same_threads_go_on_with_another_order() {
     let (mut relay, _) = relay(2, 2, u64::MAX);
     for order in [vec![0, 1], vec![1, 0, 0]] {
         let turns = Turns::all(order);
-        let slices = relay.run(&turns, SLICING, &mut |_| {}, &|| false).unwrap();
+        let slices = relay.run(&turns, SLICING, &mut |_| {}, &Cancel::default()).unwrap();
         assert!(slices.iter().all(|client| client.len() == turns.order.len()));
     }
     relay.finish();
@@ -128,7 +128,7 @@ fn what_takes_longer_than_planned_ends_early_but_after_a_whole_block() {
             let (mut relay, _) = relay(clients, 2, u64::MAX);
             let order = (0..100).map(|at| at % 2).collect();
             let turns = Turns { order, enough, fewest: 6, block: 4 };
-            let slices = relay.run(&turns, SLICING, &mut |_| {}, &|| false).unwrap();
+            let slices = relay.run(&turns, SLICING, &mut |_| {}, &Cancel::default()).unwrap();
             assert!(slices.iter().all(|client| client.len() == slices_driven));
             relay.finish();
         }
@@ -140,7 +140,7 @@ fn a_contender_that_dies_is_named_and_nobody_waits_for_it() {
     for clients in [1, 3] {
         let (mut relay, _) = relay(clients, 2, 20);
         let turns = Turns::all((0..400).map(|at| at % 2).collect());
-        match relay.run(&turns, SLICING, &mut |_| {}, &|| false) {
+        match relay.run(&turns, SLICING, &mut |_| {}, &Cancel::default()) {
             Err(Failure::Worker { index, error }) => {
                 assert!(index < 2);
                 assert!(error.to_string().contains("gone"));
@@ -155,7 +155,9 @@ fn a_contender_that_dies_is_named_and_nobody_waits_for_it() {
 fn a_wish_to_stop_ends_the_run_soon() {
     let (mut relay, _) = relay(2, 2, u64::MAX);
     let turns = Turns::all(vec![0; 1_000_000]);
-    let failure = relay.run(&turns, SLICING, &mut |_| {}, &|| true).unwrap_err();
+    let cancel = Cancel::default();
+    cancel.request();
+    let failure = relay.run(&turns, SLICING, &mut |_| {}, &cancel).unwrap_err();
     assert!(matches!(failure, Failure::Cancelled));
     relay.finish();
 }
@@ -166,7 +168,8 @@ fn a_client_that_panics_does_not_leave_the_others_waiting() {
     let meter: Meter = Box::new(|_| panic!("as this test wants it"));
     let work = (0..3).map(|_| vec![work(0, &log, u64::MAX)]).collect();
     let mut relay = Relay::start(work, meter).unwrap();
-    let failure = relay.run(&Turns::all(vec![0; 10]), SLICING, &mut |_| {}, &|| false).unwrap_err();
+    let failure =
+        relay.run(&Turns::all(vec![0; 10]), SLICING, &mut |_| {}, &Cancel::default()).unwrap_err();
     assert!(matches!(failure, Failure::Worker { index: 0, .. }));
     relay.finish();
 }

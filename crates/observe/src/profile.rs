@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::env;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -83,7 +82,7 @@ pub fn probe() -> Result<(), ProfileError> {
         "-o",
     ]);
     record.arg(&data).args(["--", "sh", "-c", busy]);
-    let said = run(&mut record, PATIENCE, &mut || ControlFlow::Continue(())).map_err(not_run)?;
+    let said = run(&mut record, PATIENCE, &mut || Ok(())).map_err(not_run)?;
     succeeded(said.status, &said.stderr)?;
     match script(folder.path(), &data)?.samples {
         0 => Err(ProfileError::NoSamples),

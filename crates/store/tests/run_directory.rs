@@ -124,6 +124,12 @@ fn a_run_is_read_back_as_it_was_written() {
     contender.settings.insert("journal_mode".into(), "wal".into());
     contender.settings.insert("page_size".into(), "4096".into());
     contender.defaults.insert("page_size".into());
+    contender.flags = Some(Flags {
+        level: Some("-Os".to_string()),
+        lto: Some(false),
+        hardening: vec!["pie".to_string()],
+        ..Flags::default()
+    });
     contender.counters =
         vec![CounterMeaning { ends: "_length".into(), meaning: Meaning::RowVersionsLeft }];
     run.save_contender(&contender).unwrap();

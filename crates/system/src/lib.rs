@@ -4,6 +4,7 @@
 //! ([`others_can_change`]), to take a path from a file ([`below`]) and to show foreign text
 //! ([`printable`]). Knows nothing of databases.
 
+mod cancel;
 mod path;
 mod private;
 pub mod program;
@@ -11,6 +12,7 @@ mod text;
 mod trust;
 mod user;
 
+pub use cancel::{Cancel, Cancelled};
 pub use path::{PathError, below, is_id};
 pub use private::private_folder;
 pub use text::printable;

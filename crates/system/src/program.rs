@@ -4,7 +4,6 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
-use std::ops::ControlFlow;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -13,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, getppid, kill_process_group, set_parent_process_death_signal};
 
-use crate::User;
+use crate::{Cancelled, User};
 
 /// What every program is given of rqps's environment; a star stands for any end of the name.
 const NEUTRAL: [&str; 4] = ["PATH", "LANG", "LC_*", "TZ"];
@@ -107,8 +106,8 @@ pub enum RunError {
     Start(#[from] io::Error),
     #[error("it had not ended after {0:?}")]
     TooLong(Duration),
-    #[error("interrupted")]
-    Cancelled,
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
 }
 
 /// Runs a command to its end and keeps what it prints. It is killed with all that it started when
@@ -116,7 +115,7 @@ pub enum RunError {
 pub fn run(
     command: &mut Command,
     limit: Duration,
-    go_on: &mut dyn FnMut() -> ControlFlow<()>,
+    go_on: &mut dyn FnMut() -> Result<(), Cancelled>,
 ) -> Result<Said, RunError> {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let begun = Instant::now();
@@ -133,7 +132,7 @@ pub fn run_into(
     log: &File,
     command: &mut Command,
     limit: Duration,
-    go_on: &mut dyn FnMut() -> ControlFlow<()>,
+    go_on: &mut dyn FnMut() -> Result<(), Cancelled>,
 ) -> Result<ExitStatus, RunError> {
     command.stdout(log.try_clone()?).stderr(log.try_clone()?);
     let begun = Instant::now();
@@ -145,7 +144,7 @@ pub fn run_into(
 /// machine may have it stand still for seconds; `go_on` is asked before each further try.
 fn spawn(
     command: &mut Command,
-    go_on: &mut dyn FnMut() -> ControlFlow<()>,
+    go_on: &mut dyn FnMut() -> Result<(), Cancelled>,
 ) -> Result<Child, RunError> {
     tracing::debug!("runs {}", shown(command));
     let mut tries = 6_000;
@@ -153,9 +152,7 @@ fn spawn(
         match command.spawn() {
             Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy && tries > 0 => {
                 tries -= 1;
-                if go_on().is_break() {
-                    return Err(RunError::Cancelled);
-                }
+                go_on()?;
                 thread::sleep(Duration::from_millis(5));
             }
             started => return Ok(started?),
@@ -171,16 +168,14 @@ impl Group {
         &mut self,
         begun: Instant,
         limit: Duration,
-        go_on: &mut dyn FnMut() -> ControlFlow<()>,
+        go_on: &mut dyn FnMut() -> Result<(), Cancelled>,
     ) -> Result<ExitStatus, RunError> {
         let mut pause = Duration::from_millis(1);
         loop {
             if let Some(status) = self.0.try_wait()? {
                 return Ok(status);
             }
-            if go_on().is_break() {
-                return Err(RunError::Cancelled);
-            }
+            go_on()?;
             if begun.elapsed() > limit {
                 return Err(RunError::TooLong(limit));
             }
@@ -231,7 +226,7 @@ mod tests {
     fn sh(
         script: &str,
         limit: Duration,
-        go_on: &mut dyn FnMut() -> ControlFlow<()>,
+        go_on: &mut dyn FnMut() -> Result<(), Cancelled>,
     ) -> Result<Said, RunError> {
         let around = Surroundings {
             folder: Path::new("/"),
@@ -244,7 +239,7 @@ mod tests {
 
     #[test]
     fn both_outputs_are_read_however_long() {
-        let go_on = &mut || ControlFlow::Continue(());
+        let go_on = &mut || Ok(());
         let said = sh("seq 100000; seq 100000 >&2; exit 3", PATIENCE, go_on).unwrap();
         assert_eq!(said.status.code(), Some(3));
         assert!(said.stdout.ends_with("\n100000\n") && said.stderr == said.stdout);
@@ -255,7 +250,7 @@ mod tests {
         let mut log = tempfile::tempfile().unwrap();
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "echo one; echo two >&2; echo three; exit 4"]);
-        let status = run_into(&log, &mut command, PATIENCE, &mut || ControlFlow::Continue(()));
+        let status = run_into(&log, &mut command, PATIENCE, &mut || Ok(()));
         assert_eq!(status.unwrap().code(), Some(4));
         let mut text = String::new();
         log.seek(io::SeekFrom::Start(0)).unwrap();
@@ -282,10 +277,10 @@ mod tests {
         let script = format!("sleep 600 & echo $! > {}; wait", marker.display());
         let written = || std::fs::read_to_string(&marker).is_ok_and(|pid| pid.ends_with('\n'));
         let error = sh(&script, PATIENCE, &mut || match written() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+            true => Err(Cancelled),
+            false => Ok(()),
         });
-        assert!(matches!(error, Err(RunError::Cancelled)));
+        assert!(matches!(error, Err(RunError::Cancelled(_))));
         let pid = std::fs::read_to_string(&marker).unwrap();
         let stat = format!("/proc/{}/stat", pid.trim());
         let alive = || std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
@@ -298,7 +293,7 @@ mod tests {
 
     #[test]
     fn what_takes_too_long_is_ended() {
-        let error = sh("sleep 600", Duration::from_millis(50), &mut || ControlFlow::Continue(()));
+        let error = sh("sleep 600", Duration::from_millis(50), &mut || Ok(()));
         assert!(matches!(error, Err(RunError::TooLong(_))));
     }
 }

@@ -129,7 +129,7 @@ mod tests {
     fn a_silent_server_on_the_network_is_asked_for_signs_of_life() {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let waits = Waits::to_log_in(format!("127.0.0.1:{port}"), None);
+        let waits = Waits::to_log_in(format!("127.0.0.1:{port}"), None, Default::default());
         let socket = tcp("127.0.0.1", port, None, &waits).unwrap();
         assert!(socket_keepalive(&socket).unwrap());
     }

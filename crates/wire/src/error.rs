@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use rqps_system::printable;
+use rqps_system::{Cancelled, printable};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -13,8 +13,8 @@ pub enum Error {
     Server { code: String, message: String, class: Class },
     #[error("the server closed the connection")]
     Closed,
-    #[error("the connection was interrupted")]
-    Interrupted,
+    #[error(transparent)]
+    Interrupted(#[from] Cancelled),
     #[error("cannot connect to {address}: {source}")]
     Connect { address: String, source: io::Error },
     #[error(
@@ -51,7 +51,7 @@ impl Error {
         match self {
             Error::Server { class, .. } => *class,
             Error::Closed
-            | Error::Interrupted
+            | Error::Interrupted(_)
             | Error::Io(_)
             | Error::Connect { .. }
             | Error::TooLate { .. } => Class::Gone,

@@ -24,7 +24,8 @@ use std::path::PathBuf;
 pub use address::Address;
 pub use error::{Class, Error};
 pub use login::{ChannelBinding, Login, ServerKey, Terms};
-pub use patience::{tell_of_waiting, wait_on, want_answers};
+pub use patience::tell_of_waiting;
+pub use rqps_system::{Cancel, Cancelled};
 pub use sqlite::{SqliteInterrupt, SqliteLibrary};
 pub use tls::{Authorities, Check, Identity, Need, Tls, Version};
 
@@ -104,10 +105,15 @@ pub trait Connection: Send {
     fn interrupter(&self) -> Result<Interrupter, Error>;
 
     /// The same for a client of a benchmark: whoever has the handle sees to it that nothing blocks
-    /// for good, so that from now on answers are waited for at no cost ([`want_answers`] does not
-    /// matter).
+    /// for good, so that from now on answers are waited for at no cost, whatever the wish.
     fn hand_over(&self) -> Result<Interrupter, Error> {
         self.interrupter()
+    }
+
+    /// Whether anybody wants to wait on: for what asks a server again and again until it has done
+    /// something.
+    fn check(&self) -> Result<(), Error> {
+        Ok(())
     }
 }
 

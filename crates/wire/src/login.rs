@@ -5,6 +5,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rqps_system::Cancel;
+
 use crate::address::Address;
 use crate::patience::Waits;
 
@@ -21,6 +23,10 @@ pub struct Login {
     /// Statements that every connection runs when it has logged in, before anything else.
     pub setup: Vec<String>,
     pub terms: Terms,
+    /// The wish that ends waiting for answers: connecting, logging in and statements alike; not so
+    /// on connections that were handed over ([`crate::Connection::hand_over`]), nor while a host's
+    /// name is looked up.
+    pub cancel: Cancel,
 }
 
 impl fmt::Debug for Login {
@@ -31,7 +37,7 @@ impl fmt::Debug for Login {
 
 impl Login {
     pub(crate) fn waits(&self) -> Waits {
-        Waits::to_log_in(self.address.to_string(), self.terms.limit)
+        Waits::to_log_in(self.address.to_string(), self.terms.limit, self.cancel.clone())
     }
 }
 

@@ -1,8 +1,9 @@
 //! How long an answer is waited for: as long as somebody wants it, with a word to who waits.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+use rqps_system::Cancel;
 
 use crate::error::Error;
 
@@ -15,28 +16,9 @@ const LOGIN: Duration = Duration::from_secs(30);
 /// A longer statement is told by its begin.
 const SHOWN: usize = 60;
 
-static WANTED: AtomicBool = AtomicBool::new(true);
-
 type Listener = Box<dyn Fn(&str) + Send + Sync>;
 
 static LISTENER: OnceLock<Listener> = OnceLock::new();
-
-/// Says whether anybody in this process wants the answers of servers. Those that nobody wants end
-/// with [`Error::Interrupted`] at once: connecting, logging in and statements alike; not so on
-/// connections that were handed over ([`crate::Connection::hand_over`]), nor while a host's name is
-/// looked up.
-pub fn want_answers(wanted: bool) {
-    WANTED.store(wanted, Ordering::Relaxed);
-}
-
-/// Whether to wait on: after a silence, and for those who ask a server again and again until it has
-/// done something.
-pub fn wait_on() -> Result<(), Error> {
-    match WANTED.load(Ordering::Relaxed) {
-        true => Ok(()),
-        false => Err(Error::Interrupted),
-    }
-}
 
 /// Has a line told when control work has waited for a server for some seconds: which server, and
 /// for what. The first listener stays.
@@ -52,13 +34,15 @@ pub(crate) struct Waits {
     what: String,
     /// While the connection is made: the end of it, and the limit that the end comes from.
     deadline: Option<(Instant, Duration)>,
+    /// Whether the answer is wanted no more.
+    cancel: Cancel,
 }
 
 impl Waits {
-    pub(crate) fn to_log_in(address: String, limit: Option<Duration>) -> Self {
+    pub(crate) fn to_log_in(address: String, limit: Option<Duration>, cancel: Cancel) -> Self {
         let limit = limit.unwrap_or(LOGIN);
         let deadline = Some((Instant::now() + limit, limit));
-        Waits { address, what: "the login".to_string(), deadline }
+        Waits { address, what: "the login".to_string(), deadline, cancel }
     }
 
     pub(crate) fn address(&self) -> &str {
@@ -88,10 +72,15 @@ impl Waits {
         }
     }
 
+    /// Whether the answer is wanted still.
+    pub(crate) fn wait_on(&self) -> Result<(), Error> {
+        Ok(self.cancel.check()?)
+    }
+
     /// Whether to wait on after one more silence.
     #[cold]
     pub(crate) fn after_silence(&self, silences: &mut u32) -> Result<(), Error> {
-        wait_on()?;
+        self.wait_on()?;
         self.in_time()?;
         *silences += 1;
         if SILENCE * *silences == WORTH_A_WORD

@@ -11,7 +11,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use crate::address::Address;
 use crate::connect::{self, await_ready, look_up_every};
 use crate::error::Error;
-use crate::patience::{Waits, wait_on};
+use crate::patience::Waits;
 use crate::tls::{Encrypted, Tls};
 
 /// A longer message is a broken stream rather than a row that a benchmark reads.
@@ -99,6 +99,11 @@ impl Socket {
     /// Whether there is time left to log in.
     pub(crate) fn in_time(&self) -> Result<(), Error> {
         self.waits.in_time()
+    }
+
+    /// Whether the answer is wanted still.
+    pub(crate) fn wait_on(&self) -> Result<(), Error> {
+        self.waits.wait_on()
     }
 
     /// Says what is waited for from now on. Clients of a benchmark do not.
@@ -299,7 +304,7 @@ fn retry(error: Errno, socket: &OwnedFd, wanted: PollFlags, waits: &Waits) -> Re
         // An interrupted system call is a look up, too.
         Errno::INTR => waits.in_time(),
         Errno::AGAIN => {
-            wait_on()?;
+            waits.wait_on()?;
             await_ready(socket, wanted, waits)
         }
         // The peer is gone and has left something unread.

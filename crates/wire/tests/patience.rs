@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use rqps_wire::{Address, Error, Login, Target, Terms, postgres, tell_of_waiting, want_answers};
+use rqps_wire::{Address, Cancel, Error, Login, Target, Terms, postgres, tell_of_waiting};
 
 /// Longer than it takes until waiting is looked up from.
 const LATE: Duration = Duration::from_millis(1_000);
@@ -21,7 +21,7 @@ const NOTHING: &[u8] = b"";
 
 const UPDATE: &str = "update t set n = 1";
 
-fn target(path: PathBuf) -> Target {
+fn target(path: PathBuf, cancel: &Cancel) -> Target {
     Target::Postgres(Login {
         address: Address::Unix { path },
         user: "ann".to_string(),
@@ -30,12 +30,13 @@ fn target(path: PathBuf) -> Target {
         parameters: Vec::new(),
         setup: Vec::new(),
         terms: Terms::default(),
+        cancel: cancel.clone(),
     })
 }
 
 /// A server of Postgres that says the one when it is spoken to, and the other late when it is
 /// asked.
-fn serve(path: PathBuf, welcome: &'static [u8], late: &'static [u8]) -> Target {
+fn serve(path: PathBuf, welcome: &'static [u8], late: &'static [u8], cancel: &Cancel) -> Target {
     let listener = UnixListener::bind(&path).unwrap();
     std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
@@ -49,16 +50,12 @@ fn serve(path: PathBuf, welcome: &'static [u8], late: &'static [u8]) -> Target {
             let _ = stream.read_to_end(&mut Vec::new());
         }
     });
-    target(path)
+    target(path, cancel)
 }
-
-/// Whether answers are wanted is one thing for the whole process.
-static TURN: Mutex<()> = Mutex::new(());
 
 #[test]
 fn a_word_tells_what_is_waited_for_and_a_limit_ends_a_login() {
     static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
-    let _turn = TURN.lock().unwrap();
     tell_of_waiting(|line| TOLD.lock().unwrap().push(line.to_string()));
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -73,27 +70,29 @@ fn a_word_tells_what_is_waited_for_and_a_limit_ends_a_login() {
 
 #[test]
 fn silence_ends_only_control_work_that_nobody_wants_any_more() {
-    let _turn = TURN.lock().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
-    let mut wanted = serve(path("wanted"), WELCOME, UPDATED).connect().unwrap();
-    let mut control = serve(path("control"), WELCOME, NOTHING).connect().unwrap();
-    let mut client = serve(path("client"), WELCOME, UPDATED).connect().unwrap();
+    let cancel = Cancel::default();
+    let mut wanted = serve(path("wanted"), WELCOME, UPDATED, &Cancel::default()).connect().unwrap();
+    let mut control = serve(path("control"), WELCOME, NOTHING, &cancel).connect().unwrap();
+    let mut client = serve(path("client"), WELCOME, UPDATED, &cancel).connect().unwrap();
     client.hand_over().unwrap();
 
-    assert_eq!(wanted.run(UPDATE).unwrap(), 3);
-    want_answers(false);
-    assert!(matches!(control.run(UPDATE), Err(Error::Interrupted)));
-    let login = serve(path("login"), NOTHING, NOTHING).connect();
-    assert!(matches!(login, Err(Error::Interrupted)));
+    cancel.request();
+    assert_eq!(wanted.run(UPDATE).unwrap(), 3, "it is of another wish");
+    assert!(matches!(control.run(UPDATE), Err(Error::Interrupted(_))));
+    assert!(matches!(control.check(), Err(Error::Interrupted(_))));
+    wanted.check().unwrap();
+    let login = serve(path("login"), NOTHING, NOTHING, &cancel).connect();
+    assert!(matches!(login, Err(Error::Interrupted(_))));
     // Nor does anybody answer on the network, or shake hands.
     for query in ["sslmode=disable", "sslmode=require&sslnegotiation=direct"] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let url = format!("postgres://ann@127.0.0.1:{port}/db?{query}");
-        let silent = Target::Postgres(postgres::login(&url).unwrap()).connect();
-        assert!(matches!(silent, Err(Error::Interrupted)), "{query}");
+        let login = Login { cancel: cancel.clone(), ..postgres::login(&url).unwrap() };
+        let silent = Target::Postgres(login).connect();
+        assert!(matches!(silent, Err(Error::Interrupted(_))), "{query}");
     }
     assert_eq!(client.run(UPDATE).unwrap(), 3);
-    want_answers(true);
 }

@@ -57,7 +57,7 @@ impl Verb {
 }
 
 /// A workload as a comparison takes it.
-pub(crate) struct Compared {
+pub(crate) struct Comparable {
     pub(crate) name: &'static str,
     /// For the help of `--workload`.
     pub(crate) about: &'static str,
@@ -96,7 +96,7 @@ impl Asked<'_> {
 /// `micro:scan`, `ibench@p2024:l.i0`: a workload as `rqps compare` is told of it.
 #[derive(Clone)]
 pub struct Wanted {
-    pub(crate) of: &'static Compared,
+    pub(crate) of: &'static Comparable,
     pub(crate) version: Option<String>,
     /// Of tests or steps.
     pub names: Vec<String>,

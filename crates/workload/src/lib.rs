@@ -26,7 +26,7 @@ pub use task::{
     Assigned, Cast, Counted, Driver, End, Part, Rest, Site, Takes, Task, WorkloadError,
 };
 
-use asked::Compared;
+use asked::Comparable;
 
 /// What a workload consists of.
 pub fn tasks(workload: &Workload) -> Result<Vec<Task>, WorkloadError> {
@@ -64,8 +64,8 @@ pub static VERBS: [Verb; 3] = [
 ];
 
 /// What `rqps compare --workload` takes.
-static COMPARED: [Compared; 2] = [
-    Compared {
+static COMPARED: [Comparable; 2] = [
+    Comparable {
         name: "micro",
         about: "tests or groups of the microbenchmarks, as in micro:point-query,scan or \
                 micro:range",
@@ -75,7 +75,7 @@ static COMPARED: [Compared; 2] = [
         ask: microbenchmark::asked,
         select: microbenchmark::select_names,
     },
-    Compared {
+    Comparable {
         name: "ibench",
         about: "ibench for the Insert Benchmark, or some of its steps as in ibench:l.i0,l.x, or \
                 an earlier form of it as in ibench@p2024",

@@ -10,15 +10,14 @@ mod standing;
 mod waiting;
 
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use console::Term;
 use rqps_dbms::source::Progress as Fetch;
 use rqps_lab::{Estimate, Event, LabError, Remaining};
 use rqps_plan::{Plan, Source};
+use rqps_system::{Cancel, Cancelled};
 
-use super::cancel::Cancel;
 use super::output::note;
 use super::units::Bytes;
 use board::Board;
@@ -62,7 +61,7 @@ impl Fetching {
     }
 
     /// Answers whether to go on with it.
-    pub(crate) fn tell(&mut self, progress: Fetch, cancel: &Cancel) -> ControlFlow<()> {
+    pub(crate) fn tell(&mut self, progress: Fetch, cancel: &Cancel) -> Result<(), Cancelled> {
         let (text, detail) = match progress {
             // The system answers at once.
             Fetch::Looking { source: Source::System } | Fetch::Asking { .. } => Default::default(),
@@ -98,7 +97,7 @@ impl Fetching {
         if !text.is_empty() {
             self.last = text;
         }
-        cancel.go_on()
+        cancel.check()
     }
 
     /// Nothing but notes is left of it on the terminal, as when it is dropped.

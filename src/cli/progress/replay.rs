@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use rqps_lab::{Event, Lab, Outcome, Remaining};
 use rqps_plan::{Matrix, Plan};
+use rqps_system::Cancel;
 use serde::{Deserialize, Serialize};
 
 use super::standing;
@@ -116,7 +117,7 @@ fn record(items: &[Item]) -> Vec<(f64, Line)> {
         let mut lab = Lab {
             home: &setup.home,
             watch: &mut watch,
-            cancelled: &|| false,
+            cancel: &Cancel::default(),
             keep_data: false,
             judge: &standing,
         };

@@ -171,7 +171,7 @@ fn comparisons_are_killed_in_each_phase() {
 /// Nanoseconds of the whole runs that are kept of the first round, by contender.
 fn kept_runs(rqps: &Rqps) -> BTreeMap<String, i64> {
     let file = rqps.out().join("results.sqlite");
-    let sql = "select contender, nanos from slice join pass on pass.id = pass where round = 1";
+    let sql = "select arm, nanos from slice s join round r on r.id = s.round where r.round = 1";
     let read = || -> rusqlite::Result<BTreeMap<String, i64>> {
         let results = Connection::open_with_flags(&file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         let mut select = results.prepare(sql)?;

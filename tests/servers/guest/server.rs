@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rqps_system::Cancel;
 use rqps_wire::{Address, Connection, Login, Row, Target, Terms};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -148,6 +149,7 @@ impl Server {
             parameters: Vec::new(),
             setup: Vec::new(),
             terms: Terms::default(),
+            cancel: Cancel::default(),
         };
         let folder = self.folder.path();
         match self.is_postgres {

@@ -8,6 +8,7 @@ use std::process::Command;
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 use rqps_dbms::{Home, Place, Server};
+use rqps_system::Cancel;
 use rqps_wire::{Connection, Error, Target, Type, Value, mysql, postgres, scalar};
 
 use crate::common;
@@ -25,12 +26,12 @@ impl Fixture {
         let directory = common::directory();
         let home = Home::at(rqps.home()).unwrap();
         let contender = contender.parse().unwrap();
-        let mut patient = |_| std::ops::ControlFlow::Continue(());
-        let dbms = rqps_dbms::prepare(&home, &contender, &mut patient).unwrap();
+        let mut patient = |_| Ok(());
+        let dbms = rqps_dbms::prepare(&home, &contender, &mut patient, &Cancel::default()).unwrap();
         let (data, log) = (directory.path().join("data"), directory.path().join("log"));
         let password = Some("pa ss".to_string());
         let place = Place { data, log, password, ..Place::default() };
-        let server = dbms.start(&home, &place, &|| false).unwrap();
+        let server = dbms.start(&home, &place, &Cancel::default()).unwrap();
         Fixture { server, directory, _turn: rqps }
     }
 

@@ -210,8 +210,8 @@ fn what_a_database_from_elsewhere_would_do_is_not_done() {
     rqps.micro("sqlite --rows 1K --secs 0.1 --tests point-query").ok();
     let connection = Connection::open(rqps.out().join("results.sqlite")).unwrap();
     // As of an interrupted run, so that there is something left to write.
-    let schema = "update step set status = 'interrupted';
-        create trigger evil after insert on step begin delete from contender; end";
+    let schema = "update measurement set status = 'interrupted';
+        create trigger evil after insert on round begin delete from contender; end";
     connection.execute_batch(schema).unwrap();
     let rows = |table: &str| -> u32 {
         let sql = format!("select count(*) from {table}");
@@ -223,9 +223,9 @@ fn what_a_database_from_elsewhere_would_do_is_not_done() {
     // A view that never ends.
     connection
         .execute_batch(
-            "drop trigger evil; alter table pass rename to other;
-             create view pass as with recursive n(id) as (select 1 union all select id from n)
-             select id from n",
+            "drop trigger evil; alter table slice rename to other;
+             create view slice as with recursive n(id) as (select 1 union all select id from n)
+             select id as round from n",
         )
         .unwrap();
     rqps.run(&format!("report {out}")).refuses(2, &["results.sqlite' is damaged"]);
@@ -243,7 +243,7 @@ fn an_id_from_elsewhere_decides_over_no_other_files() {
     copied(&run, &hostile);
     Connection::open(hostile.join("results.sqlite"))
         .unwrap()
-        .execute_batch("update step set status = 'failed'")
+        .execute_batch("update measurement set status = 'failed'")
         .unwrap();
     let victims = [rqps.path("victim"), rqps.home().join("builds-of-mine"), data.join("other-1")];
     for victim in &victims {

@@ -155,6 +155,6 @@ fn no_number_of_whole_runs_makes_a_report_panic() {
         "compare sqlite again=sqlite --rows 1K --rounds 3 --secs 1 --no-guards --method runs";
     let ended = rqps.run(&format!("{words} --workload micro:point-query --out {out}"));
     assert!(ended.status.code().is_some_and(|code| code < 2), "{}", ended.stderr);
-    let of_runs = ["worker", "second", "series"];
+    let of_runs = ["work", "second", "series"];
     assert_no_value_panics(&rqps.out(), &rqps.path("hostile"), &of_runs);
 }

@@ -74,8 +74,15 @@ fn a_run_from_elsewhere_steers_nothing() {
     rqps.micro("sqlite --rows 1K --secs 0.1 --tests point-query,update-index").ok();
     let out = rqps.out();
     let connection = Connection::open(out.join("results.sqlite")).unwrap();
-    for column in ["title", "grouped", "note", "error", "started"] {
-        let sql = format!("update step set {column} = ?1");
+    for (table, column) in [
+        ("round", "title"),
+        ("round", "grouped"),
+        ("round", "discarded"),
+        ("round", "started"),
+        ("measurement", "note"),
+        ("measurement", "error"),
+    ] {
+        let sql = format!("update {table} set {column} = ?1");
         connection.execute(&sql, [STEERS]).unwrap();
     }
     for column in ["version", "source", "compiler", "libc", "transport"] {
@@ -87,10 +94,10 @@ fn a_run_from_elsewhere_steers_nothing() {
     });
     connection.execute("update contender set flags = ?1", [flags.to_string()]).unwrap();
     connection.execute("update setting set value = ?1", [STEERS]).unwrap();
-    connection.execute("update engine_counter set name = name || ?1", [STEERS]).unwrap();
+    connection.execute("update engine set name = name || ?1", [STEERS]).unwrap();
     let statements =
         serde_json::json!([{ "text": STEERS, "times": 1, "plan": STEERS }]).to_string();
-    connection.execute("update step set statements = ?1", [statements]).unwrap();
+    connection.execute("update measurement set statements = ?1", [statements]).unwrap();
     let manifest = fs::read_to_string(out.join("manifest.json")).unwrap();
     let mut manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
     manifest["command"] = serde_json::json!(["rqps", STEERS]);

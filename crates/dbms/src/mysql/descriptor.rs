@@ -2,6 +2,7 @@
 
 use rqps_plan::{Build, CacheNeed, Contender, Dbms};
 
+use super::guest::login;
 use super::{Mysql, ROCKSDB, target};
 use crate::Dialect;
 use crate::descriptor::{
@@ -51,7 +52,7 @@ const INNODB: Descriptor = Descriptor {
     sizes: of_mysql,
     prepare,
     remote: Some(super::remote),
-    target: Some(|url| Ok(target(rqps_wire::mysql::login(url)?))),
+    target: Some(|url, cancel| Ok(target(login(url, cancel)?))),
 };
 
 const MYROCKS: Descriptor = Descriptor {

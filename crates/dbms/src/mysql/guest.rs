@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rqps_plan::Contender;
+use rqps_system::Cancel;
 use rqps_wire::{Connection, Error, Login, Row, Target, mysql, query_if_allowed, scalar};
 
 use super::control::{MysqlControl, variable as global};
@@ -86,8 +87,16 @@ struct MysqlGuest {
 }
 
 /// A server that is running already, by its URL.
-pub(crate) fn remote(contender: &Contender, url: &str) -> Result<Remote, DbmsError> {
-    let login = Login { database: String::new(), ..mysql::login(url)? };
+pub(super) fn login(url: &str, cancel: &Cancel) -> Result<Login, Error> {
+    Ok(Login { cancel: cancel.clone(), ..mysql::login(url)? })
+}
+
+pub(crate) fn remote(
+    contender: &Contender,
+    url: &str,
+    cancel: &Cancel,
+) -> Result<Remote, DbmsError> {
+    let login = Login { database: String::new(), ..login(url, cancel)? };
     Ok(Remote::new(contender.spec(), Arc::new(MysqlGuest { login }), &MysqlControl::Guest))
 }
 

@@ -17,7 +17,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use rqps_plan::{Contender, Dbms as Name};
-use rqps_system::User;
+use rqps_system::{Cancel, User};
 use rqps_wire::{Address, Login, Target, Terms};
 use rustix::process::Signal;
 
@@ -159,7 +159,7 @@ impl Dbms for Mysql {
         &self,
         home: &Home,
         place: &Place,
-        cancelled: &dyn Fn() -> bool,
+        cancel: &Cancel,
     ) -> Result<Box<dyn Server>, DbmsError> {
         let place = &place.settled(self.dbms().name(), MARK)?;
         can_reach(self.user, &[&place.data])?;
@@ -186,6 +186,7 @@ impl Dbms for Mysql {
                     parameters: Vec::new(),
                     setup: Vec::new(),
                     terms: Terms::default(),
+                    cancel: start.cancel.clone(),
                 })
             };
             let scheme = self.dbms();
@@ -204,6 +205,6 @@ impl Dbms for Mysql {
             create_database,
             set_password,
         };
-        Ok(Box::new(launch.start(&prepare, cancelled)?))
+        Ok(Box::new(launch.start(&prepare, cancel)?))
     }
 }

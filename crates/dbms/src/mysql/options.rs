@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -68,7 +67,7 @@ impl Options {
         command.arg("--no-defaults").args(options.common());
         // Some versions look into the default data directory even for this.
         command.arg(format!("--datadir={}", folder.display())).args(["--verbose", "--help"]);
-        let said = program::run(&mut command, TELLING, &mut || ControlFlow::Continue(()));
+        let said = program::run(&mut command, TELLING, &mut || Ok(()));
         let said = said.map_err(|error| start(error.to_string()))?;
         options.known = names(&said.stdout);
         if options.known.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use rqps_wire::{Connection, scalar, wait_on};
+use rqps_wire::{Connection, scalar};
 
 use super::control::{has_table, variable};
 use crate::error::DbmsError;
@@ -77,7 +77,7 @@ fn wait(
         if found.is_none() || Instant::now() > deadline {
             return Ok(found);
         }
-        wait_on()?;
+        connection.check()?;
         std::thread::sleep(LOOK_AGAIN);
     }
 }
@@ -159,32 +159,4 @@ fn status(connection: &mut dyn Connection, name: &str) -> Result<Option<u64>, Db
     let rows = connection.query(&format!("show global status like '{name}'"))?;
     let value = rows.into_iter().next().and_then(|row| row.into_iter().nth(1).flatten());
     Ok(value.and_then(|value| value.parse().ok()))
-}
-
-#[cfg(test)]
-mod tests {
-    use rqps_wire::{Error, SqliteLibrary, Target, want_answers};
-
-    use super::*;
-
-    #[test]
-    fn a_server_that_answers_is_not_waited_for_any_more_when_the_user_wants_to_stop() {
-        let folder = tempfile::tempdir().unwrap();
-        // It answers at once, whatever it is.
-        let target = Target::Sqlite {
-            library: SqliteLibrary::bundled(),
-            path: folder.path().join("db"),
-            pragmas: Vec::new(),
-        };
-        let mut connection = target.connect().unwrap();
-        let mut looks = 0;
-        let ended = wait(&mut *connection, |connection| {
-            looks += 1;
-            want_answers(looks < 3);
-            Ok(scalar(connection, "select 'work that never ends'")?)
-        });
-        want_answers(true);
-        assert!(matches!(ended, Err(DbmsError::Wire(Error::Interrupted))), "{ended:?}");
-        assert_eq!(looks, 3);
-    }
 }

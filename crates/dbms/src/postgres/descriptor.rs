@@ -2,6 +2,7 @@
 
 use rqps_plan::{CacheNeed, Contender, Dbms};
 
+use super::guest::login;
 use super::{Postgres, target};
 use crate::Dialect;
 use crate::descriptor::{CacheSetting, Descriptor, FlagsIn, Footprint, Installs, TellsVersion};
@@ -48,7 +49,7 @@ pub(crate) static DESCRIPTOR: Descriptor = Descriptor {
     },
     prepare,
     remote: Some(super::remote),
-    target: Some(|url| Ok(target(rqps_wire::postgres::login(url)?))),
+    target: Some(|url, cancel| Ok(target(login(url, cancel)?))),
 };
 
 fn prepare(

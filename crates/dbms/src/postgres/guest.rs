@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use rqps_plan::Contender;
+use rqps_system::Cancel;
 use rqps_wire::{Connection, Error, Login, Row, Target, postgres, query_if_allowed, scalar};
 
 use super::control::PostgresControl;
@@ -79,8 +80,16 @@ struct PostgresGuest {
 }
 
 /// A server that is running already, by its URL.
-pub(crate) fn remote(contender: &Contender, url: &str) -> Result<Remote, DbmsError> {
-    let guest = Arc::new(PostgresGuest { login: postgres::login(url)? });
+pub(super) fn login(url: &str, cancel: &Cancel) -> Result<Login, Error> {
+    Ok(Login { cancel: cancel.clone(), ..postgres::login(url)? })
+}
+
+pub(crate) fn remote(
+    contender: &Contender,
+    url: &str,
+    cancel: &Cancel,
+) -> Result<Remote, DbmsError> {
+    let guest = Arc::new(PostgresGuest { login: login(url, cancel)? });
     Ok(Remote::new(contender.spec(), guest, &PostgresControl))
 }
 

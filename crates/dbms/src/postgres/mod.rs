@@ -11,12 +11,11 @@ mod reported;
 
 use std::ffi::OsString;
 use std::fs;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rqps_plan::Contender;
-use rqps_system::{User, program};
+use rqps_system::{Cancel, User, program};
 use rqps_wire::{Address, Login, Target, Terms};
 use rustix::process::Signal;
 
@@ -172,6 +171,7 @@ impl Postgres {
                 parameters: Vec::new(),
                 setup: Vec::new(),
                 terms: Terms::default(),
+                cancel: start.cancel.clone(),
             })
         };
         let url = format!("postgres://{SUPERUSER}@localhost:{port}/{DATABASE}");
@@ -203,7 +203,7 @@ impl Dbms for Postgres {
         &self,
         home: &Home,
         place: &Place,
-        cancelled: &dyn Fn() -> bool,
+        cancel: &Cancel,
     ) -> Result<Box<dyn Server>, DbmsError> {
         let place = &place.settled("postgres", MARK)?;
         can_reach(self.user, &[&self.installed.server()?, &place.data])?;
@@ -213,7 +213,7 @@ impl Dbms for Postgres {
         place.check_maker(&self.installed)?;
         lock_file::release_from_zombie(&place.data)?;
         let prepare = |start: &Start<'_>| self.prepare_start(place, start);
-        Ok(Box::new(self.launch(home, place).start(&prepare, cancelled)?))
+        Ok(Box::new(self.launch(home, place).start(&prepare, cancel)?))
     }
 }
 
@@ -246,7 +246,7 @@ fn setting_names(
     let (program, leading) = installed.command(&server);
     let mut command = process::command(&program, Runs::of(installed, user, &folder));
     command.args(leading).arg("--describe-config");
-    let said = program::run(&mut command, TELLING, &mut || ControlFlow::Continue(()));
+    let said = program::run(&mut command, TELLING, &mut || Ok(()));
     let said = said.map_err(|error| start(error.to_string()))?;
     if !said.status.success() {
         return Err(start(said.stderr.lines().last().unwrap_or("no output").to_string()));
@@ -267,7 +267,6 @@ fn is_unlisted(server: &Path, name: &str) -> bool {
 mod tests {
     use std::cell::Cell;
     use std::net::TcpListener;
-    use std::ops::ControlFlow;
     use std::os::unix::fs::PermissionsExt;
     use std::time::{Duration, Instant};
 
@@ -293,7 +292,7 @@ mod tests {
     /// A real build: fetched once per machine.
     fn prepared(contender: &str) -> Result<Postgres, DbmsError> {
         let contender: Contender = contender.parse().unwrap();
-        let mut patient = |_| ControlFlow::Continue(());
+        let mut patient = |_| Ok(());
         let build = &contender.build;
         let installed = source::obtain(&store(), Name::Postgres, build, &mut patient).unwrap();
         Postgres::prepare(&store(), installed, &contender)
@@ -335,7 +334,7 @@ mod tests {
                 postgres.prepare_start(place, &Start { port, ..*start })
             };
             let mut server =
-                postgres.launch(home, place).start(&first_is_taken, &|| false).unwrap();
+                postgres.launch(home, place).start(&first_is_taken, &Cancel::default()).unwrap();
             // Other tests may take the free one.
             assert!(attempts.get() >= 2);
             server.stop().unwrap();
@@ -344,7 +343,7 @@ mod tests {
                 postgres.prepare_start(place, &Start { port: Some(taken.0), ..*start })
             };
             let launch = postgres.launch(home, place);
-            let error = launch.start(&all_are_taken, &|| false).err().unwrap().to_string();
+            let error = launch.start(&all_are_taken, &Cancel::default()).err().unwrap().to_string();
             assert!(error.contains("Address already in use"), "{error}");
             assert_eq!(fs::read_dir(home.run().unwrap()).unwrap().count(), 0, "nothing is left");
         });
@@ -354,7 +353,7 @@ mod tests {
     #[cfg_attr(not(feature = "servers"), ignore = "starts a server")]
     fn a_server_that_recovers_is_stopped_at_once_and_its_data_can_be_used() {
         with_postgres(|postgres, home, place| {
-            let mut server = postgres.start(home, place, &|| false).unwrap();
+            let mut server = postgres.start(home, place, &Cancel::default()).unwrap();
             // Recovery reads this file first, and from a pipe that nobody writes to it reads for
             // ever.
             let label = place.data.join("backup_label");
@@ -370,7 +369,7 @@ mod tests {
             server.stop().unwrap();
             assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
             fs::remove_file(&label).unwrap();
-            postgres.start(home, place, &|| false).unwrap().stop().unwrap();
+            postgres.start(home, place, &Cancel::default()).unwrap().stop().unwrap();
         });
     }
 }

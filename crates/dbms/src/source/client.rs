@@ -12,7 +12,7 @@ use rustix::process::Signal;
 
 use super::error::{SourceError, at};
 use super::machine::Machine;
-use super::progress::{Progress, Tell, report};
+use super::progress::{Progress, Tell};
 
 /// How long a client may take to answer which versions there are.
 pub(super) const LOOK_UP: Duration = Duration::from_secs(2 * 60);
@@ -84,7 +84,7 @@ impl Client {
         progress: &Progress,
         tell: &mut Tell,
     ) -> Result<Said, SourceError> {
-        report(tell, progress.clone())?;
+        tell(progress.clone())?;
         let program = self.find(machine)?;
         let environment = [&OF_ALL, self.environment].concat();
         let around = Surroundings {
@@ -100,7 +100,7 @@ impl Client {
             RunError::TooLong(limit) => {
                 SourceError::ClientTooLong { program: self.program, minutes: limit.as_secs() / 60 }
             }
-            RunError::Cancelled => SourceError::Cancelled,
+            RunError::Cancelled(wish) => wish.into(),
         })
     }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rqps_plan::{Dbms, Source};
-use rqps_system::{Changeable, NoUser};
+use rqps_system::{Cancelled, Changeable, NoUser};
 
 use super::build::BuildError;
 use super::{libraries, store};
@@ -119,8 +119,8 @@ pub enum SourceError {
     NotOurs(PathBuf),
     #[error(transparent)]
     Build(#[from] BuildError),
-    #[error("cancelled")]
-    Cancelled,
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
 }
 
 impl SourceError {

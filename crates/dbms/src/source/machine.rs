@@ -11,7 +11,7 @@ use super::catalog::{self, Package, Registry};
 use super::error::{SourceError, at};
 use super::lists::List;
 use super::pins::Known;
-use super::progress::{Progress, Tell, report};
+use super::progress::{Progress, Tell};
 use super::version::{self, Packaged};
 use super::{
     Available, Fetched, Installed, build, debian, libraries, maven, named, npm, pins, probe, store,
@@ -382,7 +382,7 @@ impl Machine {
                     note(reasons, &error);
                     left.retain(|packaged| *packaged != newest);
                     if version::newest(&left).is_some() {
-                        report(tell, Progress::PassedOver { why: error.to_string() })?;
+                        tell(Progress::PassedOver { why: error.to_string() })?;
                     }
                 }
                 fetched => return fetched.map(Some),
@@ -489,7 +489,7 @@ impl Machine {
     /// The versions of a package, as its source lists them.
     fn versions(&self, package: &Package, tell: &mut Tell) -> Result<Listed, SourceError> {
         let source = package.registry.source();
-        report(tell, Progress::Looking { source: source.clone() })?;
+        tell(Progress::Looking { source: source.clone() })?;
         let folder = private_folder().map_err(at(&std::env::temp_dir()))?;
         let names = match &package.registry {
             Registry::Npm { .. } => npm::versions(package, self, folder.path(), tell)?,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::catalog::Package;
 use super::error::{SourceError, at};
-use super::progress::{Progress, Tell, report};
+use super::progress::{Progress, Tell};
 use super::version::Packaged;
 use super::{Archive, digest, store};
 
@@ -55,7 +55,7 @@ impl<'a> Known<'a> {
         let what = format!("{} {}", self.package.name, self.version.name);
         let Some(expected) = self.released.or_else(|| find(&self.seen, &self.key)) else {
             let hash = format!("{}{}", digest::SHA256, archive.sha256);
-            report(tell, Progress::Unpinned { what, hash })?;
+            tell(Progress::Unpinned { what, hash })?;
             return Ok(archive);
         };
         let found = digest::like(expected, file)?;

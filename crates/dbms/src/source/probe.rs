@@ -15,7 +15,7 @@ use rustix::process::Signal;
 
 use super::error::{SourceError, at};
 use super::flags::{self, Looked};
-use super::progress::{Progress, Tell, report};
+use super::progress::{Progress, Tell};
 use super::{Fetched, Installed, digest, libraries};
 use crate::descriptor::{TellsVersion, descriptor};
 
@@ -204,7 +204,7 @@ pub(super) fn ask(
     progress: Progress,
     tell: &mut Tell,
 ) -> Result<Said, SourceError> {
-    report(tell, progress.clone())?;
+    tell(progress.clone())?;
     let user = User::of_servers()?;
     let temporary = std::env::temp_dir();
     let mode = fs::Permissions::from_mode;
@@ -218,7 +218,7 @@ pub(super) fn ask(
     let said = program::run(command.args(args), limit, &mut || tell(progress.clone()));
     said.map_err(|error| {
         let reason = match (error, user) {
-            (RunError::Cancelled, _) => return SourceError::Cancelled,
+            (RunError::Cancelled(wish), _) => return wish.into(),
             (RunError::Start(error), Some(User { uid, .. }))
                 if error.kind() == io::ErrorKind::PermissionDenied =>
             {
@@ -296,13 +296,12 @@ fn first_string(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::ops::ControlFlow;
 
     use super::*;
 
     fn sh(script: &str, limit: Duration) -> Result<Said, SourceError> {
         let args = ["-c".into(), script.into()];
-        let go_on = &mut |_| ControlFlow::Continue(());
+        let go_on = &mut |_| Ok(());
         ask(Path::new("/bin/sh"), &args, limit, Progress::Waiting, go_on)
     }
 

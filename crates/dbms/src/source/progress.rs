@@ -1,12 +1,10 @@
 //! Telling the caller how far things are, and asking whether to go on.
 
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use rqps_plan::Source;
-
-use super::SourceError;
+use rqps_system::Cancelled;
 
 /// What is being done for the caller at this moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,14 +30,6 @@ pub enum Progress {
 }
 
 /// Called at each event, and again and again with the latest one while a client runs or an archive
-/// is unpacked; answering `Break` makes the work end with [`SourceError::Cancelled`] within a tenth
-/// of a second or so, leaving nothing behind.
-pub type Tell<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
-
-/// Tells, and turns `Break` into the error that ends the work.
-pub(super) fn report(tell: &mut Tell, progress: Progress) -> Result<(), SourceError> {
-    match tell(progress) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(()) => Err(SourceError::Cancelled),
-    }
-}
+/// is unpacked; an error makes the work end within a tenth of a second or so, leaving nothing
+/// behind.
+pub type Tell<'a> = dyn FnMut(Progress) -> Result<(), Cancelled> + 'a;

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use tempfile::TempDir;
 
 use super::error::{SourceError, at};
-use super::progress::{Progress, Tell, report};
+use super::progress::{Progress, Tell};
 use super::{Installed, probe, version};
 use crate::home::Home;
 
@@ -107,7 +107,7 @@ impl Changing<'_> {
         loop {
             match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => break,
-                Err(Errno::WOULDBLOCK) => report(tell, Progress::Waiting)?,
+                Err(Errno::WOULDBLOCK) => tell(Progress::Waiting)?,
                 Err(errno) => return Err(at(&path)(errno.into())),
             }
             thread::sleep(Duration::from_millis(50));

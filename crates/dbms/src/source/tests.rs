@@ -10,19 +10,19 @@ mod pins;
 use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
+use rqps_system::Cancelled;
 use tempfile::TempDir;
 
 use super::*;
 
-fn go_on(_: Progress) -> ControlFlow<()> {
-    ControlFlow::Continue(())
+fn go_on(_: Progress) -> Result<(), Cancelled> {
+    Ok(())
 }
 
 /// A computer with nothing installed, and a home.
@@ -321,7 +321,7 @@ fn two_at_once_fetch_once_and_both_have_it() {
             if progress == Progress::Waiting {
                 fs::write(&waits, "").unwrap();
             }
-            ControlFlow::Continue(())
+            Ok(())
         };
         together.wait();
         let build = version("17.6");
@@ -351,11 +351,11 @@ fn cancelling_leaves_nothing_behind_at_any_stage() {
         let reached = Cell::new(false);
         let mut tell = |progress: Progress| {
             reached.set(reached.get() || stage(&progress));
-            if reached.get() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if reached.get() { Err(Cancelled) } else { Ok(()) }
         };
         let build = version("17.6");
         let got = world.machine.obtain(&world.home, Dbms::Postgres, &build, &mut tell);
-        assert!(matches!(got, Err(SourceError::Cancelled)), "{got:?}");
+        assert!(matches!(got, Err(SourceError::Cancelled(_))), "{got:?}");
         assert!(reached.get());
         assert_eq!(world.kept(), Vec::<String>::new());
     }

@@ -8,6 +8,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use rqps_plan::{Contender, Flags};
+use rqps_system::Cancel;
 use rqps_wire::{Connection, SqliteLibrary, Target, scalar};
 
 use crate::config::{Settings, Vocabulary};
@@ -177,7 +178,7 @@ impl Dbms for Sqlite {
         &self,
         _home: &Home,
         place: &Place,
-        _cancelled: &dyn Fn() -> bool,
+        _cancel: &Cancel,
     ) -> Result<Box<dyn Server>, DbmsError> {
         fs::create_dir_all(&place.data).map_err(DbmsError::file("make", &place.data))?;
         let path = place.data.join(FILE);
@@ -295,7 +296,7 @@ mod tests {
         let dbms = Sqlite::prepare(&contender.parse().unwrap(), None)?;
         let (data, log) = (directory.path().join("data"), directory.path().join("log"));
         let place = Place { data, log, ..Place::default() };
-        let server = dbms.start(&home, &place, &|| false)?;
+        let server = dbms.start(&home, &place, &Cancel::default())?;
         Ok((directory, server))
     }
 

@@ -120,7 +120,7 @@ fn load_one(
     (lab.watch)(Event::Loading { contender: name.clone() });
     let begun = Instant::now();
     let place = Place { data: fresh.clone(), log: directory.log(&name), ..Place::default() };
-    let mut server = dbms.start(lab.home, &place, lab.cancelled)?;
+    let mut server = dbms.start(lab.home, &place, lab.cancel)?;
     let start_seconds = begun.elapsed().as_secs_f64();
     let record = describe(contender, dbms, &*server, start_seconds)?;
     allow_connections(&record, plan)?;
@@ -158,7 +158,7 @@ fn fill(task: &Task, driver: &dyn Driver, lab: &Lab<'_>) -> Result<(), LabError>
 fn work(assigned: Vec<Assigned>, lab: &Lab<'_>) -> Result<(), LabError> {
     let (work, orders): (Vec<_>, Vec<_>) = assigned.into_iter().unzip();
     let mut crew = Crew::start(work)?;
-    crew.run(&orders, &mut |_, _| {}, lab.cancelled)?;
+    crew.run(&orders, &mut |_, _| {}, lab.cancel)?;
     crew.finish();
     Ok(())
 }

@@ -218,21 +218,20 @@ impl Round<'_> {
         };
         let result = (|| {
             let slowed = Slowed::timed(self.running.iter().map(|one| one.dosing.as_ref()))?;
-            let mut before =
-                relay.run(&warm_up, slicing, &mut tell, lab.cancelled).map_err(driven)?;
+            let mut before = relay.run(&warm_up, slicing, &mut tell, lab.cancel).map_err(driven)?;
             let slowed = slowed.slow_down(&before)?;
             // A slice begins with caches that others have used. What it takes to warm them is a
             // time of its own, whoever is slowed down, so that a slowdown comes to its share of an
             // operation alone. Only the base's is asked for, but all are treated alike: see
             // docs/evidence.md, "twice the noise".
             let each = Turns::all((0..contenders).filter(|_| !slowed.is_empty()).collect());
-            let mut alone = relay.run(&each, ALONE, &mut |_| {}, lab.cancelled).map_err(driven)?;
+            let mut alone = relay.run(&each, ALONE, &mut |_| {}, lab.cancel).map_err(driven)?;
             let before_canary = canaries.run();
             let mut observers: Vec<Observer> = self.observers()?;
             let first: Vec<Reading> = observers.iter_mut().map(Observer::read).collect();
             let (began, clocks) = (Instant::now(), Clocks::now());
             let mut tell_measured = |done: usize| tell(warm_up.order.len() + done);
-            let slices = relay.run(&measured, slicing, &mut tell_measured, lab.cancelled);
+            let slices = relay.run(&measured, slicing, &mut tell_measured, lab.cancel);
             let slices = slices.map_err(driven)?;
             pass.seconds = began.elapsed().as_secs_f64();
             // At once: what comes next takes a while, which is no jump of the clock.
@@ -241,7 +240,7 @@ impl Round<'_> {
             let after_canary = canaries.run();
             pass.reference_loop =
                 [before_canary, after_canary].map(|time| time.as_nanos() as u64).to_vec();
-            alone.extend(relay.run(&each, ALONE, &mut |_| {}, lab.cancelled).map_err(driven)?);
+            alone.extend(relay.run(&each, ALONE, &mut |_| {}, lab.cancel).map_err(driven)?);
             let names = self.running.iter().map(|one| one.contestant.name.as_str());
             let doses = slowed.doses(&slices, &alone, names, pass)?;
             setting.treatment.doses.borrow_mut().extend(doses);

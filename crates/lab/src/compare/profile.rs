@@ -260,13 +260,13 @@ impl Round<'_> {
             });
         };
         let mut profiler = Profiler::attach(root, self.scene.setting.folders.path())?;
-        relay.run(&warm_up, slicing, &mut tell, lab.cancelled).map_err(driven)?;
+        relay.run(&warm_up, slicing, &mut tell, lab.cancel).map_err(driven)?;
         let mut reader = EdgeReader::new(Some(root), one.group.as_ref(), None)?;
         let (started, began) = (jiff::Timestamp::now().to_string(), Instant::now());
         profiler.start()?;
         let before = reader.read();
         let mut tell_measured = |done: usize| tell(warm_up.order.len() + done);
-        let slices = relay.run(&measured, slicing, &mut tell_measured, lab.cancelled);
+        let slices = relay.run(&measured, slicing, &mut tell_measured, lab.cancel);
         let used = reader.read().since(&before);
         profiler.stop()?;
         let seconds = began.elapsed().as_secs_f64();

@@ -181,7 +181,7 @@ impl<'a> Round<'a> {
         let environment = dosing.as_ref().map(Dosing::environment).unwrap_or_default();
         let log = directory.log(&contestant.name);
         let at = Place { data, log, environment, ..Place::default() };
-        let server = setting.ready[contestant.index].start(lab.home, &at, lab.cancelled)?;
+        let server = setting.ready[contestant.index].start(lab.home, &at, lab.cancel)?;
         let meter = server.meter()?;
         let note = setting.folders.note(place, load);
         let (group, _placement) = (None, None);

@@ -264,7 +264,7 @@ impl Turn<'_> {
         let before = canaries.settle(REST);
         let log = directory.log(&contestant.name);
         let at = Place { data, log, ..Place::default() };
-        let mut server = setting.ready[contestant.index].start(lab.home, &at, lab.cancelled)?;
+        let mut server = setting.ready[contestant.index].start(lab.home, &at, lab.cancel)?;
         let _limit = limit(contestant.injection, &*server, &contestant.name)?;
         let held = setting.plan.memory.zip(server.process());
         let group = held.map(|(memory, root)| confine(root, memory, &contestant.name));
@@ -322,7 +322,7 @@ impl Turn<'_> {
             let mut inner = Lab {
                 home: lab.home,
                 watch: &mut watch,
-                cancelled: lab.cancelled,
+                cancel: lab.cancel,
                 keep_data: false,
                 judge: lab.judge,
             };

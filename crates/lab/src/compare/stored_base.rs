@@ -163,7 +163,7 @@ impl Earlier {
             log: directory.log(&base.name()),
             ..Place::default()
         };
-        let mut server = dbms.start(lab.home, &place, lab.cancelled)?;
+        let mut server = dbms.start(lab.home, &place, lab.cancel)?;
         let seen = describe(base, dbms, &*server, begun.elapsed().as_secs_f64());
         server.discard()?;
         let seen = seen?;

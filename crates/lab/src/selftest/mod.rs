@@ -15,7 +15,6 @@ use rqps_plan::{Comparison, Dose, Injection, Plan};
 use rqps_store::RunDirectory;
 
 use crate::contender::{file_error, folder};
-use crate::interruptible::interruptible;
 use crate::{Lab, LabError, Outcome, compare};
 
 pub(crate) use dosing::{Dosing, Slowed};
@@ -63,9 +62,7 @@ fn compared(
     ready: &[Box<dyn Dbms>],
     treatment: &Treatment,
 ) -> Result<Outcome, LabError> {
-    match interruptible(lab.cancelled, || {
-        compare::run(lab, directory, plan, comparison, ready, treatment)
-    }) {
+    match compare::run(lab, directory, plan, comparison, ready, treatment) {
         // While the data are being loaded.
         Err(LabError::Interrupted) => Ok(Outcome::Interrupted),
         other => other,

@@ -113,10 +113,10 @@ impl Drop for Spin {
 mod tests {
     use std::io::{ErrorKind, Read, Write};
     use std::net::{TcpListener, TcpStream};
-    use std::ops::ControlFlow;
     use std::process::Command;
 
     use rqps_dbms::{Home, Place, prepare};
+    use rqps_load::Cancel;
     use rqps_observe::{Metric, Observer};
 
     use super::*;
@@ -187,21 +187,20 @@ mod tests {
     fn a_server_spends_what_it_is_told_to_and_it_is_cpu_time() {
         const QUERIES: u64 = 300;
         const NANOS: u64 = 1_000_000;
-        let _alone = crate::interruptible::alone_with_answers();
         let store = std::env::var_os("RQPS_TEST_HOME").unwrap_or("/var/tmp/rqps-tests".into());
         let store = Home::at(store).unwrap();
         let contender = "postgres@17.6".parse().unwrap();
-        let dbms = prepare(&store, &contender, &mut |_| ControlFlow::Continue(())).unwrap();
+        let dbms = prepare(&store, &contender, &mut |_| Ok(()), &Cancel::default()).unwrap();
         let directory = tempfile::tempdir_in(store.root()).unwrap();
         fs::set_permissions(directory.path(), Permissions::from_mode(0o755)).unwrap();
         let home = Home::at(directory.path().join("home")).unwrap();
         let (data, log) = (directory.path().join("data"), directory.path().join("log"));
         let mut place = Place { data, log, ..Place::default() };
         // The data directory is the server's own once it has been there.
-        dbms.start(&home, &place, &|| false).unwrap().stop().unwrap();
+        dbms.start(&home, &place, &Cancel::default()).unwrap().stop().unwrap();
         let spin = Spin::install(&place.data).unwrap();
         place.environment = spin.environment();
-        let server = dbms.start(&home, &place, &|| false).unwrap();
+        let server = dbms.start(&home, &place, &Cancel::default()).unwrap();
         let mut connection = server.target().connect().unwrap();
         let mut cpu = |nanos: u64| {
             spin.set(nanos).unwrap();

@@ -2,9 +2,9 @@
 //! milliseconds and what goes wrong in it goes wrong each time.
 
 use std::cell::Cell;
-use std::ops::ControlFlow;
 
 use rqps_dbms::{Dbms, DbmsError, Home, Installed, Place, Server, prepare};
+use rqps_load::Cancel;
 use rqps_plan::{Contender, Flags};
 
 /// What happens at a start.
@@ -30,7 +30,7 @@ pub(crate) struct Fake {
 
 impl Fake {
     pub(crate) fn new(home: &Home, contender: &Contender, script: &[(u32, Fault)]) -> Fake {
-        let inner = prepare(home, contender, &mut |_| ControlFlow::Continue(())).unwrap();
+        let inner = prepare(home, contender, &mut |_| Ok(()), &Cancel::default()).unwrap();
         Fake { inner, starts: Cell::new(0), script: script.to_vec() }
     }
 }
@@ -48,7 +48,7 @@ impl Dbms for Fake {
         &self,
         home: &Home,
         place: &Place,
-        cancelled: &dyn Fn() -> bool,
+        cancel: &Cancel,
     ) -> Result<Box<dyn Server>, DbmsError> {
         self.starts.set(self.starts.get() + 1);
         let fault = self.script.iter().find(|(start, _)| *start == self.starts.get());
@@ -61,9 +61,9 @@ impl Dbms for Fake {
             Some(Fault::LosesRow) => {
                 "create trigger loses after update on sbtest1 begin delete from sbtest1 where id = 1; end"
             }
-            None => return self.inner.start(home, place, cancelled),
+            None => return self.inner.start(home, place, cancel),
         };
-        let server = self.inner.start(home, place, cancelled)?;
+        let server = self.inner.start(home, place, cancel)?;
         server.target().connect()?.run(sql)?;
         Ok(server)
     }

@@ -4,11 +4,11 @@
 mod fake;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rqps_dbms::{Dbms, Home};
 use rqps_lab::{Event, Interim, Lab, Outcome, run_injected};
+use rqps_load::Cancel;
 use rqps_observe::SessionLock;
 use rqps_plan::{Comparison, Contender, Count, Design, Microbenchmark, Plan, Span, Workload};
 use rqps_store::{Manifest, RoundRecord, RunDirectory};
@@ -86,9 +86,11 @@ impl World {
             Box::new(Fake::new(&home, contender, script)) as Box<dyn Dbms>
         };
         let ready: Vec<_> = self.plan.contenders.iter().zip(&self.scripts).map(fake).collect();
-        let (is_stopped, mut events) = (AtomicBool::new(false), Vec::new());
+        let (cancel, mut events) = (Cancel::default(), Vec::new());
         let mut watch = |event: Event| {
-            is_stopped.fetch_or(stop(&event), Ordering::Relaxed);
+            if stop(&event) {
+                cancel.request();
+            }
             events.push(event);
         };
         let judge = |_: &Plan, passes: &[RoundRecord]| {
@@ -103,7 +105,7 @@ impl World {
         let mut lab = Lab {
             home: &home,
             watch: &mut watch,
-            cancelled: &|| is_stopped.load(Ordering::Relaxed),
+            cancel: &cancel,
             keep_data: false,
             judge: &judge,
         };

@@ -157,7 +157,7 @@ pub(super) fn log_in(login: &Login) -> Result<(Socket, CapabilityFlags), Error> 
         Err(first @ Error::Tls { .. }) if tls.need != Need::Always => {
             // The first refusal is the one to tell: it is of the way that is meant.
             let (mut socket, capabilities) = attempt(login, None).map_err(|other| match other {
-                Error::Interrupted => other,
+                Error::Interrupted(_) => other,
                 _ => first,
             })?;
             socket.do_without_tls();

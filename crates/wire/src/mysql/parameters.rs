@@ -2,6 +2,8 @@
 //! MariaDB have it.
 
 use std::path::{Path, PathBuf};
+
+use rqps_system::Cancel;
 use std::time::Duration;
 
 use crate::address::Address;
@@ -125,6 +127,7 @@ fn read(parts: Parts, environment: &Environment) -> Result<Login, String> {
         parameters: Vec::new(),
         setup: Vec::new(),
         terms: terms(&settings)?,
+        cancel: Cancel::default(),
     })
 }
 

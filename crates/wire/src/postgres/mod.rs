@@ -257,6 +257,10 @@ impl Connection for Postgres {
     fn hand_over(&self) -> Result<Interrupter, Error> {
         Ok(Interrupter::Socket(self.socket.hand_over()?))
     }
+
+    fn check(&self) -> Result<(), Error> {
+        self.socket.wait_on()
+    }
 }
 
 impl Drop for Postgres {

@@ -2,6 +2,8 @@
 //! 17, "Parameter Key Words" and "Environment Variables").
 
 use std::path::{Path, PathBuf};
+
+use rqps_system::Cancel;
 use std::time::Duration;
 
 use crate::address::Address;
@@ -160,7 +162,8 @@ fn read(parts: Parts, environment: &Environment) -> Result<Login, String> {
             parameters.push((name.to_string(), value.to_string()));
         }
     }
-    Ok(Login { address, user, password, database, parameters, setup: Vec::new(), terms })
+    let (setup, cancel) = (Vec::new(), Cancel::default());
+    Ok(Login { address, user, password, database, parameters, setup, terms, cancel })
 }
 
 /// What is said anywhere, in libpq's order: URL, service, environment.

@@ -40,7 +40,7 @@ pub(super) fn log_in(login: &Login) -> Result<Socket, Error> {
     };
     // The first refusal is the one to tell: it is of the way that is meant.
     let mut socket = attempt(login, second).map_err(|other| match other {
-        Error::Interrupted => other,
+        Error::Interrupted(_) => other,
         _ => refused(login, error),
     })?;
     if second.is_none() {

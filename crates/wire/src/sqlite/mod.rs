@@ -10,6 +10,7 @@ use std::slice;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use rqps_system::Cancelled;
 use rusqlite::ffi;
 
 use crate::error::{Class, Error};
@@ -148,7 +149,7 @@ impl Sqlite {
         };
         // The extended code has what happened in its last byte.
         match code & 0xff {
-            ffi::SQLITE_INTERRUPT => Error::Interrupted,
+            ffi::SQLITE_INTERRUPT => Error::Interrupted(Cancelled),
             primary => Error::Server {
                 code: code.to_string(),
                 message: message.into_owned(),
@@ -400,7 +401,7 @@ mod tests {
                     interrupter.interrupt();
                 }
             });
-            assert!(matches!(sqlite.run(endless), Err(Error::Interrupted)));
+            assert!(matches!(sqlite.run(endless), Err(Error::Interrupted(_))));
             is_over.store(true, Ordering::Relaxed);
         });
     }

@@ -7,7 +7,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rqps_wire::{Address, Connection, Error, Login, Statement, Target, Terms, Type, Value};
+use rqps_wire::{Address, Cancel, Connection, Error, Login, Statement, Target, Terms, Type, Value};
 
 /// Between pieces: long enough for the client to have read the one before, mostly.
 const PAUSE: Duration = Duration::from_micros(100);
@@ -73,6 +73,7 @@ pub(crate) fn ask(protocol: Protocol, address: Address) -> Answers {
         parameters: Vec::new(),
         setup: Vec::new(),
         terms: Terms::default(),
+        cancel: Cancel::default(),
     };
     let target = match protocol {
         Protocol::Postgres => Target::Postgres(login),

@@ -3,7 +3,6 @@
 #![allow(dead_code)]
 
 use std::fs;
-use std::ops::ControlFlow;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,7 +10,7 @@ use std::time::{Duration, Instant};
 use rqps_dbms::{Home, Place, Server};
 use rqps_load::{Crew, Effect, Halt, Order, Schedule, Tally, Until, Work};
 use rqps_plan::{Contender, Count, Microbenchmark, Span};
-use rqps_wire::{Connection, Target};
+use rqps_wire::{Cancel, Connection, Target};
 use rqps_workload::microbenchmark::{Benchmark, Test, tests};
 use rqps_workload::{Assigned, Dialect};
 use tempfile::TempDir;
@@ -40,9 +39,9 @@ impl Fixture {
         symlink(store.join("builds"), path("home").join("builds")).unwrap();
         let home = Home::at(path("home")).unwrap();
         let contender: Contender = contender.parse().unwrap();
-        let dbms = rqps_dbms::prepare(&home, &contender, &mut |_| ControlFlow::Continue(()));
+        let dbms = rqps_dbms::prepare(&home, &contender, &mut |_| Ok(()), &Cancel::default());
         let place = Place { data: path("data"), log: path("log"), ..Place::default() };
-        let server = dbms.unwrap().start(&home, &place, &|| false).unwrap();
+        let server = dbms.unwrap().start(&home, &place, &Cancel::default()).unwrap();
         let dialect = Dialect::from(&contender);
         Fixture { server, dialect, log: place.log, _directory: directory }
     }
@@ -111,7 +110,7 @@ pub(crate) fn load(benchmark: &Benchmark<'_>) -> u64 {
 pub(crate) fn run(assigned: Vec<Assigned>) -> Vec<Tally> {
     let (work, orders): (Vec<_>, Vec<_>) = assigned.into_iter().unzip();
     let mut crew = Crew::start(work).unwrap();
-    crew.run(&orders, &mut |_, _| {}, &|| false).unwrap();
+    crew.run(&orders, &mut |_, _| {}, &Cancel::default()).unwrap();
     crew.finish()
 }
 

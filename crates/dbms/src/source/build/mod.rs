@@ -31,7 +31,7 @@ pub use variant::{LIMIT, Options};
 
 use super::error::{SourceError, at};
 use super::machine::Machine;
-use super::progress::{Progress, Tell, report};
+use super::progress::{Progress, Tell};
 use super::{Archive, Fetched, Installed, digest, pins, probe, store, version};
 use crate::home::Home;
 use compiler::{Compiler, Identity};
@@ -399,7 +399,7 @@ impl<'a> Maker<'a> {
             Sources::Tarball(ref supplied) => {
                 if !supplied.is_verified && self.seen(&version)?.is_none() {
                     let hash = format!("{}{sha256}", digest::SHA256);
-                    report(tell, Progress::Unpinned { what: name.clone(), hash })?;
+                    tell(Progress::Unpinned { what: name.clone(), hash })?;
                 }
                 if self.options.source.is_none() {
                     supply::keep(self.home, supplied)?;
@@ -562,7 +562,7 @@ impl<'a> Maker<'a> {
                 Ok(lock) => return Ok(Some(lock)),
                 Err(LockError::Held { holder }) => {
                     let whom = format!("the session that measures ({holder})");
-                    report(tell, Progress::WaitingToBuild { whom })?;
+                    tell(Progress::WaitingToBuild { whom })?;
                     std::thread::sleep(Duration::from_millis(100));
                 }
                 Err(LockError::File { path, source }) => return Err(at(&path)(source)),

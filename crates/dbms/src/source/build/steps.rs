@@ -7,8 +7,8 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rqps_system::User;
 use rqps_system::program::{self, RunError, Surroundings};
+use rqps_system::{Cancelled, User};
 use rustix::process::Signal;
 
 use super::compiler::Compiler;
@@ -101,7 +101,7 @@ impl Steps<'_> {
             &mut || {
                 is_too_long = file.metadata().is_ok_and(|log| log.len() > LONGEST_LOG);
                 if is_too_long {
-                    return std::ops::ControlFlow::Break(());
+                    return Err(Cancelled);
                 }
                 let (gone, estimate) = (begun.elapsed(), self.estimate);
                 tell(Progress::Building { what: self.what.clone(), step, gone, estimate })
@@ -110,10 +110,10 @@ impl Steps<'_> {
         match ended {
             Ok(status) if status.success() => Ok(None),
             Ok(status) => Ok(Some(reason(log).unwrap_or_else(|| status.to_string()))),
-            Err(RunError::Cancelled) if is_too_long => {
+            Err(RunError::Cancelled(_)) if is_too_long => {
                 Ok(Some("it prints more than a build can have to say".to_string()))
             }
-            Err(RunError::Cancelled) => Err(SourceError::Cancelled),
+            Err(RunError::Cancelled(wish)) => Err(wish.into()),
             Err(RunError::TooLong(_)) => Ok(Some(format!(
                 "the build had not ended after {} s: --build-limit gives it more",
                 self.limit.as_secs()

@@ -5,13 +5,13 @@ mod bad;
 mod site;
 
 use std::fs::{self, File};
-use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;
 use std::thread;
 
 use flate2::write::GzEncoder;
+use rqps_system::Cancelled;
 use tempfile::TempDir;
 
 use super::*;
@@ -47,8 +47,8 @@ build = 'sed "s|flags|$CFLAGS|" "$SRC/server" > postgres; chmod +x postgres'
 install = 'mkdir -p "$ROOT$PREFIX/bin"; cp postgres "$ROOT$PREFIX/bin/"'
 "#;
 
-fn go_on(_: Progress) -> ControlFlow<()> {
-    ControlFlow::Continue(())
+fn go_on(_: Progress) -> Result<(), Cancelled> {
+    Ok(())
 }
 
 /// A computer with a compiler, and a folder with tarballs.
@@ -187,7 +187,7 @@ fn a_build_is_made_once_and_found_by_its_name() {
     // Neither the tarball nor a compiler is needed to find it again.
     fs::remove_dir_all(world.file("tarballs")).unwrap();
     let mut nothing = |progress: Progress| match progress {
-        Progress::Asking { .. } => ControlFlow::Continue(()),
+        Progress::Asking { .. } => Ok(()),
         other => panic!("{other:?}"),
     };
     assert_eq!(world.maker(Options::default()).make("17.6", &mut nothing).unwrap(), made);
@@ -361,7 +361,7 @@ fn two_at_once_build_once_and_both_have_it() {
         let mut built = false;
         let mut tell = |progress: Progress| {
             built |= matches!(progress, Progress::Building { .. });
-            ControlFlow::Continue(())
+            Ok(())
         };
         together.wait();
         let made = world.maker(Options::default()).make("17.6", &mut tell).unwrap();
@@ -390,7 +390,7 @@ fn nothing_is_built_while_something_is_measured() {
             Progress::Building { .. } => assert!(measuring.is_none()),
             _ => {}
         }
-        ControlFlow::Continue(())
+        Ok(())
     };
     maker.make("17.6", &mut tell).unwrap();
     assert!(measuring.is_none(), "it waited");

@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use super::error::BuildError;
 use crate::home::Home;
 use crate::source::error::{SourceError, at};
-use crate::source::progress::{Progress, Tell, report};
+use crate::source::progress::{Progress, Tell};
 use crate::source::unpack::{Compression, Part, Tarball};
 
 /// When every file of the sources was changed, in seconds since 1970: what was made before the
@@ -42,10 +42,10 @@ impl Workshop {
         loop {
             match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => break,
-                Err(Errno::WOULDBLOCK) => report(
-                    tell,
-                    Progress::WaitingToBuild { whom: format!("another rqps that builds {dbms}") },
-                )?,
+                Err(Errno::WOULDBLOCK) => {
+                    let whom = format!("another rqps that builds {dbms}");
+                    tell(Progress::WaitingToBuild { whom })?;
+                }
                 Err(errno) => return Err(at(&path)(errno.into())),
             }
             thread::sleep(Duration::from_millis(50));

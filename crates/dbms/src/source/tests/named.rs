@@ -125,7 +125,7 @@ fn the_next_version_is_taken_where_the_newest_is_not_there() {
         if let Progress::PassedOver { why } = progress {
             told.push(why);
         }
-        ControlFlow::Continue(())
+        Ok(())
     };
     let build = world.named("pgdg-17");
     let installed = world.machine.obtain(&world.home, Dbms::Postgres, &build, &mut tell).unwrap();

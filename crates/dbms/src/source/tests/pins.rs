@@ -27,7 +27,7 @@ fn notices(world: &World) -> Result<Vec<Progress>, SourceError> {
     let build = version("17.6");
     let obtained = world.machine.obtain(&world.home, Dbms::Postgres, &build, &mut |progress| {
         notices.extend(matches!(progress, Progress::Unpinned { .. }).then_some(progress));
-        ControlFlow::Continue(())
+        Ok(())
     });
     obtained.map(|_| notices)
 }

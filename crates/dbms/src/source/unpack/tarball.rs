@@ -14,7 +14,7 @@ use tar::{Entry, EntryType};
 
 use super::{Kind, Part, Target};
 use crate::source::error::SourceError;
-use crate::source::progress::{Progress, Tell, report};
+use crate::source::progress::{Progress, Tell};
 
 /// More than the headers of a member take: its own, and those with long names and the like.
 const MOST_HEADERS: u64 = 1 << 20;
@@ -101,7 +101,7 @@ impl<R: Read> Tarball<'_, R> {
             };
             // To its end also where it is not needed: then comes the next one's first header.
             loop {
-                report(tell, Progress::Unpacking { done: count.get(), total: self.size })?;
+                tell(Progress::Unpacking { done: count.get(), total: self.size })?;
                 let read = entry.read(&mut buffer).map_err(unreadable)?;
                 match &made {
                     _ if read == 0 => break,

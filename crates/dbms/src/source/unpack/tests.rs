@@ -1,9 +1,9 @@
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
 
 use flate2::write::GzEncoder;
 use liblzma::write::XzEncoder;
+use rqps_system::Cancelled;
 use tar::{Builder, EntryType, Header};
 use tempfile::TempDir;
 use zip::ZipWriter;
@@ -80,7 +80,7 @@ impl Place {
     ) -> Result<(), String> {
         let size = bytes.len() as u64;
         let tarball = Tarball { name: "a.tgz", compression, bytes, size, part };
-        let unpacked = tarball.unpack(&self.target(), &mut |_| ControlFlow::Continue(()));
+        let unpacked = tarball.unpack(&self.target(), &mut |_| Ok(()));
         unpacked.map_err(|error| error.to_string())
     }
 
@@ -91,7 +91,7 @@ impl Place {
         let unpacked = Zip::open(file.path(), "a.zip").and_then(|zip| {
             zip.unpack(part, &self.target(), &mut |progress| {
                 seen.push(progress);
-                ControlFlow::Continue(())
+                Ok(())
             })
         });
         unpacked.map(|()| seen).map_err(|error| error.to_string())
@@ -313,7 +313,7 @@ fn progress_reaches_the_size_of_the_archive() {
     Tarball { name: "a", compression, bytes: &bytes[..], size, part: Part::ALL }
         .unpack(&place.target(), &mut |progress| {
             seen.push(progress);
-            ControlFlow::Continue(())
+            Ok(())
         })
         .unwrap();
     assert_eq!(seen.last(), Some(&Progress::Unpacking { done: size, total: size }));
@@ -334,7 +334,7 @@ fn what_is_not_needed_is_left_out() {
     let bytes = gzip(&[file("build/man/a", "1"), file("build/bin/b", "22"), file("c", "3")]);
     let (compression, size) = (Compression::Gzip, bytes.len() as u64);
     let tarball = Tarball { name: "a", compression, bytes: &bytes[..], size, part };
-    tarball.unpack(&place.target(), &mut |_| ControlFlow::Continue(())).unwrap();
+    tarball.unpack(&place.target(), &mut |_| Ok(())).unwrap();
     assert_eq!(place.read("bin/b"), "22");
     assert_eq!(fs::read_dir(place.target()).unwrap().count(), 1);
 }
@@ -428,8 +428,8 @@ fn unpacking_a_zip_ends_when_cancelled() {
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(&file, zip(&[("x", FILE, "1")])).unwrap();
     let zip = Zip::open(file.path(), "a.zip").unwrap();
-    let unpacked = zip.unpack(Part::ALL, &Place::new().target(), &mut |_| ControlFlow::Break(()));
-    assert!(matches!(unpacked, Err(SourceError::Cancelled)));
+    let unpacked = zip.unpack(Part::ALL, &Place::new().target(), &mut |_| Err(Cancelled));
+    assert!(matches!(unpacked, Err(SourceError::Cancelled(_))));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use zip::read::ZipFile;
 
 use super::{Kind, Part, Target};
 use crate::source::error::{SourceError, at};
-use crate::source::progress::{Progress, Tell, report};
+use crate::source::progress::{Progress, Tell};
 use crate::source::store::lasting;
 
 /// Folders that hold only what is to be run: some makers of zip files lose the mode.
@@ -80,7 +80,7 @@ impl<'a> Zip<'a> {
             let kind = kind(&mut file, &place).map_err(|error| damaged(name, &error))?;
             let Some((path, out)) = target.make(&member, &place, kind)? else { continue };
             loop {
-                report(tell, Progress::Unpacking { done, total })?;
+                tell(Progress::Unpacking { done, total })?;
                 match file.read(&mut buffer).map_err(|error| damaged(name, &error))? {
                     0 => break,
                     read => {

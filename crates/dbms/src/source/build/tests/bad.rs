@@ -2,6 +2,8 @@
 
 use super::*;
 
+use rqps_system::Cancelled;
+
 #[test]
 fn what_is_missing_is_named_before_anything_is_fetched() {
     let world = World::new();
@@ -59,7 +61,7 @@ fn a_build_that_fails_is_told_kept_and_remembered() {
 
     let mut nothing = |progress: Progress| match progress {
         Progress::Building { .. } => panic!("it is tried again"),
-        _ => ControlFlow::Continue(()),
+        _ => Ok(()),
     };
     let maker = world.maker(flags("-O3"));
     let again = maker.make("17.6", &mut nothing).unwrap_err().to_string();
@@ -112,10 +114,10 @@ fn cancelling_leaves_nothing_at_any_stage() {
         let mut reached = false;
         let mut tell = |progress: Progress| {
             reached |= stage(&progress);
-            if reached { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if reached { Err(Cancelled) } else { Ok(()) }
         };
         let made = world.maker(Options::default()).make("17.6", &mut tell);
-        assert!(matches!(made, Err(SourceError::Cancelled)), "{made:?}");
+        assert!(matches!(made, Err(SourceError::Cancelled(_))), "{made:?}");
         assert_eq!(world.kept(), Vec::<String>::new());
     }
 }

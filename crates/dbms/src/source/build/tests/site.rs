@@ -68,7 +68,7 @@ fn a_mirror_is_asked_as_upstreams_site_is() {
     site.publish(&world, "17.6", None);
     let mut unpinned = |progress: Progress| {
         assert!(!matches!(progress, Progress::Unpinned { .. }), "its hash is published");
-        ControlFlow::Continue(())
+        Ok(())
     };
     let made = mirrored(&world, &site).make("17.6", &mut unpinned).unwrap();
     assert_eq!(made.archives[0].name, "postgresql-17.6.tar.gz");
@@ -155,7 +155,7 @@ fn a_file_that_nothing_is_known_of_is_told() {
         if let Progress::Unpinned { what, .. } = progress {
             told.push(what);
         }
-        ControlFlow::Continue(())
+        Ok(())
     };
     let made = world.maker(from(path.clone())).make("17.6", &mut tell).unwrap();
     assert_eq!(made.contender().as_deref(), Some("postgres@src-17.6"));
